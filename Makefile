@@ -1,0 +1,43 @@
+# Each target creates .venv and installs what it needs; run again, the set-up is skipped.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# CPU builds of torch live in an index of their own on machines with a GPU: see README.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
+
+.PHONY: setup demo test check bench clean
+
+setup: $(VENV)/core
+
+$(VENV)/core: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/tests: $(VENV)/core
+	$(PIP) -e '.[test]'
+	touch $@
+
+$(VENV)/bench: $(VENV)/core
+	$(PIP) -e '.[bench]'
+	touch $@
+
+demo: $(VENV)/core
+	$(BIN)/vaescope demo --out demo
+
+# Everything: the fast tests on all cores, then the slow ones one at a time, since they train.
+test: $(VENV)/tests
+	$(BIN)/python -m pytest -n 2 -m 'not slow' tests src
+	$(BIN)/python -m pytest -m slow tests --durations 10
+
+check: $(VENV)/tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 -m 'not slow' tests src
+
+bench: $(VENV)/bench
+	for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf $(VENV) demo dist

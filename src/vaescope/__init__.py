@@ -1,0 +1,57 @@
+"""Trains, dissects and compares variational autoencoders.
+
+Names resolve when they are first used: importing the package, or `vaescope.metrics`, leaves torch
+out.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vaescope import information, latents, metrics
+    from vaescope.codes import Codes
+    from vaescope.data import Dataset
+    from vaescope.encoding import encode, load_vae
+    from vaescope.runs import Run
+    from vaescope.training.api import load_dataset, train
+    from vaescope.vae import VAE
+
+__all__ = [
+    "VAE",
+    "Codes",
+    "Dataset",
+    "Run",
+    "encode",
+    "information",
+    "latents",
+    "load_dataset",
+    "load_vae",
+    "metrics",
+    "train",
+]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Codes": "vaescope.codes",
+    "Dataset": "vaescope.data",
+    "Run": "vaescope.runs",
+    "VAE": "vaescope.vae",
+    "encode": "vaescope.encoding",
+    "load_dataset": "vaescope.training.api",
+    "load_vae": "vaescope.encoding",
+    "train": "vaescope.training.api",
+}
+_MODULES = ("information", "latents", "metrics")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"vaescope.{name}")
+    raise AttributeError(f"module 'vaescope' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

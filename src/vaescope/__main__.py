@@ -1,0 +1,5 @@
+"""`python -m vaescope`."""
+
+from vaescope.cli import main
+
+main()

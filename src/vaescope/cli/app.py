@@ -1,0 +1,90 @@
+"""The table of commands, and how they end."""
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+from typer.exceptions import Abort, Exit, TyperException
+
+from vaescope import __version__
+from vaescope.cli.demo import demo
+from vaescope.cli.encode import encode
+from vaescope.cli.output import error, explain
+from vaescope.cli.train import train
+from vaescope.errors import UsageError, VaescopeError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="vaescope",
+    help="Trains, dissects and compares variational autoencoders.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+#: Commands of the interface that are still to come: they exit 2 and say so.
+PLANNED = (
+    "data", "measure", "inspect", "compare", "prune", "tune-beta", "sweep", "table", "study",
+    "perturb", "serve", "cite",
+)  # fmt: skip
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Trains, dissects and compares variational autoencoders."""
+
+
+app.command()(demo)
+app.command()(train)
+app.command()(encode)
+
+
+def _plan(name: str) -> None:
+    @app.command(
+        name,
+        hidden=True,
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )
+    def planned() -> None:
+        raise UsageError(
+            f"`vaescope {name}` is not there yet in version {__version__}.",
+            "See `vaescope --help` for what is.",
+        )
+
+
+for _name in PLANNED:
+    _plan(_name)
+
+
+def main() -> NoReturn:
+    """Runs a command; 0 done, 1 failed, 2 wrong usage, 130 and 143 after a signal."""
+    as_json = "--json" in sys.argv[1:]
+    try:
+        code = app(standalone_mode=False) or 0
+    except Exit as stop:
+        code = stop.exit_code
+    except VaescopeError as problem:
+        explain(problem, as_json=as_json)
+        code = 2 if isinstance(problem, UsageError) else 1
+    except TyperException as problem:
+        remedy = "See `vaescope --help`."
+        error("UsageError", problem.format_message(), remedy, as_json=as_json)
+        code = problem.exit_code
+    except (Abort, KeyboardInterrupt):
+        code = 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader went away: nothing is left to say
+        code = 1
+    sys.exit(int(code))

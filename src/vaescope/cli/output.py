@@ -1,0 +1,56 @@
+"""What commands say: results on stdout, everything else on stderr."""
+
+import logging
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from vaescope.errors import VaescopeError
+
+__all__ = ["DeviceOption", "JsonOption", "QuietOption", "SeedOption", "error", "messages", "result"]
+
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress and no messages.")]
+SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of all randomness.")]
+DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
+
+
+def messages(*, quiet: bool) -> Console:
+    """A console on stderr, and the library's log on it. Colours and width follow the terminal."""
+    console = Console(stderr=True, quiet=quiet, highlight=False)
+
+    class _Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            console.print(Text(record.getMessage()))
+
+    log = logging.getLogger("vaescope")
+    log.handlers = [_Handler()]
+    log.setLevel(logging.INFO)
+    return console
+
+
+def result(content: Mapping[str, Any], plain: str, *, as_json: bool) -> None:
+    """The outcome of a command: JSON for machines or text for people, on stdout."""
+    from vaescope.runs import strict_json  # it brings pydantic, --help does not
+
+    print(strict_json(content) if as_json else plain, flush=True)
+
+
+def error(kind: str, message: str, remedy: str, *, as_json: bool) -> None:
+    """An error as the interface has it."""
+    if as_json:
+        import json
+
+        print(json.dumps({"error": {"type": kind, "message": message, "remedy": remedy}}))
+    else:
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        console.print(Text.assemble(("Error: ", "bold red"), f"{message} {remedy}".strip()))
+    sys.stdout.flush()
+
+
+def explain(problem: VaescopeError, *, as_json: bool) -> None:
+    error(type(problem).__name__, problem.message, problem.remedy, as_json=as_json)

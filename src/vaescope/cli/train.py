@@ -1,0 +1,196 @@
+"""`vaescope train`: a preset into a run folder."""
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from typer.exceptions import Exit
+
+from vaescope.cli.output import (
+    DeviceOption,
+    JsonOption,
+    QuietOption,
+    SeedOption,
+    error,
+    messages,
+    result,
+)
+from vaescope.errors import UsageError
+
+if TYPE_CHECKING:
+    from vaescope.runs import Run
+    from vaescope.specs import Experiment
+    from vaescope.training.run import Progress as Step
+
+__all__ = ["parse_seeds", "train", "train_one"]
+
+
+def parse_seeds(text: str) -> list[int]:
+    """`0..9` is inclusive, `3` one seed, `1,4,7` a list.
+
+    >>> parse_seeds("0..3")
+    [0, 1, 2, 3]
+    """
+    try:
+        if ".." in text:
+            first, last = (int(part) for part in text.split(".."))
+            seeds = list(range(first, last + 1))
+        else:
+            seeds = [int(part) for part in text.split(",")]
+    except ValueError:
+        seeds = []
+    if not seeds or min(seeds) < 0:
+        raise UsageError(f"--seeds {text!r} names no seeds.", "Write --seeds 0..9 or --seeds 1,4.")
+    return seeds
+
+
+@contextmanager
+def _stop_on_signals() -> Iterator[Callable[[], int]]:
+    """A function that gives the number of the signal that came, or 0. The second one kills."""
+    got: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        if got:
+            sys.exit(128 + number)
+        got.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: got[0] if got else 0
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _describe(step: "Step") -> str:
+    record = step.record
+    if record is None:
+        return ""
+    parts = [f"{name} {value:.2f}" for name, value in record.parts.items()]
+    kinds = [f"{count} {name}" for name, count in record.types.items()]
+    return f"{', '.join(parts)} | {', '.join(kinds)}"
+
+
+def _show(steps: "Iterator[Step]", console: Console, label: str) -> None:
+    """Draws a bar on a terminal, else a plain line every few seconds."""
+    columns = (
+        TextColumn("{task.description}"), BarColumn(bar_width=24),
+        TextColumn("{task.completed}/{task.total}"), TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(), TextColumn("{task.fields[what]}"),
+    )  # fmt: skip
+    started = spoken = time.monotonic()
+    first = next(steps, None)
+    if first is None:
+        return
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(label, total=first.steps, completed=first.step, speed="", what="")
+        for step in steps:
+            now = time.monotonic()
+            speed = f"{(step.step - first.step) / (now - started):.1f} steps/s"
+            bar.update(task, completed=step.step, speed=speed)
+            if step.record is None:
+                continue
+            bar.update(task, what=_describe(step))
+            if not console.is_terminal and (now - spoken > 5.0 or step.step == step.steps):
+                spoken = now
+                console.print(f"{label} {step.step}/{step.steps} {speed} | {_describe(step)}")
+
+
+def train_one(
+    experiment: "Experiment", name: str, folder: Path, device: str, console: Console
+) -> "tuple[Run, int]":
+    """Trains one run to its end, or exits after a signal. Returns where it was taken up."""
+    from vaescope.allocator import keep_freed_memory
+
+    keep_freed_memory()  # before torch allocates anything
+    from vaescope.build import build_data
+    from vaescope.runs import Run
+    from vaescope.training.api import choose_device
+    from vaescope.training.run import Interrupted, train_run
+
+    run = Run.of(experiment, name, folder)
+    run.create(experiment)
+    if run.is_done:
+        console.print(f"{run.path} is done.", soft_wrap=True)
+        return run, experiment.steps
+    resumed = 0
+
+    def noted(steps: "Iterator[Step]") -> "Iterator[Step]":
+        nonlocal resumed
+        for position, step in enumerate(steps):
+            if position == 0:
+                resumed = step.step
+            yield step
+
+    with _stop_on_signals() as signalled:
+        data = build_data(experiment.data)
+        steps = train_run(
+            run,
+            run.open(),
+            data,
+            device=choose_device(device),
+            stop=lambda: bool(signalled()),
+        )
+        try:
+            _show(noted(steps), console, run.path.name)
+        except Interrupted:
+            number = signalled()
+            error(
+                "Interrupted",
+                f"Stopped by signal {number}; {run.path} is saved.",
+                "Give the same command again to go on.",
+                as_json="--json" in sys.argv,
+            )
+            raise Exit(128 + number) from None
+    return run, resumed
+
+
+def train(
+    preset: Annotated[str, typer.Argument(help="A preset, e.g. beta-vae.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="key=value ...")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for runs. [default: runs]")] = None,
+    seed: SeedOption = None,
+    seeds: Annotated[str | None, typer.Option(help="Several seeds, e.g. 0..9.")] = None,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Train a preset into a run folder. The same command again resumes, or says that it is done.
+
+    Example: vaescope train beta-vae data.size=32 objective.beta=4 steps=3000 --seed 0
+    """
+    from vaescope.paths import runs_folder
+    from vaescope.settings import from_command_line
+    from vaescope.specs import digest
+
+    if seed is not None and seeds is not None:
+        raise UsageError("--seed and --seeds were both given.", "Give one of them.")
+    console = messages(quiet=quiet)
+    given = list(settings or [])
+    chosen = parse_seeds(seeds) if seeds is not None else [seed]
+    experiments = [
+        from_command_line(preset, given if one is None else [*given, f"seed={one}"])
+        for one in chosen
+    ]
+    rows: list[dict[str, Any]] = []
+    for experiment in experiments:
+        folder = runs_folder() if out is None else out
+        run, resumed = train_one(experiment, preset, folder, device, console)
+        rows.append(
+            {
+                "path": str(run.path),
+                "digest": digest(experiment),
+                "seed": experiment.seed,
+                "steps": experiment.steps,
+                "done": run.is_done,
+                "resumed_from": resumed,
+            }
+        )
+    result({"runs": rows}, "\n".join(row["path"] for row in rows), as_json=as_json)

@@ -1,0 +1,106 @@
+"""One type for all data: rows, their factors, and where they come from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.data.card import Card
+from vaescope.data.factors import Factors
+from vaescope.data.stores import Picked, Store
+from vaescope.errors import UsageError
+from vaescope.seeds import rng
+from vaescope.types import Array, Integers
+
+__all__ = ["Dataset", "grid_choice"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows that can be trained on, with factors where they are known."""
+
+    card: Card
+    store: Store
+    factors: Factors | None = None
+    #: Continuous ground truth, shape (n, sources), where there is one.
+    sources: NDArray[np.float64] | None = None
+    #: The settings it was loaded with; None for what no name and settings can bring back.
+    recipe: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.card.name
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one row: (channels, height, width) for images."""
+        return self.store.shape
+
+    def rows(self, index: Integers) -> NDArray[np.float32]:
+        """Rows as float32; images are NCHW in [0, 1]."""
+        return self.store.rows(index)
+
+    def require_factors(self, what: str) -> Factors:
+        if self.factors is None:
+            raise UsageError(
+                f"{what} needs ground-truth factors; {self.name} has none.",
+                "Use a dataset with factors, e.g. dsprites.",
+            )
+        return self.factors
+
+    def sample_factors(self, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
+        """`n` factor vectors, each drawn uniformly from the rows: shape (n, factors)."""
+        factors = self.require_factors("sample_factors")
+        return factors.classes(generator.integers(len(self), size=n))
+
+    def observe(self, classes: Integers) -> NDArray[np.float32]:
+        """The rows that show these factor classes. Full grids only."""
+        return self.rows(self.require_factors("observe").index(classes))
+
+    def pick(self, index: Integers) -> "Dataset":
+        """Some rows, without a copy."""
+        return replace(
+            self,
+            store=Picked(self.store, index),
+            factors=None if self.factors is None else self.factors.pick(index),
+            sources=None if self.sources is None else self.sources[index],
+            recipe=None,
+        )
+
+    def sample(self, n: int, seed: int) -> NDArray[np.int64]:
+        """At most `n` distinct row numbers, sorted: the same for the same seed everywhere."""
+        if n >= len(self):
+            return np.arange(len(self))
+        return np.sort(rng(seed, "sample").choice(len(self), size=n, replace=False))
+
+
+def grid_choice(
+    names: Sequence[str], sizes: Sequence[int], grid: Mapping[str, Sequence[int]]
+) -> list[NDArray[np.int64]]:
+    """The classes to keep of each factor; all of those that `grid` does not name."""
+    unknown = set(grid) - set(names)
+    if unknown:
+        raise UsageError(
+            f"There is no factor {', '.join(sorted(unknown))}.",
+            f"The factors are {', '.join(names)}.",
+        )
+    choice = []
+    for name, size in zip(names, sizes, strict=True):
+        kept: Array = np.asarray(grid.get(name, range(size)), dtype=np.int64)
+        if (
+            kept.size == 0
+            or len(np.unique(kept)) < kept.size
+            or kept.min() < 0
+            or kept.max() >= size
+        ):
+            raise UsageError(
+                f"grid.{name} must be distinct classes from 0 to {size - 1}; got {kept.tolist()}.",
+                f"Give a list such as grid.{name}=[0, {size - 1}].",
+            )
+        choice.append(kept)
+    return choice

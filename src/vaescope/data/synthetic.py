@@ -1,0 +1,89 @@
+"""Vectors with known sources: paper 002's two synthetic tasks and the linear-Gaussian family."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.data.card import Card
+from vaescope.data.dataset import Dataset
+from vaescope.data.stores import Numbers
+from vaescope.errors import UsageError
+from vaescope.seeds import rng
+from vaescope.types import Floats
+
+__all__ = ["CARDS", "linear_gaussian", "principal_axes", "synth_linear", "synth_nonlinear"]
+
+
+def _card(name: str, dimension: int, n: int) -> Card:
+    return Card(name, (dimension,), n, "Apache-2.0", "zietlow2022", notes="made from its seed")
+
+
+CARDS = {
+    "synth-linear": _card("synth-linear", 3, 50_000),
+    "synth-nonlinear": _card("synth-nonlinear", 6, 50_000),
+    "linear-gaussian": _card("linear-gaussian", 8, 10_000),
+}
+
+
+def rotation(axis: Sequence[float], angle: float) -> NDArray[np.float64]:
+    """Rodrigues' formula: the rotation of 3-space by `angle` about `axis`."""
+    x, y, z = np.asarray(axis, dtype=np.float64) / np.linalg.norm(axis)
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    turned: NDArray[np.float64] = np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
+    return np.eye(3) + turned
+
+
+def synth_linear(*, n: int = 50_000, ratio: float = 2.0, generator_seed: int = 0) -> Dataset:
+    """002 section 3.3.1: w ~ U[0,1]^2, one axis stretched by `ratio`, embedded in 3-space and
+    rotated by 45 degrees about (1, -1, 1). Covariance eigenvalues ratio^2/12, 1/12 and 0."""
+    w = rng(generator_seed, "synth-linear").uniform(size=(n, 2))
+    flat = np.column_stack([ratio * w[:, 0], w[:, 1], np.zeros(n)])
+    x = flat @ rotation((1.0, -1.0, 1.0), np.pi / 4.0).T
+    return Dataset(CARDS["synth-linear"], Numbers(x.astype(np.float32)), sources=w)
+
+
+def synth_nonlinear(*, n: int = 50_000, generator_seed: int = 0) -> Dataset:
+    """002 section 3.3.1: w ~ U[0,1]^2 through a random 2-10-6 network with tanh and biases.
+
+    The thesis gives neither weights nor seed. Here: weights N(0, 1), biases N(0, 1), inputs scaled
+    to [-1, 1], linear output; scores depend strongly on the seed, so it is a setting.
+    """
+    generator = rng(generator_seed, "synth-nonlinear")
+    w = generator.uniform(size=(n, 2))
+    first, bias = generator.normal(size=(2, 10)), generator.normal(size=10)
+    second, shift = generator.normal(size=(10, 6)), generator.normal(size=6)
+    x = np.tanh((2.0 * w - 1.0) @ first + bias) @ second + shift
+    return Dataset(CARDS["synth-nonlinear"], Numbers(x.astype(np.float32)), sources=w)
+
+
+def linear_gaussian(
+    *,
+    eigenvalues: Sequence[float] = (4.0, 2.0, 1.0, 0.5),
+    dimension: int = 8,
+    noise: float = 0.0,
+    n: int = 10_000,
+    generator_seed: int = 0,
+) -> Dataset:
+    """x = V diag(sqrt(eigenvalues)) w + noise, w ~ N(0, I), V random with orthonormal columns.
+
+    `noise` is the variance of isotropic noise: covariance V diag(eigenvalues) V' + noise I.
+    """
+    if not 0 < len(eigenvalues) <= dimension or min(eigenvalues) <= 0 or noise < 0:
+        raise UsageError(
+            f"linear-gaussian needs 1 to {dimension} positive eigenvalues and a noise variance of "
+            f"0 or more; got {list(eigenvalues)} and {noise}.",
+            "Change data.eigenvalues, data.dimension or data.noise.",
+        )
+    generator = rng(generator_seed, "linear-gaussian")
+    axes = np.linalg.qr(generator.normal(size=(dimension, len(eigenvalues))))[0]
+    w = generator.normal(size=(n, len(eigenvalues)))
+    x = w * np.sqrt(eigenvalues) @ axes.T
+    x += np.sqrt(noise) * generator.normal(size=(n, dimension))
+    return Dataset(CARDS["linear-gaussian"], Numbers(x.astype(np.float32)), sources=w)
+
+
+def principal_axes(x: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Eigenvalues of the covariance, descending, and its axes as columns."""
+    values, axes = np.linalg.eigh(np.cov(x.astype(np.float64), rowvar=False, ddof=0))
+    return values[::-1], axes[:, ::-1]

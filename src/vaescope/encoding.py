@@ -1,0 +1,85 @@
+"""Any dataset through an encoder, once: codes in float32, whatever the training's precision."""
+
+import numpy as np
+import torch
+
+from vaescope.build import build_data, build_vae
+from vaescope.codes import Codes
+from vaescope.data import Dataset
+from vaescope.distributions import FullGaussian
+from vaescope.errors import RunError, UsageError
+from vaescope.runs import Run
+from vaescope.seeds import rng
+from vaescope.training.checkpoint import load_weights
+from vaescope.types import Integers
+from vaescope.vae import VAE
+
+__all__ = ["encode", "load_vae"]
+
+
+def load_vae(run: Run) -> VAE:
+    """The trained model of a finished run, on the CPU."""
+    if not run.is_done:
+        raise RunError(
+            f"{run.path} is not finished, so it has no final weights.",
+            "Give its `vaescope train` command again.",
+        )
+    vae = build_vae(run.open())
+    load_weights(run.weights, vae)
+    return vae.eval()
+
+
+@torch.inference_mode()
+def encode(
+    model: VAE | Run,
+    data: Dataset | None = None,
+    *,
+    index: Integers | None = None,
+    seed: int = 0,
+    batch: int = 256,
+) -> Codes:
+    """Codes of the rows `index`, or of all; the sample of each row is drawn with `seed`.
+
+    A run knows its own data, so `encode(run)` is enough where they have a name.
+    """
+    if isinstance(model, Run):
+        data = build_data(model.open().data) if data is None else data
+        vae = load_vae(model)
+    else:
+        vae = model
+    if data is None:
+        raise UsageError("A bare model does not know its data.", "Pass the dataset to encode.")
+    rows = np.arange(len(data)) if index is None else np.asarray(index)
+    device = next(vae.parameters()).device
+    was_training = vae.training
+    vae.eval()
+    means, variances, covariances = [], [], []
+    for start in range(0, len(rows), batch):
+        x = torch.from_numpy(data.rows(rows[start : start + batch])).to(device)
+        if x.ndim == 4:
+            x = x.contiguous(memory_format=torch.channels_last)
+        posterior = vae.encoder(x)
+        means.append(posterior.mean.float().cpu().numpy())
+        variances.append(posterior.variance.float().cpu().numpy())
+        if isinstance(posterior, FullGaussian):
+            covariances.append(posterior.covariance.float().cpu().numpy())
+    vae.train(was_training)
+    mean, variance = np.concatenate(means), np.concatenate(variances)
+    covariance = np.concatenate(covariances) if covariances else None
+    noise = rng(seed, "codes-sample").standard_normal(mean.shape).astype(np.float32)
+    if covariance is None:
+        sample = mean + np.sqrt(variance) * noise
+    else:
+        sample = mean + np.einsum("nij,nj->ni", np.linalg.cholesky(covariance), noise)
+    factors = data.factors
+    return Codes(
+        mean,
+        variance,
+        sample,
+        factors=None if factors is None else factors.classes(rows),
+        factor_names=() if factors is None else factors.names,
+        factor_sizes=() if factors is None else factors.sizes,
+        factor_values=None if data.sources is None else data.sources[rows],
+        covariance=covariance,
+        index=rows if factors is not None and factors.complete else None,
+    )

@@ -1,0 +1,57 @@
+"""What can go wrong, each said in three parts: what was got, what was wanted, what to do."""
+
+__all__ = [
+    "BusyError",
+    "DataError",
+    "DiskError",
+    "NonFiniteError",
+    "RangeError",
+    "RunError",
+    "ShapeError",
+    "UsageError",
+    "VaescopeError",
+]
+
+
+class VaescopeError(Exception):
+    """Base of all errors meant for users; `remedy` says what to do."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}"
+
+
+class UsageError(VaescopeError):
+    """A name, key or value that cannot be understood: exit code 2."""
+
+
+class ShapeError(VaescopeError):
+    """An array of the wrong shape or type."""
+
+
+class RangeError(VaescopeError):
+    """Values outside the range that a likelihood or a loader allows."""
+
+
+class DataError(VaescopeError):
+    """A data file that is missing, truncated or not what its name says."""
+
+
+class RunError(VaescopeError):
+    """A run folder that cannot be read or does not fit the command."""
+
+
+class BusyError(VaescopeError):
+    """Another process works on the same run."""
+
+
+class DiskError(VaescopeError):
+    """A folder that cannot be written, or a full disk."""
+
+
+class NonFiniteError(VaescopeError):
+    """A loss term became NaN or infinite."""

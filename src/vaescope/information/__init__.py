@@ -1,0 +1,1 @@
+"""Entropy, mutual information and binning: written once, used everywhere."""

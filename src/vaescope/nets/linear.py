@@ -1,0 +1,16 @@
+"""One affine map each way: the VAE that is probabilistic PCA (paper 002, Theorem 2)."""
+
+import math
+
+from torch import nn
+
+from vaescope.nets.pair import Pair
+
+__all__ = ["linear_pair"]
+
+
+def linear_pair(event: tuple[int, ...], latent: int) -> Pair:
+    """The encoder's body is the data itself: its posterior head is the one affine map."""
+    size = math.prod(event)
+    decoder = nn.Sequential(nn.Linear(latent, size), nn.Unflatten(-1, event))
+    return Pair(nn.Flatten(), size, decoder)

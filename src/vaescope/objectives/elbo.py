@@ -1,0 +1,43 @@
+"""Autoencoder, VAE and beta-VAE.
+
+Kingma and Welling 2014, https://arxiv.org/abs/1312.6114; Higgins et al. 2017, beta-VAE,
+https://openreview.net/forum?id=Sy2fzU9gl.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from torch import Tensor
+
+from vaescope.distributions import kl
+from vaescope.objectives.terms import Objective, Terms
+from vaescope.schedules import Constant, Schedule
+from vaescope.vae import VAE, Batch
+
+__all__ = ["Autoencoder", "BetaVAE"]
+
+
+@dataclass(frozen=True)
+class Autoencoder(Objective):
+    """Distortion at the posterior mean: no noise, no rate."""
+
+    draws: ClassVar[int] = 0
+
+    def __call__(self, vae: VAE, batch: Batch, step: Tensor, noise: Tensor) -> Terms:
+        q = vae.encoder(batch.x, batch.u)
+        distortion = -vae.decoder(q.mean).log_prob(batch.x).mean()
+        return Terms(distortion, {"distortion": distortion}, q)
+
+
+@dataclass(frozen=True)
+class BetaVAE(Objective):
+    """-E log p(x|z) + beta KL(q(z|x) || p(z)). With beta 1 the negative ELBO."""
+
+    beta: Schedule = field(default_factory=lambda: Constant(1.0))
+
+    def __call__(self, vae: VAE, batch: Batch, step: Tensor, noise: Tensor) -> Terms:
+        q = vae.encoder(batch.x, batch.u)
+        distortion = -vae.decoder(q.at(noise[0])).log_prob(batch.x).mean()
+        rate = kl(q, vae.prior(batch.u)).mean()
+        loss = distortion + self.beta(step) * rate
+        return Terms(loss, {"distortion": distortion, "rate": rate}, q)

@@ -1,0 +1,68 @@
+"""Where runs and data live, and writing files so that a crash leaves the old or the new one."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vaescope.errors import DiskError
+
+__all__ = ["data_folder", "disk_errors", "replace_file", "runs_folder"]
+
+
+def runs_folder() -> Path:
+    """`$VAESCOPE_RUNS`, else `runs` in the working directory."""
+    return Path(os.environ.get("VAESCOPE_RUNS", "runs"))
+
+
+def data_folder() -> Path:
+    """`$VAESCOPE_DATA`, else `vaescope` in the user's cache folder."""
+    if "VAESCOPE_DATA" in os.environ:
+        return Path(os.environ["VAESCOPE_DATA"])
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "vaescope"
+
+
+_REASONS = {
+    errno.ENOSPC: ("the disk is full", "Free some space"),
+    errno.EDQUOT: ("the quota is used up", "Free some space"),
+    errno.EROFS: ("the file system is read-only", "Choose a folder that can be written with --out"),
+    errno.EACCES: ("permission is denied", "Choose a folder that can be written with --out"),
+    errno.EPERM: ("permission is denied", "Choose a folder that can be written with --out"),
+    errno.ENOTDIR: ("part of the path is a file, not a folder", "Choose another --out"),
+    errno.EEXIST: ("a file of that name is in the way", "Choose another --out"),
+}
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turns a failed write into an error that says what to do; what was there before stays."""
+    try:
+        yield
+    except OSError as error:
+        reason, remedy = _REASONS.get(error.errno or 0, (str(error), "Look at the disk"))
+        raise DiskError(
+            f"Cannot write {path}: {reason}. What was saved before is intact.",
+            f"{remedy}, then give the same command again.",
+        ) from error
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Writes `content` beside `path`, flushes it to the disk, then renames it into place."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    with disk_errors(path):
+        try:
+            with scratch.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            scratch.replace(path)
+        except OSError:
+            scratch.unlink(missing_ok=True)
+            raise
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # the rename itself must survive a power cut
+        finally:
+            os.close(folder)

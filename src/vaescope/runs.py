@@ -1,0 +1,149 @@
+"""A run is a folder of readable files named by the digest of its experiment.
+
+All file names of a run are here and nowhere else.
+"""
+
+import errno
+import fcntl
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vaescope.errors import BusyError, RunError
+from vaescope.paths import disk_errors, replace_file
+from vaescope.settings import dump_yaml, experiment
+from vaescope.specs import Experiment, digest, resolve, to_dict
+
+__all__ = ["Run", "strict_json"]
+
+
+def strict_json(content: Any, **options: Any) -> str:
+    """JSON without NaN or Infinity: null stands for both."""
+    return json.dumps(_finite(content), allow_nan=False, **options)
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {str(key): _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder. Holds its path only; files are read when asked for."""
+
+    path: Path
+
+    @staticmethod
+    def of(spec: Experiment, name: str, folder: Path) -> "Run":
+        """Where the run of an experiment lives below `folder`."""
+        return Run(folder / f"{name}-s{spec.seed}-{digest(spec)[:8]}")
+
+    @property
+    def weights(self) -> Path:
+        return self.path / "weights.safetensors"
+
+    @property
+    def state(self) -> Path:
+        return self.path / "state.safetensors"
+
+    @property
+    def history(self) -> Path:
+        return self.path / "history.jsonl"
+
+    @property
+    def timing(self) -> Path:
+        return self.path / "timing.jsonl"
+
+    @property
+    def environment(self) -> Path:
+        return self.path / "environment.json"
+
+    @property
+    def _spec(self) -> Path:
+        return self.path / "spec.json"
+
+    @property
+    def _done(self) -> Path:
+        return self.path / "done.json"
+
+    @property
+    def is_done(self) -> bool:
+        return self._done.exists()
+
+    def open(self) -> Experiment:
+        """The experiment of an existing run folder."""
+        if not self._spec.exists():
+            raise RunError(
+                f"{self.path} is not a run folder: it has no spec.json.",
+                "Give a folder that `vaescope train` made.",
+            )
+        try:
+            return experiment(json.loads(self._spec.read_text("utf-8")))
+        except ValueError as error:
+            raise RunError(
+                f"{self._spec} is not JSON: {error}.", "Restore it, or train again elsewhere."
+            ) from error
+
+    def create(self, spec: Experiment) -> None:
+        """Makes the folder and writes the spec; what is there of the same digest stays."""
+        spec = resolve(spec)
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        if self._spec.exists():
+            if digest(self.open()) != digest(spec):
+                raise RunError(
+                    f"{self.path} holds another experiment ({digest(self.open())[:8]}).",
+                    "Choose another --out.",
+                )
+            return
+        content = to_dict(spec)
+        replace_file(self.path / "spec.yaml", dump_yaml(content).encode())
+        replace_file(self._spec, (strict_json(content, indent=1) + "\n").encode())
+
+    def finish(self, facts: Mapping[str, Any]) -> None:
+        """Marks the run as done; the last file written."""
+        replace_file(self._done, (strict_json(facts, indent=1) + "\n").encode())
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of the history, oldest first."""
+        return list(_rows(self.history)) if self.history.exists() else []
+
+    def cut(self, step: int) -> None:
+        """Drops what was written after `step`: the steps from there on are made again."""
+        for file in (self.history, self.timing):
+            kept = [row for row in _rows(file) if row["step"] <= step] if file.exists() else []
+            replace_file(file, "".join(strict_json(row) + "\n" for row in kept).encode())
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keeps other processes out; the system lets go of it when this one dies."""
+        path = self.path / ".lock"
+        with disk_errors(path):
+            file = path.open("a")
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in (errno.EAGAIN, errno.EACCES):
+                    raise
+                raise BusyError(
+                    f"Another process is training {self.path}.",
+                    "Wait for it, or choose another --out.",
+                ) from error
+            yield
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Whole lines only: a process killed while writing leaves half a line at the end."""
+    for line in path.read_text("utf-8").splitlines(keepends=True):
+        if line.endswith("\n"):
+            yield json.loads(line)

@@ -1,0 +1,237 @@
+"""An experiment as one frozen value: what to train, on what, how. Its digest names its run.
+
+Groups are told apart by `name`; `vaescope.build` is the only place that turns names into objects.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Strict, Tag
+
+from vaescope.data.specs import DataSpec
+from vaescope.errors import UsageError
+
+__all__ = [
+    "FORMAT",
+    "AutoLikelihood",
+    "AutoNet",
+    "BernoulliSpec",
+    "BetaVAESpec",
+    "ConvNet",
+    "CosineSpec",
+    "Experiment",
+    "GaussianSpec",
+    "LinearNet",
+    "LinearSpec",
+    "MlpNet",
+    "SquaredErrorSpec",
+    "Value",
+    "digest",
+    "resolve",
+]
+
+#: Version of specs, states, codes and tables; a newer one is refused.
+FORMAT = 1
+
+
+class Group(BaseModel):
+    """Base of all groups of settings: frozen, and unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _whole(value: Any) -> Any:
+    # JSON reads 3e5 as a float; as a count it is as good as 300000.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+Positive = Annotated[Number, Field(gt=0)]
+NonNegative = Annotated[Number, Field(ge=0)]
+Count = Annotated[int, BeforeValidator(_whole), Strict(), Field(ge=1)]
+Widths = Annotated[tuple[Count, ...], Strict(False)]
+
+
+class LinearSpec(Group):
+    """From start to stop over the first steps."""
+
+    name: Literal["linear"] = "linear"
+    start: Number
+    stop: Number
+    steps: Count
+
+
+class CosineSpec(Group):
+    """From start to stop along half a cosine."""
+
+    name: Literal["cosine"] = "cosine"
+    start: Number
+    stop: Number
+    steps: Count
+
+
+def _kind_of_value(value: Any) -> str:
+    name = value.get("name") if isinstance(value, Mapping) else getattr(value, "name", "number")
+    return str(name)
+
+
+#: A number, or a schedule over the steps.
+Value = Annotated[
+    Annotated[NonNegative, Tag("number")]
+    | Annotated[LinearSpec, Tag("linear")]
+    | Annotated[CosineSpec, Tag("cosine")],
+    Discriminator(_kind_of_value),
+]
+
+
+class AutoNet(Group):
+    name: Literal["auto"] = "auto"
+
+
+class LinearNet(Group):
+    name: Literal["linear"] = "linear"
+
+
+Activation = Literal["relu", "tanh", "leaky-relu"]
+
+
+class MlpNet(Group):
+    name: Literal["mlp"] = "mlp"
+    encoder: Widths = (256, 256)
+    decoder: Widths = (256, 256)
+    encoder_activation: Activation = "relu"
+    decoder_activation: Activation = "relu"
+
+
+class ConvNet(Group):
+    name: Literal["conv"] = "conv"
+
+
+class PosteriorSpec(Group):
+    name: Literal["diagonal", "full", "point"] = "diagonal"
+
+
+class PriorSpec(Group):
+    name: Literal["normal"] = "normal"
+
+
+class AutoLikelihood(Group):
+    name: Literal["auto"] = "auto"
+
+
+class BernoulliSpec(Group):
+    name: Literal["bernoulli"] = "bernoulli"
+
+
+class SquaredErrorSpec(Group):
+    name: Literal["squared-error"] = "squared-error"
+
+
+class GaussianSpec(Group):
+    name: Literal["gaussian"] = "gaussian"
+    scale: Positive = 1.0
+    learned: bool = False
+
+
+class AutoencoderSpec(Group):
+    name: Literal["ae"] = "ae"
+
+
+class VAESpec(Group):
+    name: Literal["vae"] = "vae"
+
+
+class BetaVAESpec(Group):
+    name: Literal["beta-vae"] = "beta-vae"
+    beta: Value = 4.0
+
+
+class AdamSpec(Group):
+    name: Literal["adam"] = "adam"
+    lr: Value = 1e-4
+    betas: Annotated[tuple[NonNegative, NonNegative], Strict(False)] = (0.9, 0.999)
+    eps: Positive = 1e-8
+
+
+class AdagradSpec(Group):
+    name: Literal["adagrad"] = "adagrad"
+    lr: Value = 1e-2
+    eps: Positive = 1e-10
+
+
+class LoggingSpec(Group):
+    """What is written down on the way; not part of the digest."""
+
+    every: Count = 100
+
+
+NetSpec = Annotated[AutoNet | LinearNet | MlpNet | ConvNet, Field(discriminator="name")]
+LikelihoodSpec = Annotated[
+    AutoLikelihood | BernoulliSpec | SquaredErrorSpec | GaussianSpec, Field(discriminator="name")
+]
+ObjectiveSpec = Annotated[AutoencoderSpec | VAESpec | BetaVAESpec, Field(discriminator="name")]
+OptimiserSpec = Annotated[AdamSpec | AdagradSpec, Field(discriminator="name")]
+
+
+class Experiment(Group):
+    """All settings of one training run."""
+
+    data: DataSpec
+    objective: ObjectiveSpec
+    net: NetSpec = AutoNet()
+    posterior: PosteriorSpec = PosteriorSpec()
+    prior: PriorSpec = PriorSpec()
+    likelihood: LikelihoodSpec = AutoLikelihood()
+    latent: Count = 10
+    optimiser: OptimiserSpec = AdamSpec()
+    batch: Count = 64
+    steps: Count = 300_000
+    seed: Annotated[int, BeforeValidator(_whole), Strict(), Field(ge=0)] = 0
+    precision: Literal["auto", "fp32"] = "auto"
+    logging: LoggingSpec = LoggingSpec()
+
+
+def _net_for(data: str, shape: tuple[int, ...]) -> LinearNet | MlpNet | ConvNet:
+    if data == "synth-linear":
+        return LinearNet()
+    if data == "synth-nonlinear":  # 002 Table 3.1
+        return MlpNet(
+            encoder=(60, 40, 20),
+            decoder=(20, 40, 60),
+            encoder_activation="tanh",
+            decoder_activation="tanh",
+        )
+    return ConvNet() if len(shape) == 3 else MlpNet()
+
+
+def resolve(experiment: Experiment) -> Experiment:
+    """The same experiment with `auto` replaced by what the data call for."""
+    data = experiment.data
+    net, likelihood = experiment.net, experiment.likelihood
+    if isinstance(net, AutoNet):
+        net = _net_for(data.name, data.shape)
+    if isinstance(likelihood, AutoLikelihood):
+        likelihood = BernoulliSpec() if len(data.shape) == 3 else SquaredErrorSpec()
+    resolved = experiment.model_copy(update={"net": net, "likelihood": likelihood})
+    if (resolved.posterior.name == "point") != (resolved.objective.name == "ae"):
+        raise UsageError(
+            f"objective.name={resolved.objective.name} does not go with "
+            f"posterior.name={resolved.posterior.name}.",
+            "A plain autoencoder (objective.name=ae) has posterior.name=point, and nothing else.",
+        )
+    return resolved
+
+
+def to_dict(experiment: Experiment) -> dict[str, Any]:
+    """Plain data, as it stands in `spec.json` and `spec.yaml`."""
+    return {"format": FORMAT, **experiment.model_dump(mode="json")}
+
+
+def digest(experiment: Experiment) -> str:
+    """sha256 of the canonical JSON of the resolved experiment and the format, without logging."""
+    content = to_dict(resolve(experiment))
+    del content["logging"]
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Training: one loop, its state, and the run that keeps it."""

@@ -1,0 +1,121 @@
+"""The state of training as one safetensors file: nothing in it can be executed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from vaescope.errors import RunError
+from vaescope.paths import replace_file
+from vaescope.specs import FORMAT
+from vaescope.training.loop import State
+
+__all__ = ["load_state", "load_weights", "save_state", "save_weights", "weights_bytes"]
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    # A copy of its own: fused optimisers share storage, which safetensors refuses.
+    return tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+
+
+def _pack(tensors: dict[str, Tensor], **facts: Any) -> bytes:
+    # One key: the library writes several in random order, and equal runs must give equal bytes.
+    return save_tensors(
+        {name: _plain(tensor) for name, tensor in tensors.items()},
+        {"vaescope": json.dumps({"format": FORMAT, **facts}, sort_keys=True)},
+    )
+
+
+def weights_bytes(module: nn.Module) -> bytes:
+    """The parameters of a module as a safetensors file."""
+    return _pack(module.state_dict())
+
+
+def save_weights(path: Path, module: nn.Module) -> None:
+    replace_file(path, weights_bytes(module))
+
+
+def load_weights(path: Path, module: nn.Module) -> None:
+    """Copies weights into a module of the same architecture."""
+    tensors, _ = _unpack(path)
+    wanted = module.state_dict()
+    if tensors.keys() != wanted.keys():
+        raise RunError(
+            f"{path.name} holds {len(tensors)} tensors that do not fit the {len(wanted)} of the "
+            "model in spec.yaml.",
+            "Restore the two files from one run, or train again in another folder.",
+        )
+    module.load_state_dict(tensors)
+
+
+def _unpack(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    content = path.read_bytes()
+    try:
+        tensors = load_tensors(content)
+        length = int.from_bytes(content[:8], "little")
+        header = json.loads(content[8 : 8 + length])
+        facts: dict[str, Any] = json.loads(header["__metadata__"]["vaescope"])
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise RunError(
+            f"{path} is not a file that vaescope wrote, or it is damaged ({error}).",
+            "Delete it to start this run again from the beginning.",
+        ) from error
+    if facts["format"] > FORMAT:
+        raise RunError(
+            f"{path} has format {facts['format']}; this vaescope reads up to {FORMAT}.",
+            "Install a newer vaescope.",
+        )
+    return tensors, facts
+
+
+def save_state(path: Path, state: State, digest: str) -> None:
+    """Weights, optimiser moments and the open window, replaced as one file."""
+    tensors: dict[str, Tensor] = {}
+    for group, module in state.groups.items():
+        for name, tensor in module.state_dict().items():
+            tensors[f"weights/{group}/{name}"] = tensor
+        moments = state.optimisers[group].state
+        for name, parameter in module.named_parameters():
+            for key, value in moments[parameter].items():
+                tensors[f"optimiser/{group}/{name}/{key}"] = value
+    for name, value in state.window.items():
+        tensors[f"window/{name}"] = value
+    replace_file(path, _pack(tensors, step=state.step, digest=digest))
+
+
+def load_state(path: Path, state: State, digest: str) -> None:
+    """Brings a fresh state to where `path` was saved."""
+    tensors, facts = _unpack(path)
+    if facts["digest"] != digest:
+        raise RunError(
+            f"{path} belongs to another experiment ({facts['digest'][:8]}, not {digest[:8]}).",
+            "Restore the folder's own files, or choose another --out.",
+        )
+    for group, module in state.groups.items():
+        start = f"weights/{group}/"
+        own = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
+        module.load_state_dict(own)
+        for name, parameter in module.named_parameters():
+            start = f"optimiser/{group}/{name}/"
+            for key, value in tensors.items():
+                if key.startswith(start):
+                    kind = key.removeprefix(start)
+                    state.optimisers[group].state[parameter][kind] = _like(value, parameter)
+    state.window = {
+        name.removeprefix("window/"): value.to(state.device)
+        for name, value in tensors.items()
+        if name.startswith("window/")
+    }
+    state.step = facts["step"]
+
+
+def _like(value: Tensor, parameter: Tensor) -> Tensor:
+    """In the parameter's memory layout: fused kernels walk both as flat memory."""
+    if value.shape != parameter.shape:
+        return value.clone()  # the count of steps
+    return torch.empty_like(parameter, dtype=value.dtype).copy_(value).detach()

@@ -1,0 +1,172 @@
+"""The one training loop: a generator that advances a state and says what happened.
+
+The caller logs, draws, checkpoints or stops; the loop only computes. Data order and noise are
+functions of (seed, step), so a state needs no generator to be resumed exactly.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vaescope.build import build_objective, build_optimiser, build_schedule, build_vae
+from vaescope.data import Dataset
+from vaescope.errors import NonFiniteError
+from vaescope.objectives import Objective, Terms
+from vaescope.regime import LatentType, count_types, types_of
+from vaescope.seeds import derive, order
+from vaescope.specs import Experiment
+from vaescope.training.precision import Precision, autocast
+from vaescope.vae import VAE, Batch
+
+__all__ = ["Record", "State", "fetch", "new_state", "noise_at", "steps"]
+
+
+@dataclass
+class State:
+    """All that changes during training. Mutable; saved and loaded by `checkpoint`."""
+
+    vae: VAE
+    objective: Objective
+    optimisers: Mapping[str, torch.optim.Optimizer]
+    device: torch.device
+    step: int = 0
+    #: Sums since the last record: part -> float64 tensor.
+    window: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> dict[str, nn.Module]:
+        """Modules by optimiser group."""
+        return {"vae": self.vae, **self.objective.modules}
+
+
+@dataclass(frozen=True)
+class Record:
+    """Means over the steps since the last record."""
+
+    step: int
+    loss: float
+    parts: Mapping[str, float]
+    types: Mapping[LatentType, int]  # live count of active, mixed and passive latents
+    variance: tuple[float, ...]  # mean posterior variance of each latent
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "loss": self.loss,
+            **self.parts,
+            **{str(name): count for name, count in self.types.items()},
+            "variance": list(self.variance),
+        }
+
+
+def new_state(experiment: Experiment, device: torch.device) -> State:
+    """The state before the first step."""
+    vae = build_vae(experiment).to(device)
+    objective = build_objective(experiment)
+    for module in objective.modules.values():
+        module.to(device)
+    groups = {"vae": vae, **objective.modules}
+    optimisers = {
+        name: build_optimiser(experiment, module.parameters()) for name, module in groups.items()
+    }
+    return State(vae, objective, optimisers, device)
+
+
+def fetch(data: Dataset, index: np.ndarray[Any, Any], device: torch.device) -> Batch:
+    """The rows `index` on the device, images in channels-last layout."""
+    x = torch.from_numpy(data.rows(index)).to(device)
+    if x.ndim == 4:
+        x = x.contiguous(memory_format=torch.channels_last)
+    return Batch(x, torch.from_numpy(index).to(device), len(data))
+
+
+def noise_at(seed: int, step: int, shape: tuple[int, ...], device: torch.device) -> Tensor:
+    """Standard normal noise of one step. Drawn on the CPU, so that devices agree."""
+    generator = torch.Generator().manual_seed(derive(seed, "noise", step))
+    return torch.randn(shape, generator=generator).to(device)
+
+
+def _gradients(terms: Terms, state: State) -> None:
+    """Each loss moves its own group only: a critic's parameters lie on the VAE's path too."""
+    losses = {"vae": terms.loss, **terms.others}
+    for position, (name, loss) in enumerate(losses.items(), 1):
+        parameters = list(state.groups[name].parameters())
+        gradients = torch.autograd.grad(
+            loss, parameters, retain_graph=position < len(losses), allow_unused=True
+        )
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+
+
+def _check_finite(terms: Terms, step: int) -> None:
+    if torch.isfinite(terms.loss):
+        return
+    bad = [name for name, part in terms.parts.items() if not torch.isfinite(part)] or ["loss"]
+    raise NonFiniteError(
+        f"{', '.join(bad)} became {terms.parts.get(bad[0], terms.loss).item()} at step {step}.",
+        "Lower the learning rate (optimiser.lr) or check the data.",
+    )
+
+
+def _accumulate(window: dict[str, Tensor], terms: Terms) -> None:
+    variance = terms.posterior.variance.detach()
+    seen = {
+        "loss": terms.loss.detach(),
+        **{f"part.{name}": part.detach() for name, part in terms.parts.items()},
+        "variance": variance.mean(0),
+        "variance_squared": (variance**2).mean(0),
+        "steps": torch.ones((), device=variance.device),
+    }
+    for name, value in seen.items():
+        window[name] = window[name] + value if name in window else value.double()
+
+
+def _record(step: int, window: Mapping[str, Tensor]) -> Record:
+    means = {name: (total / window["steps"]).cpu() for name, total in window.items()}
+    mean = means["variance"].numpy()
+    spread = means["variance_squared"].numpy() - mean**2
+    return Record(
+        step,
+        means["loss"].item(),
+        {
+            name.removeprefix("part."): value.item()
+            for name, value in sorted(means.items())  # a resumed window comes in another order
+            if name.startswith("part.")
+        },
+        count_types(types_of(mean, spread)),
+        tuple(mean.tolist()),
+    )
+
+
+def steps(
+    state: State, experiment: Experiment, data: Dataset, precision: Precision
+) -> Iterator[Record | None]:
+    """Advances `state` to the experiment's last step. Yields after each step: a record where one
+    is due, else None. Between two yields the state is consistent and can be saved."""
+    rate = build_schedule(experiment.optimiser.lr)
+    shape = (state.objective.draws, experiment.batch, experiment.latent)
+    while state.step < experiment.steps:
+        now = torch.tensor(float(state.step), device=state.device)
+        index = order(experiment.seed, state.step, batch=experiment.batch, n=len(data))
+        batch = fetch(data, index, state.device)
+        noise = noise_at(experiment.seed, state.step, shape, state.device)
+        with autocast(precision, state.device):
+            terms = state.objective(state.vae, batch, now, noise)
+        _check_finite(terms, state.step)
+        _gradients(terms, state)
+        for optimiser in state.optimisers.values():
+            for group in optimiser.param_groups:
+                group["lr"] = rate(now).item()
+            optimiser.step()
+        state.step += 1
+        _accumulate(state.window, terms)
+        if state.step % experiment.logging.every == 0 or state.step == experiment.steps:
+            record = _record(state.step, state.window)
+            state.window.clear()
+            yield record
+        else:
+            yield None

@@ -1,0 +1,164 @@
+"""A run from its first step, or from where it was cut off, to its last."""
+
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from typing import Any, TextIO
+
+import numpy as np
+import torch
+
+from vaescope.allocator import keep_freed_memory
+from vaescope.data import Dataset
+from vaescope.errors import NonFiniteError, RangeError
+from vaescope.nets.likelihoods import Likelihood
+from vaescope.paths import disk_errors, replace_file
+from vaescope.runs import Run, strict_json
+from vaescope.specs import FORMAT, Experiment, digest
+from vaescope.training.checkpoint import load_state, save_state, weights_bytes
+from vaescope.training.loop import Record, State, new_state, steps
+from vaescope.training.precision import Precision, choose, threads_for
+
+__all__ = ["Interrupted", "Progress", "train_run"]
+
+#: Seconds between two checkpoints; longer where writing one takes more than a fiftieth of that.
+CHECKPOINT_SECONDS = 10.0
+
+
+class Interrupted(Exception):
+    """The caller asked to stop; the state is saved."""
+
+
+class Progress:
+    """What a caller sees between steps."""
+
+    def __init__(self, step: int, steps: int, record: Record | None) -> None:
+        self.step, self.steps, self.record = step, steps, record
+
+
+def _check_range(data: Dataset, likelihood: Likelihood) -> None:
+    low, high = data.store.range
+    least, most = likelihood.support
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RangeError(
+            f"{data.name} has values that are NaN or infinite.", "Remove or replace those rows."
+        )
+    if low < least or high > most:
+        raise RangeError(
+            f"{data.name} has values from {low:g} to {high:g}; a "
+            f"{type(likelihood).__name__.removesuffix('Likelihood')} likelihood takes "
+            f"[{least:g}, {most:g}].",
+            f"Scale the data, e.g. (x - {low:g}) / {high - low:g}, or use "
+            "likelihood.name=squared-error.",
+        )
+
+
+def _environment(precision: Precision, device: torch.device) -> dict[str, Any]:
+    packages = ("vaescope", "torch", "numpy", "safetensors")
+    return {
+        "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "device": device.type,
+        "threads": torch.get_num_threads(),
+        "stack_size": 1,
+        "precision": precision,
+    }
+
+
+def _append(file: TextIO, row: dict[str, Any]) -> None:
+    file.write(strict_json(row) + "\n")
+    file.flush()
+
+
+def train_run(
+    run: Run,
+    experiment: Experiment,
+    data: Dataset,
+    *,
+    device: torch.device,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Progress]:
+    """Trains `run` to its end and yields after each step. Resumes what is there; asked to stop,
+    saves its state and raises `Interrupted`. `run.create` must have been called."""
+    with run.lock():
+        if run.is_done:
+            return
+        keep_freed_memory()
+        state = new_state(experiment, device)
+        likelihood = state.vae.decoder.likelihood
+        assert isinstance(likelihood, Likelihood)
+        _check_range(data, likelihood)
+        own = digest(experiment)
+        if run.state.exists():
+            load_state(run.state, state, own)
+        run.cut(state.step)
+        precision = choose(experiment.precision, device, state.vae)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(threads_for(state.vae))
+        try:
+            facts = strict_json(_environment(precision, device), indent=1) + "\n"
+            replace_file(run.environment, facts.encode())
+            yield Progress(state.step, experiment.steps, None)
+            yield from _advance(run, state, experiment, data, precision, own, stop)
+        finally:
+            torch.set_num_threads(threads)
+        weights = weights_bytes(state.vae)
+        save_state(run.state, state, own)
+        replace_file(run.weights, weights)
+        run.finish(
+            {
+                "format": FORMAT,
+                "digest": own,
+                "steps": state.step,
+                "weights_sha256": hashlib.sha256(weights).hexdigest(),
+            }
+        )
+
+
+def _advance(
+    run: Run,
+    state: State,
+    experiment: Experiment,
+    data: Dataset,
+    precision: Precision,
+    own: str,
+    stop: Callable[[], bool],
+) -> Iterator[Progress]:
+    with disk_errors(run.history):
+        history, timing = run.history.open("a"), run.timing.open("a")
+
+    def save() -> float:
+        begun = time.monotonic()
+        with disk_errors(run.history):
+            for file in (history, timing):
+                os.fsync(file.fileno())  # rows before the state that relies on them
+        save_state(run.state, state, own)
+        return time.monotonic() - begun
+
+    with history, timing:
+        started = saved = time.monotonic()
+        pause = CHECKPOINT_SECONDS
+        try:
+            for record in steps(state, experiment, data, precision):
+                if record is not None:
+                    with disk_errors(run.history):
+                        _append(history, record.to_dict())
+                        seconds = round(time.monotonic() - started, 3)
+                        _append(timing, {"step": record.step, "seconds": seconds})
+                if stop():
+                    save()
+                    raise Interrupted
+                if time.monotonic() - saved > pause:
+                    pause = max(CHECKPOINT_SECONDS, 50.0 * save())
+                    saved = time.monotonic()
+                yield Progress(state.step, experiment.steps, record)
+        except NonFiniteError as error:
+            good = f"the last good checkpoint is {run.state}" if run.state.exists() else ""
+            raise NonFiniteError(
+                f"{error.message} The run stopped; {good or 'no checkpoint had been made yet'}.",
+                error.remedy,
+            ) from error

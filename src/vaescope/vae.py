@@ -1,0 +1,81 @@
+"""A variational autoencoder: three networks that return distributions, and no loss.
+
+Kingma and Welling 2014, https://arxiv.org/abs/1312.6114.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from vaescope.distributions import Distribution, Reparameterised
+
+__all__ = ["VAE", "Batch", "Decoder", "Encoder", "Prior", "in_float32"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one step of training sees."""
+
+    x: Tensor
+    index: Tensor  # (batch,) rows in the dataset
+    dataset_size: int
+    u: Tensor | None = None  # auxiliary variables of identifiable VAEs
+    pair: Tensor | None = None  # the second image of temporal and weakly supervised methods
+
+
+def in_float32(module: nn.Module, x: Tensor) -> Tensor:
+    """`module(x)` in float32, whatever precision surrounds it.
+
+    Posterior means of passive latents are of order 1e-2: bf16 heads would drown them.
+    """
+    if torch.is_autocast_enabled(x.device.type):
+        with torch.autocast(x.device.type, enabled=False):
+            return cast(Tensor, module(x.float()))
+    return cast(Tensor, module(x))
+
+
+class Encoder(nn.Module):
+    """x -> q(z|x): a body that makes features and a posterior that reads them."""
+
+    def __init__(self, body: nn.Module, posterior: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+        self.posterior = posterior
+
+    def forward(self, x: Tensor, u: Tensor | None = None) -> Reparameterised:
+        del u  # only conditional encoders look at it
+        return cast(Reparameterised, self.posterior(self.body(x)))
+
+
+class Decoder(nn.Module):
+    """z -> p(x|z): a body that makes the output and a likelihood that reads it."""
+
+    def __init__(self, body: nn.Module, likelihood: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+        self.likelihood = likelihood
+
+    def forward(self, z: Tensor) -> Distribution:
+        return cast(Distribution, self.likelihood(self.body(z).float()))
+
+
+class Prior(nn.Module, ABC):
+    """u or nothing -> p(z|u). Declares the call; priors are in `vaescope.priors`."""
+
+    @abstractmethod
+    def forward(self, u: Tensor | None = None) -> Reparameterised: ...
+
+
+class VAE(nn.Module):
+    """An encoder, a decoder and a prior. Final: methods are objectives, not subclasses."""
+
+    def __init__(self, encoder: Encoder, decoder: Decoder, prior: Prior) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.prior = prior
+        # The layout in which CPU convolutions are fastest; the values are the same.
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

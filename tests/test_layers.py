@@ -1,0 +1,91 @@
+"""A module imports from its own floor or below; heavy libraries stay where they belong."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import vaescope
+
+ROOT = Path(vaescope.__file__).parent
+
+#: Floor of each module or package, from the ground up. A new one must be entered here.
+FLOORS = {
+    "errors": 0, "seeds": 0, "types": 0, "paths": 0, "allocator": 0, "regime": 0,
+    "data": 1, "nets": 1, "distributions": 1, "priors": 1, "vae": 1, "objectives": 1,
+    "schedules": 1,
+    "presets": 2, "specs": 2, "settings": 2, "build": 2, "runs": 2, "codes": 2, "encoding": 2,
+    "training": 2,
+    "information": 3, "metrics": 3, "latents": 3, "traversals": 3,
+    "inspection": 4, "verdicts": 4,
+    "figures": 5, "report": 5, "cli": 5, "__main__": 5, "__init__": 5,
+}  # fmt: skip
+
+NO_TORCH = ("codes", "information", "metrics", "latents", "errors", "seeds", "paths", "regime")
+SHOWING_ONLY = ("matplotlib", "jinja2", "typer", "rich")
+
+
+def modules() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Names imported at run time; `if TYPE_CHECKING` blocks do not count."""
+    tree = ast.parse(path.read_text())
+    hidden = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for part in node.body
+        for inner in ast.walk(part)
+    }
+    for node in ast.walk(tree):
+        if node in hidden:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            if node.module == "vaescope":
+                yield from (f"vaescope.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+
+
+def home(path: Path) -> str:
+    return path.relative_to(ROOT).with_suffix("").parts[0]
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_module_imports_from_its_own_floor_or_below(path: Path) -> None:
+    floor = FLOORS[home(path)]
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] == "vaescope" and len(parts) > 1 and parts[1] in FLOORS:
+            assert FLOORS[parts[1]] <= floor, f"{home(path)} must not import {name}"
+        if parts[0] in SHOWING_ONLY:
+            assert floor == 5, f"{name} belongs to the showing floor"
+        if home(path) in NO_TORCH:
+            assert parts[0] != "torch", f"{home(path)} names no torch"
+
+
+def test_no_file_is_over_400_lines() -> None:
+    project = ROOT.parents[1]
+    files = [f for top in ("src", "tests", "benchmarks") for f in (project / top).rglob("*.py")]
+    long = {str(f): n for f in files if (n := len(f.read_text().splitlines())) > 400}
+    assert not long
+
+
+@pytest.mark.parametrize("statement", ["import vaescope.metrics", "import vaescope.latents"])
+def test_measures_leave_torch_out(statement: str) -> None:
+    code = f"import sys; {statement}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_public_name_resolves() -> None:
+    for name in vaescope.__all__:
+        assert getattr(vaescope, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = vaescope.nonsense

@@ -1,0 +1,57 @@
+"""Each table of names is complete: what the specs allow can be built, and nothing else is there."""
+
+from typing import get_args
+
+import pytest
+from pydantic import BaseModel
+
+from vaescope import build
+from vaescope.data import DATASETS
+from vaescope.data.specs import DataSpec
+from vaescope.presets import PRESETS
+from vaescope.priors import PRIORS
+from vaescope.settings import preset
+from vaescope.specs import (
+    LikelihoodSpec,
+    NetSpec,
+    ObjectiveSpec,
+    OptimiserSpec,
+    PosteriorSpec,
+    PriorSpec,
+)
+
+
+def names(union: object) -> set[str]:
+    """The names that a spec, or a union of specs told apart by name, allows."""
+    first = get_args(union)[0] if get_args(union) else union
+    members = get_args(first) or (first,)
+    found: set[str] = set()
+    for member in members:
+        assert issubclass(member, BaseModel)
+        found |= set(get_args(member.model_fields["name"].annotation))
+    return found - {"auto"}
+
+
+@pytest.mark.parametrize(
+    ("union", "table"),
+    [
+        (NetSpec, build.NETS),
+        (PosteriorSpec, build.POSTERIORS),
+        (PriorSpec, PRIORS),
+        (LikelihoodSpec, build.LIKELIHOODS),
+        (ObjectiveSpec, build.OBJECTIVES),
+        (OptimiserSpec, build.OPTIMISERS),
+        (DataSpec, {**DATASETS, "array": None}),
+    ],
+)
+def test_specs_and_tables_have_the_same_names(union: object, table: dict[str, object]) -> None:
+    assert names(union) == set(table)
+
+
+def test_every_preset_has_its_file_and_every_file_its_preset() -> None:
+    from importlib import resources
+
+    files = {f.name for f in resources.files("vaescope.presets").iterdir()}
+    assert {f.removesuffix(".yaml") for f in files if f.endswith(".yaml")} == set(PRESETS)
+    for name in PRESETS:
+        assert preset(name)

@@ -1,0 +1,107 @@
+import json
+
+import pytest
+
+from vaescope.errors import UsageError
+from vaescope.presets import PRESETS
+from vaescope.settings import (
+    dump_yaml,
+    experiment,
+    from_command_line,
+    from_python,
+    load_yaml,
+    preset,
+    settings_of,
+)
+from vaescope.specs import digest, resolve, to_dict
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_valid_and_survives_yaml_and_json(name: str) -> None:
+    spec = resolve(experiment(preset(name)))
+    assert experiment(load_yaml(dump_yaml(to_dict(spec)), "spec")) == spec
+    assert experiment(json.loads(json.dumps(to_dict(spec)))) == spec
+
+
+def test_scalars_mean_the_same_in_yaml_and_on_the_command_line() -> None:
+    yaml = load_yaml("a: 1e-4\nb: on\nc: '4'\nd: [1, x]\ne:\nf: true\ng: NaN", "here")
+    assert yaml == {"a": 1e-4, "b": "on", "c": "4", "d": [1, "x"], "e": None, "f": True, "g": "NaN"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("objective.betta=4", "Did you mean objective.beta"),
+        ("objective.beta=yes", "objective.beta must be a number"),
+        ("objective.beta=true", "objective.beta must be a number"),
+        ("objective.beta=-1", "objective.beta must be greater than or equal to 0"),
+        ("objective.beta=NaN", "objective.beta must be a number"),
+        ("objective.name=betavae", "objective.name must be one of"),
+        ("steps=2.5", "steps must be a whole number"),
+        ("steps=0", "steps must be greater than or equal to 1"),
+        ("stepz=5", "Did you mean steps"),
+        ("data.name=dsprite", "data.name must be one of"),
+        ("data.size=48", "data.size must be one of"),
+        ("beta", "is not a setting"),
+        ("optimiser.lr={\"name\": \"linear\"}", "optimiser.lr.start is missing"),
+        ("optimiser.lr={\"name\": \"linea\"}", "optimiser.lr must be a number, or a schedule"),
+        ("net.encoder=3", "There is no setting net.encoder"),
+        ("objective=3", "objective"),
+    ],
+)  # fmt: skip
+def test_bad_settings_say_what_was_wanted(setting: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        from_command_line("beta-vae", [setting])
+
+
+def test_a_new_name_resets_the_other_keys_of_its_group_in_any_order() -> None:
+    a = from_command_line("beta-vae", ["data.n=100", "data.name=synth-linear"])
+    b = from_command_line("beta-vae", ["data.name=synth-linear", "data.n=100"])
+    assert a == b
+    assert a.data.model_dump() == {
+        "name": "synth-linear", "n": 100, "ratio": 2.0, "generator_seed": 0,
+    }  # fmt: skip
+
+
+def test_the_digest_sees_what_matters_and_nothing_else() -> None:
+    def of(*settings: str) -> str:
+        return digest(from_command_line("beta-vae", list(settings)))
+
+    assert of() == of("objective.beta=4.0") == of("logging.every=7") == of("net.name=conv")
+    assert of("steps=3e5") == of("steps=300000") == of()
+    different = [of("seed=1"), of("objective.beta=5"), of("precision=fp32"), of("batch=32"), of()]
+    assert len(set(different)) == len(different)
+
+
+def test_auto_follows_the_data() -> None:
+    def names(*settings: str) -> tuple[str, str]:
+        spec = resolve(from_command_line("beta-vae", list(settings)))
+        return spec.net.name, spec.likelihood.name
+
+    assert names() == ("conv", "bernoulli")
+    assert names("data.name=synth-linear") == ("linear", "squared-error")
+    assert names("data.name=synth-nonlinear") == ("mlp", "squared-error")
+    assert names("data.name=linear-gaussian") == ("mlp", "squared-error")
+
+
+def test_bare_names_must_match_one_setting() -> None:
+    assert from_python("beta-vae", None, {"beta": 2}).objective.model_dump()["beta"] == 2
+    assert from_python("demo", None, {"lr": 0.1}).optimiser.model_dump()["lr"] == 0.1
+    with pytest.raises(UsageError, match=r"data\.name.*objective\.name"):
+        from_python("beta-vae", None, {"name": "x"})
+    with pytest.raises(UsageError, match="Did you mean beta"):
+        from_python("beta-vae", None, {"betta": 2})
+
+
+def test_an_autoencoder_and_a_rate_do_not_mix() -> None:
+    with pytest.raises(UsageError, match="does not go with"):
+        resolve(from_command_line("ae", ["posterior.name=diagonal"]))
+
+
+def test_a_newer_format_is_refused() -> None:
+    with pytest.raises(UsageError, match="format 2"):
+        experiment({"format": 2, **preset("vae")})
+
+
+def test_all_dotted_keys_are_known() -> None:
+    assert {"objective.beta", "data.size", "steps", "optimiser.lr"} <= set(settings_of())

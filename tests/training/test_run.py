@@ -1,0 +1,275 @@
+"""Runs end the same whatever happens on the way."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import vaescope as vs
+from vaescope.data import Dataset
+from vaescope.data.in_memory import from_arrays
+from vaescope.errors import BusyError, DiskError, NonFiniteError, RangeError, RunError
+from vaescope.runs import Run
+from vaescope.settings import from_command_line
+from vaescope.training import run as run_module
+from vaescope.training.run import Interrupted, train_run
+
+CPU = torch.device("cpu")
+SMALL = ["data.name=synth-linear", "data.n=500", "latent=2", "steps=60", "logging.every=20",
+         "optimiser.lr=1e-2"]  # fmt: skip
+
+
+def start(folder: Path, *settings: str, name: str = "beta-vae") -> tuple[Run, Dataset]:
+    spec = from_command_line(name, [*SMALL, *settings])
+    run = Run.of(spec, name, folder)
+    run.create(spec)
+    from vaescope.build import build_data
+
+    return run, build_data(spec.data)
+
+
+def finish(run: Run, data: Dataset, stop_after: int | None = None) -> None:
+    seen = 0
+
+    def stop() -> bool:
+        nonlocal seen
+        seen += 1
+        return seen == stop_after
+
+    for _ in train_run(run, run.open(), data, device=CPU, stop=stop):
+        pass
+
+
+def same(a: Run, b: Run) -> None:
+    assert a.weights.read_bytes() == b.weights.read_bytes()
+    assert a.history.read_bytes() == b.history.read_bytes()
+
+
+@pytest.mark.parametrize("posterior", ["diagonal", "full"])
+@pytest.mark.parametrize("optimiser", ["adam", "adagrad"])
+def test_stopped_at_any_step_and_resumed_it_ends_the_same(
+    tmp_path: Path, posterior: str, optimiser: str
+) -> None:
+    settings = [f"posterior.name={posterior}", f"optimiser.name={optimiser}"]
+    whole, data = start(tmp_path / "a", *settings)
+    finish(whole, data)
+    broken, _ = start(tmp_path / "b", *settings)
+    for after in (7, 20, 13):
+        with pytest.raises(Interrupted):
+            finish(broken, data, stop_after=after)
+        assert not broken.is_done
+    finish(broken, data)
+    same(whole, broken)
+    assert [row["step"] for row in whole.records()] == [20, 40, 60]
+
+
+def test_a_convolutional_run_resumes_exactly(tmp_path: Path, small_sprites: Dataset) -> None:
+    def begin(folder: str) -> Run:
+        spec = from_command_line("beta-vae", ["data.size=32", "steps=8", "logging.every=3"])
+        run = Run.of(spec, "beta-vae", tmp_path / folder)
+        run.create(spec)
+        return run
+
+    whole, broken = begin("a"), begin("b")
+    finish(whole, small_sprites)
+    with pytest.raises(Interrupted):
+        finish(broken, small_sprites, stop_after=4)
+    finish(broken, small_sprites)
+    same(whole, broken)
+
+
+def test_rows_written_after_the_last_checkpoint_are_made_again(tmp_path: Path) -> None:
+    whole, data = start(tmp_path / "a")
+    finish(whole, data)
+    broken, _ = start(tmp_path / "b")
+    with pytest.raises(Interrupted):
+        finish(broken, data, stop_after=25)
+    with broken.history.open("a") as file:
+        file.write('{"step": 40, "loss": 1.0}\n{"step": 60, "lo')  # killed in the middle
+    finish(broken, data)
+    same(whole, broken)
+
+
+def test_a_done_run_is_left_alone(tmp_path: Path) -> None:
+    run, data = start(tmp_path)
+    finish(run, data)
+    before = {f: f.stat().st_mtime_ns for f in run.path.iterdir()}
+    finish(run, data)
+    assert before == {f: f.stat().st_mtime_ns for f in run.path.iterdir()}
+
+
+def test_the_folder_holds_what_the_interface_says_and_no_machine(tmp_path: Path) -> None:
+    run, data = start(tmp_path)
+    finish(run, data)
+    names = {f.name for f in run.path.iterdir()} - {".lock"}
+    assert names == {
+        "spec.yaml", "spec.json", "history.jsonl", "timing.jsonl", "weights.safetensors",
+        "state.safetensors", "environment.json", "done.json",
+    }  # fmt: skip
+    import getpass
+    import socket
+
+    for file in run.path.iterdir():
+        content = file.read_bytes()
+        for secret in (str(tmp_path), socket.gethostname(), f'"{getpass.getuser()}"'):
+            assert secret.encode() not in content, file.name
+
+
+def test_two_processes_cannot_train_one_run(tmp_path: Path) -> None:
+    run, data = start(tmp_path)
+    with run.lock(), pytest.raises(BusyError, match="Another process"):
+        finish(run, data)
+
+
+def test_nan_stops_with_the_step_the_term_and_the_last_good_state(tmp_path: Path) -> None:
+    run, data = start(tmp_path, "optimiser.lr=1e30", "likelihood.name=gaussian")
+    with pytest.raises(NonFiniteError, match=r"(distortion|rate).* became (nan|inf) at step \d+"):
+        finish(run, data)
+    assert not run.is_done
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (np.linspace(-1, 1, 4096).reshape(4, 1, 32, 32), r"-1 to 1.*\[0, 1\]"),
+        (np.full((4, 1, 32, 32), np.nan), "NaN"),
+    ],
+)
+def test_data_outside_the_likelihoods_range_are_refused(
+    tmp_path: Path, rows: np.ndarray, says: str
+) -> None:
+    with pytest.raises(RangeError, match=says):
+        vs.train("vae", rows, steps=2, out=tmp_path)
+
+
+def test_a_full_disk_is_explained_and_the_last_state_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, data = start(tmp_path)
+    with pytest.raises(Interrupted):
+        finish(run, data, stop_after=30)
+    good = run.state.read_bytes()
+    real = os.fsync
+
+    def full(descriptor: int) -> None:
+        import errno
+
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DiskError, match="disk is full"):
+        finish(run, data, stop_after=10)
+    monkeypatch.setattr(os, "fsync", real)
+    assert run.state.read_bytes() == good
+    assert not [f for f in run.path.iterdir() if f.name.startswith(".state")]
+    finish(run, data)
+    assert run.is_done
+
+
+def test_a_damaged_state_is_named(tmp_path: Path) -> None:
+    run, data = start(tmp_path)
+    run.state.write_bytes(b"\x00" * 100)
+    with pytest.raises(RunError, match=r"state\.safetensors is not a file that vaescope wrote"):
+        finish(run, data)
+
+
+def test_own_arrays_train_from_python_and_are_known_by_content(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    settings = {"steps": 5, "latent": 2, "out": tmp_path}
+    run = vs.train("vae", x, **settings)
+    assert vs.train("vae", x.copy(), **settings).path == run.path
+    assert vs.train("vae", x + 1, **settings).path != run.path
+    codes = vs.encode(run, from_arrays(x))
+    assert codes.mean.shape == (200, 2)
+
+
+def test_precision_and_threads_follow_the_size(small_sprites: Dataset) -> None:
+    from vaescope.build import build_vae
+    from vaescope.training.precision import choose, threads_for
+
+    small = build_vae(from_command_line("beta-vae", ["data.name=synth-linear"]))
+    large = build_vae(from_command_line("beta-vae", []))
+    assert threads_for(small) == 1
+    assert threads_for(large) == torch.get_num_threads()
+    assert choose("auto", CPU, small) == "fp32"
+    assert choose("fp32", CPU, large) == "fp32"
+
+
+def test_bf16_steps_keep_latents_and_losses_in_float32(small_sprites: Dataset) -> None:
+    from vaescope.training.loop import fetch, new_state, noise_at
+    from vaescope.training.precision import autocast
+
+    spec = from_command_line("beta-vae", ["data.size=32"])
+    state = new_state(spec, CPU)
+    batch = fetch(small_sprites, np.arange(16), CPU)
+    noise = noise_at(0, 0, (1, 16, 10), CPU)
+    now = torch.tensor(0.0)
+    full = state.objective(state.vae, batch, now, noise)
+    with autocast("bf16", CPU):
+        half = state.objective(state.vae, batch, now, noise)
+    assert half.posterior.mean.dtype == half.loss.dtype == torch.float32
+    assert half.loss != full.loss
+    torch.testing.assert_close(half.loss, full.loss, rtol=2e-2, atol=0)
+
+
+KILL = [sys.executable, "-m", "vaescope", "train", "beta-vae", "data.name=dsprites", "data.size=32",
+        "steps=600", "--seed", "1", "--quiet", "--json"]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_killed_three_times_it_ends_with_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = subprocess.run([*KILL, "--out", str(tmp_path / "a")], capture_output=True, check=True)
+    moments = random.Random(0)
+    for _ in range(3):
+        process = subprocess.Popen([*KILL, "--out", str(tmp_path / "b")], stdout=subprocess.PIPE)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=moments.uniform(4.0, 16.0))
+        process.kill()
+        process.communicate()
+    again = subprocess.run([*KILL, "--out", str(tmp_path / "b")], capture_output=True, check=True)
+    first, last = (json.loads(r.stdout)["runs"][0] for r in (whole, again))
+    assert last["resumed_from"] > 0
+    same(Run(Path(first["path"])), Run(Path(last["path"])))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_checkpoints_then_exits(tmp_path: Path, number: int, code: int) -> None:
+    process = subprocess.Popen([*KILL, "--out", str(tmp_path)], stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("*/environment.json")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(2.0)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert json.loads(out)["error"]["type"] == "Interrupted"
+    assert list(tmp_path.glob("*/state.safetensors"))
+
+
+def test_checkpoints_follow_the_clock_not_the_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "CHECKPOINT_SECONDS", 0.0)
+    saved: list[int] = []
+    real = run_module.save_state
+
+    def save(path: Path, state: run_module.State, digest: str) -> None:
+        saved.append(state.step)
+        real(path, state, digest)
+
+    monkeypatch.setattr(run_module, "save_state", save)
+    run, data = start(tmp_path)
+    finish(run, data)
+    assert saved[-1] == 60
+    assert len(saved) > 1
