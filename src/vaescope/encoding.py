@@ -12,7 +12,7 @@ from vaescope.runs import Run
 from vaescope.seeds import rng
 from vaescope.training.checkpoint import load_weights
 from vaescope.types import Integers
-from vaescope.vae import VAE
+from vaescope.vae import VAE, as_input
 
 __all__ = ["encode", "load_vae"]
 
@@ -55,10 +55,7 @@ def encode(
     vae.eval()
     means, variances, covariances = [], [], []
     for start in range(0, len(rows), batch):
-        x = torch.from_numpy(data.rows(rows[start : start + batch])).to(device)
-        if x.ndim == 4:
-            x = x.contiguous(memory_format=torch.channels_last)
-        posterior = vae.encoder(x)
+        posterior = vae.encoder(as_input(data.rows(rows[start : start + batch]), device))
         means.append(posterior.mean.float().cpu().numpy())
         variances.append(posterior.variance.float().cpu().numpy())
         if isinstance(posterior, FullGaussian):

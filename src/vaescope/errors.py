@@ -4,6 +4,7 @@ __all__ = [
     "BusyError",
     "DataError",
     "DiskError",
+    "Interrupted",
     "NonFiniteError",
     "RangeError",
     "RunError",
@@ -51,6 +52,14 @@ class BusyError(VaescopeError):
 
 class DiskError(VaescopeError):
     """A folder that cannot be written, or a full disk."""
+
+
+class Interrupted(VaescopeError):
+    """A signal came; what was under way is saved. Exit code 128 + signal."""
+
+    def __init__(self, message: str, remedy: str, signal: int) -> None:
+        super().__init__(message, remedy)
+        self.signal = signal
 
 
 class NonFiniteError(VaescopeError):

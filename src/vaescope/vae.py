@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.distributions import Distribution, Reparameterised
+from vaescope.types import Floats
 
-__all__ = ["VAE", "Batch", "Decoder", "Encoder", "Prior", "in_float32"]
+__all__ = ["VAE", "Batch", "Decoder", "Encoder", "Prior", "as_input", "in_float32"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,12 @@ class Batch:
     dataset_size: int
     u: Tensor | None = None  # auxiliary variables of identifiable VAEs
     pair: Tensor | None = None  # the second image of temporal and weakly supervised methods
+
+
+def as_input(rows: Floats, device: torch.device) -> Tensor:
+    """Rows as an encoder takes them: float32 on the device, images in channels-last layout."""
+    x = torch.from_numpy(rows).to(device, torch.float32)
+    return x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x
 
 
 def in_float32(module: nn.Module, x: Tensor) -> Tensor:

@@ -2,11 +2,11 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +16,11 @@ import torch
 import vaescope as vs
 from vaescope.data import Dataset
 from vaescope.data.in_memory import from_arrays
-from vaescope.errors import BusyError, DiskError, NonFiniteError, RangeError, RunError
+from vaescope.errors import BusyError, DiskError, Interrupted, NonFiniteError, RangeError, RunError
 from vaescope.runs import Run
 from vaescope.settings import from_command_line
 from vaescope.training import run as run_module
-from vaescope.training.run import Interrupted, train_run
+from vaescope.training.run import train_run
 
 CPU = torch.device("cpu")
 SMALL = ["data.name=synth-linear", "data.n=500", "latent=2", "steps=60", "logging.every=20",
@@ -39,10 +39,10 @@ def start(folder: Path, *settings: str, name: str = "beta-vae") -> tuple[Run, Da
 def finish(run: Run, data: Dataset, stop_after: int | None = None) -> None:
     seen = 0
 
-    def stop() -> bool:
+    def stop() -> int:
         nonlocal seen
         seen += 1
-        return seen == stop_after
+        return signal.SIGTERM if seen == stop_after else 0
 
     for _ in train_run(run, run.open(), data, device=CPU, stop=stop):
         pass
@@ -220,41 +220,58 @@ def test_bf16_steps_keep_latents_and_losses_in_float32(small_sprites: Dataset) -
     torch.testing.assert_close(half.loss, full.loss, rtol=2e-2, atol=0)
 
 
-KILL = [sys.executable, "-m", "vaescope", "train", "beta-vae", "data.name=dsprites", "data.size=32",
-        "steps=600", "--seed", "1", "--quiet", "--json"]  # fmt: skip
+# The real command, but with a checkpoint each second instead of each ten.
+COMMAND = (
+    "import vaescope.training.run as run; run.CHECKPOINT_SECONDS = 1.0\n"
+    "from vaescope.cli import main; main()"
+)
+TRAIN = [sys.executable, "-c", COMMAND, "train", "beta-vae", "data.name=dsprites", "data.size=32",
+         "steps=600", "--seed", "1", "--quiet", "--json"]  # fmt: skip
+
+
+def wait_for(what: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    while not what():
+        assert process.poll() is None, "it ended before it could be disturbed"
+        time.sleep(0.05)
 
 
 @pytest.mark.slow
-def test_killed_three_times_it_ends_with_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = subprocess.run([*KILL, "--out", str(tmp_path / "a")], capture_output=True, check=True)
-    moments = random.Random(0)
-    for _ in range(3):
-        process = subprocess.Popen([*KILL, "--out", str(tmp_path / "b")], stdout=subprocess.PIPE)
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=moments.uniform(4.0, 16.0))
+def test_killed_three_times_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    whole = subprocess.run([*TRAIN, "--out", str(tmp_path / "a")], capture_output=True, check=True)
+    again = [*TRAIN, "--out", str(tmp_path / "b")]
+    for rows in (1, 3, 4):
+        process = subprocess.Popen(again, stdout=subprocess.PIPE)
+        wait_for(lambda: lines(tmp_path / "b") >= rows, process)  # noqa: B023
         process.kill()
         process.communicate()
-    again = subprocess.run([*KILL, "--out", str(tmp_path / "b")], capture_output=True, check=True)
-    first, last = (json.loads(r.stdout)["runs"][0] for r in (whole, again))
-    assert last["resumed_from"] > 0
-    same(Run(Path(first["path"])), Run(Path(last["path"])))
+    last = subprocess.run(again, capture_output=True, check=True)
+    first, second = (json.loads(done.stdout)["runs"][0] for done in (whole, last))
+    assert second["resumed_from"] > 0
+    same(Run(Path(first["path"])), Run(Path(second["path"])))
+
+
+def lines(folder: Path) -> int:
+    return sum(len(file.read_text().splitlines()) for file in folder.glob("*/history.jsonl"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_checkpoints_then_exits(tmp_path: Path, number: int, code: int) -> None:
-    process = subprocess.Popen([*KILL, "--out", str(tmp_path)], stdout=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("*/environment.json")) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(2.0)
+    process = subprocess.Popen([*TRAIN, "--out", str(tmp_path)], stdout=subprocess.PIPE)
+    wait_for(lambda: lines(tmp_path) >= 1, process)
     process.send_signal(number)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == code
-    assert json.loads(out)["error"]["type"] == "Interrupted"
-    assert list(tmp_path.glob("*/state.safetensors"))
+    error = json.loads(out)["error"]
+    assert error["type"] == "Interrupted"
+    saved = int(error["message"].split(" after ")[1].split()[0])
+    (state,) = tmp_path.glob("*/state.safetensors")
+    assert json.loads(json.loads(header(state))["__metadata__"]["vaescope"])["step"] == saved >= 100
+
+
+def header(path: Path) -> bytes:
+    content = path.read_bytes()
+    return content[8 : 8 + int.from_bytes(content[:8], "little")]
 
 
 def test_checkpoints_follow_the_clock_not_the_step(

@@ -11,7 +11,7 @@ from vaescope.cli.demo import demo
 from vaescope.cli.encode import encode
 from vaescope.cli.output import error, explain
 from vaescope.cli.train import train
-from vaescope.errors import UsageError, VaescopeError
+from vaescope.errors import Interrupted, UsageError, VaescopeError
 
 __all__ = ["app", "main"]
 
@@ -75,6 +75,9 @@ def main() -> NoReturn:
         code = app(standalone_mode=False) or 0
     except Exit as stop:
         code = stop.exit_code
+    except Interrupted as problem:
+        explain(problem, as_json=as_json)
+        code = 128 + problem.signal
     except VaescopeError as problem:
         explain(problem, as_json=as_json)
         code = 2 if isinstance(problem, UsageError) else 1

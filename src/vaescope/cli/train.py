@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from typer.exceptions import Exit
 
 from vaescope.cli.output import (
     DeviceOption,
     JsonOption,
     QuietOption,
     SeedOption,
-    error,
     messages,
     result,
 )
@@ -100,20 +98,21 @@ def _show(steps: "Iterator[Step]", console: Console, label: str) -> None:
             bar.update(task, what=_describe(step))
             if not console.is_terminal and (now - spoken > 5.0 or step.step == step.steps):
                 spoken = now
-                console.print(f"{label} {step.step}/{step.steps} {speed} | {_describe(step)}")
+                line = f"{label} {step.step}/{step.steps} {speed} | {_describe(step)}"
+                console.print(line, soft_wrap=True)
 
 
 def train_one(
     experiment: "Experiment", name: str, folder: Path, device: str, console: Console
 ) -> "tuple[Run, int]":
-    """Trains one run to its end, or exits after a signal. Returns where it was taken up."""
+    """Trains one run to its end. Returns it, and the step at which it was taken up."""
     from vaescope.allocator import keep_freed_memory
 
     keep_freed_memory()  # before torch allocates anything
     from vaescope.build import build_data
     from vaescope.runs import Run
     from vaescope.training.api import choose_device
-    from vaescope.training.run import Interrupted, train_run
+    from vaescope.training.run import train_run
 
     run = Run.of(experiment, name, folder)
     run.create(experiment)
@@ -131,24 +130,8 @@ def train_one(
 
     with _stop_on_signals() as signalled:
         data = build_data(experiment.data)
-        steps = train_run(
-            run,
-            run.open(),
-            data,
-            device=choose_device(device),
-            stop=lambda: bool(signalled()),
-        )
-        try:
-            _show(noted(steps), console, run.path.name)
-        except Interrupted:
-            number = signalled()
-            error(
-                "Interrupted",
-                f"Stopped by signal {number}; {run.path} is saved.",
-                "Give the same command again to go on.",
-                as_json="--json" in sys.argv,
-            )
-            raise Exit(128 + number) from None
+        steps = train_run(run, run.open(), data, device=choose_device(device), stop=signalled)
+        _show(noted(steps), console, run.path.name)
     return run, resumed
 
 

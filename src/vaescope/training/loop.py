@@ -20,7 +20,7 @@ from vaescope.regime import LatentType, count_types, types_of
 from vaescope.seeds import derive, order
 from vaescope.specs import Experiment
 from vaescope.training.precision import Precision, autocast
-from vaescope.vae import VAE, Batch
+from vaescope.vae import VAE, Batch, as_input
 
 __all__ = ["Record", "State", "fetch", "new_state", "noise_at", "steps"]
 
@@ -77,11 +77,8 @@ def new_state(experiment: Experiment, device: torch.device) -> State:
 
 
 def fetch(data: Dataset, index: np.ndarray[Any, Any], device: torch.device) -> Batch:
-    """The rows `index` on the device, images in channels-last layout."""
-    x = torch.from_numpy(data.rows(index)).to(device)
-    if x.ndim == 4:
-        x = x.contiguous(memory_format=torch.channels_last)
-    return Batch(x, torch.from_numpy(index).to(device), len(data))
+    """The rows `index` on the device."""
+    return Batch(as_input(data.rows(index), device), torch.from_numpy(index).to(device), len(data))
 
 
 def noise_at(seed: int, step: int, shape: tuple[int, ...], device: torch.device) -> Tensor:

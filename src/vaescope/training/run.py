@@ -13,7 +13,7 @@ import torch
 
 from vaescope.allocator import keep_freed_memory
 from vaescope.data import Dataset
-from vaescope.errors import NonFiniteError, RangeError
+from vaescope.errors import Interrupted, NonFiniteError, RangeError
 from vaescope.nets.likelihoods import Likelihood
 from vaescope.paths import disk_errors, replace_file
 from vaescope.runs import Run, strict_json
@@ -22,14 +22,10 @@ from vaescope.training.checkpoint import load_state, save_state, weights_bytes
 from vaescope.training.loop import Record, State, new_state, steps
 from vaescope.training.precision import Precision, choose, threads_for
 
-__all__ = ["Interrupted", "Progress", "train_run"]
+__all__ = ["Progress", "train_run"]
 
 #: Seconds between two checkpoints; longer where writing one takes more than a fiftieth of that.
 CHECKPOINT_SECONDS = 10.0
-
-
-class Interrupted(Exception):
-    """The caller asked to stop; the state is saved."""
 
 
 class Progress:
@@ -80,10 +76,10 @@ def train_run(
     data: Dataset,
     *,
     device: torch.device,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Callable[[], int] = lambda: 0,
 ) -> Iterator[Progress]:
-    """Trains `run` to its end and yields after each step. Resumes what is there; asked to stop,
-    saves its state and raises `Interrupted`. `run.create` must have been called."""
+    """Trains `run` to its end and yields after each step. Resumes what is there; when `stop` gives
+    the number of a signal, saves and raises `Interrupted`. `run.create` comes before."""
     with run.lock():
         if run.is_done:
             return
@@ -126,7 +122,7 @@ def _advance(
     data: Dataset,
     precision: Precision,
     own: str,
-    stop: Callable[[], bool],
+    stop: Callable[[], int],
 ) -> Iterator[Progress]:
     with disk_errors(run.history):
         history, timing = run.history.open("a"), run.timing.open("a")
@@ -149,9 +145,14 @@ def _advance(
                         _append(history, record.to_dict())
                         seconds = round(time.monotonic() - started, 3)
                         _append(timing, {"step": record.step, "seconds": seconds})
-                if stop():
+                if number := stop():
                     save()
-                    raise Interrupted
+                    raise Interrupted(
+                        f"Stopped by signal {number} after {state.step} steps; {run.path} is "
+                        "saved.",
+                        "Give the same command again to go on.",
+                        number,
+                    )
                 if time.monotonic() - saved > pause:
                     pause = max(CHECKPOINT_SECONDS, 50.0 * save())
                     saved = time.monotonic()
