@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from vaescope.data import synth_linear
-from vaescope.data.synthetic import principal_axes
+from vaescope.data.synthetic import principal_axes, synth_linear
 from vaescope.settings import from_command_line
 from vaescope.training.loop import new_state, steps
 from vaescope.types import Floats

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vaescope.data import Dataset, dsprites
+from vaescope.data import Dataset
+from vaescope.data.dsprites import dsprites
 
 _FOLDERS = [
     Path(os.environ["VAESCOPE_DATA"]) if "VAESCOPE_DATA" in os.environ else None,

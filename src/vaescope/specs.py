@@ -203,7 +203,7 @@ def _net_for(data: str, shape: tuple[int, ...]) -> LinearNet | MlpNet | ConvNet:
             encoder_activation="tanh",
             decoder_activation="tanh",
         )
-    return ConvNet() if len(shape) == 3 else MlpNet()
+    return ConvNet() if shape[1:] in ((32, 32), (64, 64)) else MlpNet()
 
 
 def resolve(experiment: Experiment) -> Experiment:

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from vaescope.build import build_vae
-from vaescope.data import linear_gaussian, synth_linear
-from vaescope.data.synthetic import principal_axes
+from vaescope.data.synthetic import linear_gaussian, principal_axes, synth_linear
 from vaescope.objectives import BetaVAE
 from vaescope.schedules import Constant
 from vaescope.settings import from_command_line

@@ -139,7 +139,7 @@ def test_nan_stops_with_the_step_the_term_and_the_last_good_state(tmp_path: Path
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        (np.linspace(-1, 1, 4096).reshape(4, 1, 32, 32), r"-1 to 1.*\[0, 1\]"),
+        (np.linspace(-1, 1, 4096).reshape(4, 1, 32, 32), r"-1 to 1.*wanted 0 to 1"),
         (np.full((4, 1, 32, 32), np.nan), "NaN"),
     ],
 )
@@ -148,6 +148,14 @@ def test_data_outside_the_likelihoods_range_are_refused(
 ) -> None:
     with pytest.raises(RangeError, match=says):
         vs.train("vae", rows, steps=2, out=tmp_path)
+
+
+def test_a_dataset_outside_the_likelihoods_range_is_refused_before_the_first_step(
+    tmp_path: Path,
+) -> None:
+    run, data = start(tmp_path, "likelihood.name=bernoulli")
+    with pytest.raises(RangeError, match=r"Bernoulli likelihood takes \[0, 1\]"):
+        finish(run, data)
 
 
 def test_a_full_disk_is_explained_and_the_last_state_stays(

@@ -7,6 +7,8 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from vaescope import __version__
+from vaescope.cli.cite import cite
+from vaescope.cli.data import data
 from vaescope.cli.demo import demo
 from vaescope.cli.encode import encode
 from vaescope.cli.output import error, explain
@@ -26,8 +28,8 @@ app = typer.Typer(
 
 #: Commands of the interface that are still to come: they exit 2 and say so.
 PLANNED = (
-    "data", "measure", "inspect", "compare", "prune", "tune-beta", "sweep", "table", "study",
-    "perturb", "serve", "cite",
+    "measure", "inspect", "compare", "prune", "tune-beta", "sweep", "table", "study", "perturb",
+    "serve",
 )  # fmt: skip
 
 
@@ -49,6 +51,8 @@ def _options(
 app.command()(demo)
 app.command()(train)
 app.command()(encode)
+app.command()(cite)
+app.add_typer(data, name="data")
 
 
 def _plan(name: str) -> None:

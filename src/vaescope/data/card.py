@@ -31,6 +31,7 @@ class Card:
     files: tuple[File, ...] = ()
     how: str = ""  # how to get it where no download is possible
     notes: str = ""
+    folders: tuple[str, ...] = ()  # other names that its folder may have
 
     @property
     def rendered(self) -> bool:

@@ -72,6 +72,29 @@ class Dataset:
             recipe=None,
         )
 
+    def restrict(self, grid: Mapping[str, Sequence[int]]) -> "Dataset":
+        """The sub-grid with these classes of the named factors, e.g. {"shape": [1]}; full grids."""
+        factors = self.require_factors("restrict")
+        keep = grid_choice(factors.names, factors.sizes, grid)
+        rows = factors.index(np.stack(np.meshgrid(*keep, indexing="ij"), axis=-1)).ravel()
+        return replace(self.pick(rows), factors=factors.restrict(keep))
+
+    def subset(
+        self, *, correlation: float, between: tuple[str, str], n: int | None = None, seed: int = 0
+    ) -> "Dataset":
+        """Rows in which two factors go together: see `splits.correlated`. As many as there are."""
+        from vaescope.data.splits import correlated
+
+        return correlated(self, *between, correlation, len(self) if n is None else n, seed)
+
+    def split(
+        self, seed: int, shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    ) -> "tuple[Dataset, Dataset, Dataset]":
+        """Train, validation and test rows, disjoint and complete."""
+        from vaescope.data.splits import split
+
+        return split(self, seed, shares)
+
     def sample(self, n: int, seed: int) -> NDArray[np.int64]:
         """At most `n` distinct row numbers, sorted: the same for the same seed everywhere."""
         if n >= len(self):

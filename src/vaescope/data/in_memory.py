@@ -1,75 +1,180 @@
-"""The user's own arrays as a dataset."""
+"""The user's own arrays as a dataset; what was inferred is logged."""
 
 import hashlib
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from vaescope.data.card import Card
 from vaescope.data.dataset import Dataset
-from vaescope.data.factors import Factors
+from vaescope.data.factors import Factors, tabulated
 from vaescope.data.stores import Bytes, Numbers, Store
-from vaescope.errors import ShapeError
+from vaescope.errors import RangeError, ShapeError
 from vaescope.types import Array
 
-__all__ = ["content_hash", "from_arrays"]
+__all__ = ["content_hash", "dataset_of", "from_arrays"]
 
-_LOG = logging.getLogger("vaescope")
+CHANNELS = (1, 2, 3, 4)
+ROWS = 4096  # looked at in one go for their range
+
+_log = logging.getLogger("vaescope")
 
 
-def from_arrays(rows: Any, factors: Any = None, *, name: str = "array") -> Dataset:
-    """Vectors (n, d) or images, NCHW or NHWC, uint8 or floating point; tensors are taken too.
+def from_arrays(
+    images: Any,
+    factors: Any = None,
+    *,
+    factor_names: Sequence[str] | None = None,
+    factor_values: Any = None,
+    name: str = "array",
+    where: str = "your array",
+) -> Dataset:
+    """Images or vectors, with factors where they are known; tensors are taken too.
 
-    `factors` are integer classes, (n, k) or (n,), where they are known.
+    Images may be uint8, bool, or floats in [0, 1], shape (n, height, width) with channels first,
+    last or absent; floats of shape (n, d) are vectors. `factors` are integers or names, shape
+    (n, factors) or (n,); `factor_values`, floats (n, sources), are continuous sources. `where` is
+    what errors call the place that they come from.
     """
-    values: Array = np.asarray(rows)
-    if values.ndim not in (2, 3, 4) or len(values) == 0 or not _is_real(values):
-        raise ShapeError(
-            f"Data must be numbers of shape (n, d), (n, height, width) or (n, channels, height, "
-            f"width); got {values.dtype} of shape {values.shape}.",
-            "Stack the rows into one array.",
-        )
-    if values.ndim == 3:
-        values = values[:, None]
-    last = values.ndim == 4 and values.shape[1] > 4 and values.shape[-1] in (1, 3, 4)
-    if last:
-        _LOG.info("images of shape %s are read as channels-last", values.shape[1:])
-    store: Store
-    if values.dtype == np.uint8 and values.ndim == 4:
-        white = 1 if values.max() <= 1 else 255
-        _LOG.info("uint8 images are divided by %d", white)
-        store = Bytes(values, channels_last=last, white=white)
-    else:
-        store = Numbers(np.moveaxis(values, -1, 1) if last else values)
-    card = Card(name, store.shape, len(store), "the user's own", "")
-    return Dataset(card, store, None if factors is None else _factors(factors, len(store)))
+    store = _store(where, np.asarray(images))
+    known = None
+    if factors is not None:
+        known = _factors(where, np.asarray(factors), factor_names, len(store))
+    sources = None
+    if factor_values is not None:
+        sources = np.asarray(factor_values, dtype=np.float64)
+        if sources.ndim != 2 or len(sources) != len(store) or not np.all(np.isfinite(sources)):
+            raise ShapeError(
+                f"factor_values in {where} has shape {sources.shape}; wanted finite numbers of "
+                f"shape ({len(store)}, sources).",
+                "Give one row for each image.",
+            )
+    return dataset_of(name, store, known, sources)
 
 
-def _is_real(values: Array) -> bool:
-    return np.issubdtype(values.dtype, np.number) and not np.iscomplexobj(values)
+def dataset_of(
+    name: str, store: Store, factors: Factors | None, sources: Array | None = None
+) -> Dataset:
+    """A dataset that no name can bring back: it is known by its content."""
+    sizes = {} if factors is None else dict(zip(factors.names, factors.sizes, strict=True))
+    card = Card(name, store.shape, len(store), "your own data", "", sizes)
+    return Dataset(card, store, factors, sources)
 
 
-def _factors(given: Any, n: int) -> Factors:
-    classes: Array = np.asarray(given)
-    if classes.ndim == 1:
-        classes = classes[:, None]
-    if classes.ndim != 2 or len(classes) != n or not np.issubdtype(classes.dtype, np.integer):
-        raise ShapeError(
-            f"factors must be integer classes of shape ({n}, k); got {classes.dtype} of shape "
-            f"{classes.shape}.",
-            "Give one row per example; bin continuous factors first.",
-        )
-    columns = [np.unique(column, return_inverse=True) for column in classes.T]
-    names = tuple(f"factor {k}" for k in range(len(columns)))
-    table = np.stack([inverse for _, inverse in columns], axis=1).astype(np.int64)
-    return Factors(names, tuple(values for values, _ in columns), table)
-
-
-def content_hash(data: Dataset, *, chunk: int = 4096) -> str:
+def content_hash(data: Dataset, *, chunk: int = ROWS) -> str:
     """sha256 of all rows as they are trained on."""
     digest = hashlib.sha256(f"{len(data)}{data.shape}".encode())
     for start in range(0, len(data), chunk):
         rows = data.rows(np.arange(start, min(start + chunk, len(data))))
         digest.update(np.ascontiguousarray(rows).tobytes())
     return digest.hexdigest()
+
+
+def _store(where: str, images: Array) -> Store:
+    if len(images.shape) < 2 or 0 in images.shape:
+        raise ShapeError(
+            f"The images in {where} have shape {images.shape}; wanted (n, channels, height, "
+            "width).",
+            "Save one image for each row.",
+        )
+    white = _white(where, images)
+    if images.ndim == 2 and white is None:
+        return Numbers(images)
+    last = _channels_last(where, images)
+    if images.ndim == 3:
+        images = images[:, None]
+    if white is None:
+        return Numbers(np.moveaxis(images, -1, 1) if last else images)
+    return Bytes(images.view(np.uint8), channels_last=last, white=white)
+
+
+def _channels_last(where: str, images: Array) -> bool:
+    shape = images.shape
+    if len(shape) == 3:
+        _log.info("%s: shape %s taken as grey images, one channel.", where, shape)
+        return False
+    if len(shape) == 4 and shape[1] in CHANNELS:
+        return False
+    if len(shape) == 4 and shape[3] in CHANNELS:
+        _log.info("%s: shape %s has the channels last; they are moved first.", where, shape)
+        return True
+    raise ShapeError(
+        f"The images in {where} are {images.dtype} of shape {shape}; wanted (n, height, width), "
+        "(n, channels, height, width) or (n, height, width, channels) with 1 to 4 channels.",
+        "Reshape them so.",
+    )
+
+
+def _white(where: str, images: Array) -> int | None:
+    """The largest pixel value of integer images; None for floats, which have 1."""
+    if images.dtype == np.bool_:
+        return 1
+    low, high = _range(where, images)
+    if images.dtype == np.uint8:
+        if high > 1:
+            return 255
+        _log.info("%s: the largest byte is %d, so that 1 is taken as white.", where, int(high))
+        return 1
+    if np.issubdtype(images.dtype, np.floating):
+        if images.ndim > 2 and not 0 <= low <= high <= 1:
+            raise RangeError(
+                f"The images in {where} have values from {low:g} to {high:g}; wanted 0 to 1.",
+                _rescaling(low, high),
+            )
+        return None
+    remedy = "Save them with .astype(np.uint8)."
+    if not 0 <= low <= high <= 255:
+        remedy = f"Save them as floats, (x - {low:g}) / {high - low:g}."
+    raise RangeError(
+        f"The images in {where} are {images.dtype} from {low:g} to {high:g}; wanted uint8, or "
+        "floats from 0 to 1.",
+        remedy,
+    )
+
+
+def _range(where: str, images: Array) -> tuple[float, float]:
+    low, high = np.inf, -np.inf
+    for start in range(0, len(images), ROWS):
+        rows = images[start : start + ROWS]
+        if not np.issubdtype(rows.dtype, np.integer) and not np.all(np.isfinite(rows)):
+            raise RangeError(
+                f"The images in {where} have NaN or infinite values after row {start}.",
+                "Leave these images out or repair them.",
+            )
+        low, high = min(low, float(rows.min())), max(high, float(rows.max()))
+    return low, high
+
+
+def _rescaling(low: float, high: float) -> str:
+    if low > -0.01 and high < 1.01:
+        return "They are nearly right: use np.clip(x, 0, 1)."
+    if low >= 0 and high <= 255:
+        return "Divide them by 255, or save them as uint8."
+    if low >= -1 and high <= 1:
+        return "Use (x + 1) / 2."
+    return f"Use (x - {low:g}) / {high - low:g}, or undo the standardisation."
+
+
+def _factors(where: str, labels: Array, names: Sequence[str] | None, n: int) -> Factors | None:
+    labels = labels[:, None] if labels.ndim == 1 else labels
+    if labels.ndim != 2 or len(labels) != n or labels.dtype.kind not in "biuUS":
+        raise ShapeError(
+            f"The factors in {where} are {labels.dtype} of shape {labels.shape}; wanted integers "
+            f"or names of shape ({n}, factors).",
+            "Number the classes of each factor; save continuous ones as factor_values.",
+        )
+    k = labels.shape[1]
+    if names is None:
+        names = ["class"] if k == 1 else [f"factor_{i}" for i in range(k)]
+    if len(names) != k or len(set(names)) != k:
+        raise ShapeError(
+            f"factor_names in {where} are {list(names)}; wanted {k} different ones.",
+            "Give each column a name of its own.",
+        )
+    varied = [i for i in range(k) if np.any(labels[:, i] != labels[0, i])]
+    if len(varied) < k:
+        constant = ", ".join(name for i, name in enumerate(names) if i not in varied)
+        _log.info("%s: these factors do not vary and are left out: %s.", where, constant)
+    return tabulated([names[i] for i in varied], labels[:, varied]) if varied else None

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
-__all__ = ["ArraySpec", "DataSpec", "DspritesSpec", "LinearGaussianSpec", "SynthLinearSpec"]
+__all__ = ["ArraySpec", "DataSpec"]
 
 
 def _whole(value: Any) -> Any:
@@ -14,6 +14,8 @@ def _whole(value: Any) -> Any:
 Seed = Annotated[int, BeforeValidator(_whole), Strict(), Field(ge=0)]
 Count = Annotated[int, BeforeValidator(_whole), Strict(), Field(ge=1)]
 Positive = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
+#: Factor -> the classes to keep; factors that are not named keep all.
 Grid = dict[str, list[Annotated[int, BeforeValidator(_whole)]]]
 
 
@@ -29,6 +31,126 @@ class DspritesSpec(_Spec):
     @property
     def shape(self) -> tuple[int, ...]:
         return (1, self.size, self.size)
+
+
+class DspritesVariantSpec(_Spec):
+    name: Literal["dsprites-colour", "dsprites-noisy", "dsprites-scream"]
+    size: Literal[32, 64] = 64
+    grid: Grid = {}
+    generator_seed: Seed = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (3, self.size, self.size)
+
+
+class DspritesOfficialSpec(_Spec):
+    name: Literal["dsprites-official"] = "dsprites-official"
+    size: Literal[32, 64] = 64
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (1, self.size, self.size)
+
+
+class Shapes3DRenderedSpec(_Spec):
+    name: Literal["shapes3d-rendered"] = "shapes3d-rendered"
+    size: Literal[32, 64] = 64
+    grid: Grid = {}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (3, self.size, self.size)
+
+
+class ColourImagesSpec(_Spec):
+    """Official files whose images are 64x64 RGB and have no settings."""
+
+    name: Literal[
+        "shapes3d", "mpi3d-toy", "mpi3d-realistic", "mpi3d-real", "mpi3d-complex", "sprites"
+    ]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (3, 64, 64)
+
+
+class Cars3DSpec(_Spec):
+    name: Literal["cars3d"] = "cars3d"
+    size: Literal[64, 128] = 64
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (3, self.size, self.size)
+
+
+class SmallnorbSpec(_Spec):
+    name: Literal["smallnorb"] = "smallnorb"
+    size: Literal[64, 96] = 64
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (1, self.size, self.size)
+
+
+class CelebaSpec(_Spec):
+    name: Literal["celeba"] = "celeba"
+    crop: Annotated[Count, Field(le=178)] = 148
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (3, 64, 64)
+
+
+class MnistSpec(_Spec):
+    """At 28 pixels as they are; at 32 resized, for the convolutional pair."""
+
+    name: Literal["mnist", "fashion-mnist"]
+    size: Literal[28, 32] = 28
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (1, self.size, self.size)
+
+
+class GreyImagesSpec(_Spec):
+    """Grey images of one size."""
+
+    name: Literal["faces3d", "olivetti", "coil20", "digits"]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        size = {"faces3d": 64, "olivetti": 64, "coil20": 32, "digits": 8}[self.name]
+        return (1, size, size)
+
+
+class PinwheelSpec(_Spec):
+    name: Literal["pinwheel"] = "pinwheel"
+    classes: Count = 4
+    per_class: Count = 100
+    radial_std: NonNegative = 0.3
+    tangential_std: NonNegative = 0.1
+    rate: NonNegative = 0.25
+    generator_seed: Seed = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (2,)
+
+
+class IcaSegmentsSpec(_Spec):
+    name: Literal["ica-segments"] = "ica-segments"
+    segments: Count = 40
+    per_segment: Count = 1000
+    sources: Count = 5
+    dimension: Count = 5
+    depth: Count = 3
+    activation: Literal["xtanh", "leaky-relu"] = "xtanh"
+    generator_seed: Seed = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dimension,)
 
 
 class SynthLinearSpec(_Spec):
@@ -56,7 +178,7 @@ class LinearGaussianSpec(_Spec):
     name: Literal["linear-gaussian"] = "linear-gaussian"
     eigenvalues: Annotated[tuple[Positive, ...], Strict(False)] = (4.0, 2.0, 1.0, 0.5)
     dimension: Count = 8
-    noise: Annotated[float, Strict(), Field(ge=0)] = 0.0
+    noise: NonNegative = 0.0
     n: Count = 10_000
     generator_seed: Seed = 0
 
@@ -79,6 +201,21 @@ class ArraySpec(_Spec):
 
 
 DataSpec = Annotated[
-    DspritesSpec | SynthLinearSpec | SynthNonlinearSpec | LinearGaussianSpec | ArraySpec,
+    DspritesSpec
+    | DspritesVariantSpec
+    | DspritesOfficialSpec
+    | Shapes3DRenderedSpec
+    | ColourImagesSpec
+    | Cars3DSpec
+    | SmallnorbSpec
+    | CelebaSpec
+    | MnistSpec
+    | GreyImagesSpec
+    | PinwheelSpec
+    | IcaSegmentsSpec
+    | SynthLinearSpec
+    | SynthNonlinearSpec
+    | LinearGaussianSpec
+    | ArraySpec,
     Field(discriminator="name"),
 ]

@@ -1,14 +1,16 @@
 """Training from Python: `vs.train("beta-vae", data, beta=4)`."""
 
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from vaescope.build import build_data, data_settings
-from vaescope.data import Dataset
+from vaescope.data import DATASETS, Dataset
 from vaescope.data.in_memory import from_arrays
+from vaescope.data.own import load_own
 from vaescope.errors import UsageError
 from vaescope.paths import runs_folder
 from vaescope.runs import Run
@@ -31,8 +33,11 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def load_dataset(name: str, **settings: Any) -> Dataset:
-    """A dataset by name, e.g. `load_dataset("dsprites", size=32)`."""
+def load_dataset(name: str | Path, **settings: Any) -> Dataset:
+    """A dataset by name, e.g. `load_dataset("dsprites", size=32)`, or your own images by path."""
+    name = str(name)
+    if name not in DATASETS and (os.sep in name or Path(name).exists()):
+        return load_own(name)
     return build_data(from_python("vae", {"name": name, **settings}, {}).data)
 
 

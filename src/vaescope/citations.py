@@ -1,0 +1,152 @@
+"""What to cite for each method, metric and dataset."""
+
+from collections.abc import Mapping
+
+__all__ = ["BIBTEX", "METHODS"]
+
+#: Method, metric or analysis -> key of its paper.
+METHODS: Mapping[str, str] = {
+    "ae": "hinton2006",
+    "vae": "kingma2014",
+    "beta-vae": "higgins2017",
+    "mig": "chen2018",
+    "types": "bonheme2023",
+}
+
+
+def _entry(kind: str, key: str, **fields: str) -> str:
+    lines = [f"  {name} = {{{value}}}" for name, value in fields.items()]
+    return f"@{kind}{{{key},\n" + ",\n".join(lines) + "\n}"
+
+
+#: Key -> BibTeX. Keys of datasets are the ones on their cards.
+BIBTEX: Mapping[str, str] = {
+    "hinton2006": _entry(
+        "article", "hinton2006", title="Reducing the Dimensionality of Data with Neural Networks",
+        author="Hinton, Geoffrey E. and Salakhutdinov, Ruslan R.", journal="Science", volume="313",
+        year="2006",
+    ),
+    "kingma2014": _entry(
+        "inproceedings", "kingma2014", title="Auto-Encoding Variational {Bayes}",
+        author="Kingma, Diederik P. and Welling, Max", booktitle="ICLR", year="2014",
+    ),
+    "higgins2017": _entry(
+        "inproceedings", "higgins2017",
+        title="{beta-VAE}: Learning Basic Visual Concepts with a Constrained Variational Framework",
+        author="Higgins, Irina and Matthey, Loic and Pal, Arka and Burgess, Christopher and "
+        "Glorot, Xavier and Botvinick, Matthew and Mohamed, Shakir and Lerchner, Alexander",
+        booktitle="ICLR", year="2017",
+    ),
+    "chen2018": _entry(
+        "inproceedings", "chen2018",
+        title="Isolating Sources of Disentanglement in Variational Autoencoders",
+        author="Chen, Ricky T. Q. and Li, Xuechen and Grosse, Roger and Duvenaud, David",
+        booktitle="NeurIPS", year="2018",
+    ),
+    "bonheme2023": _entry(
+        "article", "bonheme2023",
+        title="Be More Active! Understanding the Differences Between Mean and Sampled "
+        "Representations of Variational Autoencoders",
+        author="Bonheme, Lisa and Grzes, Marek", journal="Journal of Machine Learning Research",
+        year="2023",
+    ),
+    "locatello2019": _entry(
+        "inproceedings", "locatello2019",
+        title="Challenging Common Assumptions in the Unsupervised Learning of Disentangled "
+        "Representations",
+        author="Locatello, Francesco and Bauer, Stefan and Lucic, Mario and R{\\\"a}tsch, Gunnar "
+        "and Gelly, Sylvain and Sch{\\\"o}lkopf, Bernhard and Bachem, Olivier",
+        booktitle="ICML", year="2019",
+    ),
+    "mathieu2019": _entry(
+        "inproceedings", "mathieu2019",
+        title="Disentangling Disentanglement in Variational Autoencoders",
+        author="Mathieu, Emile and Rainforth, Tom and Siddharth, N. and Teh, Yee Whye",
+        booktitle="ICML", year="2019",
+    ),
+    "khemakhem2020": _entry(
+        "inproceedings", "khemakhem2020",
+        title="Variational Autoencoders and Nonlinear {ICA}: A Unifying Framework",
+        author="Khemakhem, Ilyes and Kingma, Diederik P. and Monti, Ricardo Pio and "
+        "Hyv{\\\"a}rinen, Aapo",
+        booktitle="AISTATS", year="2020",
+    ),
+    "zietlow2022": _entry(
+        "phdthesis", "zietlow2022",
+        title="On the Inner Workings of Variational Autoencoders", author="Zietlow, Dominik",
+        year="2022",
+    ),
+    "dsprites": _entry(
+        "misc", "dsprites", title="{dSprites}: Disentanglement testing Sprites dataset",
+        author="Matthey, Loic and Higgins, Irina and Hassabis, Demis and Lerchner, Alexander",
+        howpublished="https://github.com/deepmind/dsprites-dataset/", year="2017",
+    ),
+    "shapes3d": _entry(
+        "misc", "shapes3d", title="3D Shapes Dataset", author="Burgess, Chris and Kim, Hyunjik",
+        howpublished="https://github.com/deepmind/3d-shapes/", year="2018",
+    ),
+    "cars3d": _entry(
+        "inproceedings", "cars3d", title="Deep Visual Analogy-Making",
+        author="Reed, Scott E. and Zhang, Yi and Zhang, Yuting and Lee, Honglak",
+        booktitle="NeurIPS", year="2015",
+    ),
+    "smallnorb": _entry(
+        "inproceedings", "smallnorb",
+        title="Learning Methods for Generic Object Recognition with Invariance to Pose and "
+        "Lighting",
+        author="LeCun, Yann and Huang, Fu Jie and Bottou, L{\\'e}on", booktitle="CVPR",
+        year="2004",
+    ),
+    "mpi3d": _entry(
+        "inproceedings", "mpi3d",
+        title="On the Transfer of Inductive Bias from Simulation to the Real World: a New "
+        "Disentanglement Dataset",
+        author="Gondal, Muhammad Waleed and W{\\\"u}thrich, Manuel and Miladinovi{\\'c}, "
+        "{\\DJ}or{\\dj}e and Locatello, Francesco and Breidt, Martin and Volchkov, Valentin and "
+        "Akpo, Joel and Bachem, Olivier and Sch{\\\"o}lkopf, Bernhard and Bauer, Stefan",
+        booktitle="NeurIPS", year="2019",
+    ),
+    "mnist": _entry(
+        "article", "mnist", title="Gradient-Based Learning Applied to Document Recognition",
+        author="LeCun, Yann and Bottou, L{\\'e}on and Bengio, Yoshua and Haffner, Patrick",
+        journal="Proceedings of the IEEE", volume="86", year="1998",
+    ),
+    "fashion-mnist": _entry(
+        "article", "fashion-mnist",
+        title="{Fashion-MNIST}: a Novel Image Dataset for Benchmarking Machine Learning Algorithms",
+        author="Xiao, Han and Rasul, Kashif and Vollgraf, Roland",
+        journal="arXiv preprint arXiv:1708.07747", year="2017",
+    ),
+    "celeba": _entry(
+        "inproceedings", "celeba", title="Deep Learning Face Attributes in the Wild",
+        author="Liu, Ziwei and Luo, Ping and Wang, Xiaogang and Tang, Xiaoou", booktitle="ICCV",
+        year="2015",
+    ),
+    "faces3d": _entry(
+        "inproceedings", "faces3d",
+        title="A 3D Face Model for Pose and Illumination Invariant Face Recognition",
+        author="Paysan, Pascal and Knothe, Reinhard and Amberg, Brian and Romdhani, Sami and "
+        "Vetter, Thomas",
+        booktitle="AVSS", year="2009",
+    ),
+    "sprites": _entry(
+        "inproceedings", "sprites", title="Disentangled Sequential Autoencoder",
+        author="Li, Yingzhen and Mandt, Stephan", booktitle="ICML", year="2018",
+    ),
+    "coil20": _entry(
+        "techreport", "coil20", title="Columbia Object Image Library ({COIL-20})",
+        author="Nene, Sameer A. and Nayar, Shree K. and Murase, Hiroshi",
+        institution="Columbia University", year="1996",
+    ),
+    "olivetti": _entry(
+        "inproceedings", "olivetti",
+        title="Parameterisation of a Stochastic Model for Human Face Identification",
+        author="Samaria, Ferdinando S. and Harter, Andy C.",
+        booktitle="IEEE Workshop on Applications of Computer Vision", year="1994",
+    ),
+    "digits": _entry(
+        "misc", "digits", title="Optical Recognition of Handwritten Digits",
+        author="Alpaydin, Ethem and Kaynak, Cenk", howpublished="UCI Machine Learning Repository",
+        year="1998",
+    ),
+}  # fmt: skip

@@ -1,0 +1,60 @@
+"""Sprites of the Liberated Pixel Cup, as drawn by Li & Mandt 2018,
+https://arxiv.org/abs/1803.02991."""
+
+from pathlib import Path
+
+import numpy as np
+
+from vaescope.data.arrays import Header, array, require_shape
+from vaescope.data.card import Card, File
+from vaescope.data.dataset import Dataset
+from vaescope.data.factors import Factors
+from vaescope.data.files import locate, require_all
+from vaescope.data.stores import Bytes
+
+__all__ = ["CARD", "FACTORS", "read", "sprites"]
+
+FACTORS = Factors(
+    ("body", "bottomwear", "topwear", "hair", "action", "direction"),
+    (
+        np.arange(6),
+        np.arange(6),
+        np.arange(6),
+        np.arange(6),
+        np.array(["walk", "spellcard", "slash"]),
+        np.array(["front", "left", "right"]),
+    ),
+)
+
+CARD = Card(
+    "sprites",
+    (3, 64, 64),
+    FACTORS.n,
+    "CC-BY-SA 3.0",
+    "sprites",
+    dict(zip(FACTORS.names, FACTORS.sizes, strict=True)),
+    files=(
+        File(
+            "sprites_11664.npz",
+            digest="sha256:aaf5390b5eaed000924b9ac7772ec0baab1ed732d3c67bfa4823a19dbb9cbd2a",
+            size=7_763_753,
+        ),
+    ),
+    how="sprites_11664.npz holds `images`, uint8 (11664, 64, 64, 3), one frame for each of "
+    "body 6, bottomwear 6, topwear 6, hair 6, action 3, direction 3, drawn from the layers of "
+    "https://github.com/YingzhenLi/Sprites; it has no public address.",
+    folders=("sprites_lpc",),
+)
+
+
+def sprites() -> Dataset:
+    """The grid of 11,664 colour images of game characters."""
+    path = locate(CARD, CARD.files[0])
+    return require_all(read(path), path)
+
+
+def read(path: Path) -> Dataset:
+    """The images of the npz, in memory (143 MB)."""
+    images = array(path, "images")
+    require_shape(path, "images", Header(images.shape, images.dtype), 64, 64, 3)
+    return Dataset(CARD, Bytes(images, channels_last=True), FACTORS)

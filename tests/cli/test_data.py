@@ -1,0 +1,71 @@
+"""`vaescope data` and `vaescope cite`, in process: they need no torch and no training."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vaescope.cli import main
+from vaescope.data import CARDS
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, str]:
+    monkeypatch.setattr("sys.argv", ["vaescope", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return int(stop.value.code or 0), capsys.readouterr().out
+
+
+def test_list_names_every_dataset(monkeypatch: Any, capsys: Any) -> None:
+    code, out = run(monkeypatch, capsys, "data", "list", "--json")
+    rows = json.loads(out)["datasets"]
+    assert code == 0
+    assert [row["name"] for row in rows] == list(CARDS)
+    keys = {"name", "factors", "n", "shape", "on_disk", "rendered", "licence"}
+    assert all(row.keys() == keys for row in rows)
+    _, text = run(monkeypatch, capsys, "data", "list")
+    assert all(name in text for name in CARDS)
+
+
+def test_info_tells_how_to_get_it_offline(monkeypatch: Any, capsys: Any) -> None:
+    _, out = run(monkeypatch, capsys, "data", "info", "shapes3d")
+    assert "3dshapes.h5" in out
+    assert "267,573,662" in out
+    assert "@misc{shapes3d" in out
+    code, out = run(monkeypatch, capsys, "data", "info", "shape3d", "--json")
+    assert code == 2
+    assert "shapes3d" in json.loads(out)["error"]["message"]
+
+
+def test_get_says_where_to_put_what_cannot_be_downloaded(monkeypatch: Any, capsys: Any) -> None:
+    code, out = run(monkeypatch, capsys, "data", "get", "faces3d", "--json")
+    error = json.loads(out)["error"]
+    assert code == 1
+    assert "basel_face_renders.pth" in error["remedy"]
+
+
+def test_render_writes_what_own_data_can_be_read_from(
+    monkeypatch: Any, capsys: Any, tmp_path: Path
+) -> None:
+    from vaescope.data.own import load_own
+
+    out = tmp_path / "sprites.npz"
+    settings = ["size=32", "grid.shape=[1]", "grid.orientation=[0]", "grid.x=[0, 5]"]
+    code, _ = run(monkeypatch, capsys, "data", "render", "dsprites", "--out", str(out), *settings)
+    assert code == 0
+    data = load_own(out)
+    assert data.factors is not None
+    assert (len(data), data.shape, data.factors.names) == (384, (1, 32, 32), ("scale", "x", "y"))
+    assert set(np.unique(data.rows(np.arange(9)))) == {0.0, 1.0}
+
+
+def test_cite_knows_methods_metrics_and_datasets(monkeypatch: Any, capsys: Any) -> None:
+    for name, key in [("beta-vae", "higgins2017"), ("mig", "chen2018"), ("mnist", "mnist")]:
+        assert f"{{{key}," in run(monkeypatch, capsys, "cite", name)[1]
+    code, out = run(monkeypatch, capsys, "cite", "mnits", "--json")
+    assert code == 2
+    assert "mnist" in json.loads(out)["error"]["message"]
