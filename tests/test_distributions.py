@@ -11,6 +11,7 @@ from vaescope.distributions import (
     Point,
     kl,
     kl_per_latent,
+    rate,
 )
 from vaescope.errors import UsageError
 
@@ -103,3 +104,14 @@ def test_kl_without_a_closed_form_says_what_to_do(g: torch.Generator) -> None:
         kl(Point(q.mean), q)
     with pytest.raises(UsageError, match="no density"):
         Point(q.mean).log_prob(q.mean)
+
+
+def test_the_rate_is_exact_where_it_can_be_and_estimated_at_the_sample_where_not(
+    g: torch.Generator,
+) -> None:
+    q, _ = diagonal(g)
+    p, _ = diagonal(g)
+    f, _ = full(g)
+    z = normal(5, 3, g=g)
+    torch.testing.assert_close(rate(q, p, z), kl(q, p))
+    torch.testing.assert_close(rate(q, f, z), q.log_prob(z) - f.log_prob(z))

@@ -28,6 +28,7 @@ __all__ = [
     "Reparameterised",
     "kl",
     "kl_per_latent",
+    "rate",
     "sum_event",
 ]
 
@@ -202,3 +203,11 @@ def kl(q: Distribution, p: Distribution) -> Tensor:
             "Estimate it from samples: q.log_prob(z) - p.log_prob(z) at z = q.at(noise).",
         )
     return form(q, p)
+
+
+def rate(q: Distribution, p: Distribution, z: Tensor) -> Tensor:
+    """KL(q || p) of each example: in closed form where there is one, else estimated at the sample
+    z of q, the same that the distortion is taken at. Shape (batch,)."""
+    if (type(q), type(p)) in _KL:
+        return kl(q, p)
+    return q.log_prob(z) - p.log_prob(z)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vaescope.distributions import kl
+from vaescope.distributions import rate
 from vaescope.objectives.terms import Objective, Terms
 from vaescope.schedules import Constant, Schedule
 from vaescope.vae import VAE, Batch
@@ -37,7 +37,8 @@ class BetaVAE(Objective):
 
     def __call__(self, vae: VAE, batch: Batch, step: Tensor, noise: Tensor) -> Terms:
         q = vae.encoder(batch.x, batch.u)
-        distortion = -vae.decoder(q.at(noise[0])).log_prob(batch.x).mean()
-        rate = kl(q, vae.prior(batch.u)).mean()
-        loss = distortion + self.beta(step) * rate
-        return Terms(loss, {"distortion": distortion, "rate": rate}, q)
+        z = q.at(noise[0])
+        distortion = -vae.decoder(z).log_prob(batch.x).mean()
+        nats = rate(q, vae.prior(batch.u), z).mean()
+        loss = distortion + self.beta(step) * nats
+        return Terms(loss, {"distortion": distortion, "rate": nats}, q)
