@@ -1,4 +1,9 @@
-"""Time to re-render dSprites and to gather batches of it: python benchmarks/data.py [--json]."""
+"""Time to re-render dSprites, and what gathering batches costs: python benchmarks/data.py [--json].
+
+`gather_share` is the time to gather a random batch of 64 over the time of a training step of the
+convolutional beta-VAE on images of that shape, taken in turns; datasets whose files are not in the
+data folder are left out.
+"""
 
 import argparse
 import json
@@ -7,14 +12,21 @@ from statistics import median
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
 
+from vaescope.allocator import keep_freed_memory
+from vaescope.build import build_data
+from vaescope.data import CARDS, Dataset
 from vaescope.data.dsprites_render import FACTOR_SIZES, render
+from vaescope.data.files import on_disk
+from vaescope.settings import from_command_line
+from vaescope.specs import resolve
+from vaescope.training.loop import fetch, new_state, steps
 
 RENDERS = 3
-GATHERS = 300
+ROUNDS = 9
 BATCH = 64
-SIZE = 64
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -24,38 +36,57 @@ class Figures:
     render_seconds: float
     images: int
     megabytes: float
-    gather_seconds: float
+    gather_milliseconds: dict[str, float]
+    gather_share: dict[str, float]
 
 
-def gather(packed: NDArray[np.uint8], indices: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The images of those rows as floats, shape (batch, 1, SIZE, SIZE)."""
-    pixels = np.unpackbits(packed[indices], axis=1)
-    return pixels.reshape(-1, 1, SIZE, SIZE).astype(np.float32)
-
-
-def measure() -> Figures:
-    """Render the whole grid a few times, then gather random batches from the last one."""
+def rendering() -> tuple[float, int, float]:
+    """Seconds, images and megabytes of the whole grid at 64 pixels."""
     grid = tuple(range(n) for n in FACTOR_SIZES.values())
-    render_seconds = []
+    seconds = []
     for _ in range(RENDERS):
         packed = np.empty((0, 0), np.uint8)  # lets the previous grid go before the next is drawn
         start = perf_counter()
-        packed = render(*grid, size=SIZE)
-        render_seconds.append(perf_counter() - start)
+        packed = render(*grid, size=64)
+        seconds.append(perf_counter() - start)
+    return median(seconds), len(packed), packed.nbytes / 1e6
 
-    rng = np.random.default_rng(0)
-    gather_seconds = []
-    for _ in range(GATHERS):
-        indices = rng.integers(len(packed), size=BATCH)
+
+def gathering(name: str) -> tuple[float, float] | None:
+    """Milliseconds to gather a batch, and their share of a training step."""
+    size = ["data.size=32"] if "mnist" in name else []
+    experiment = resolve(from_command_line("beta-vae", [f"data.name={name}", *size]))
+    if experiment.net.name != "conv":
+        return None
+    data = build_data(experiment.data)
+    loop = steps(new_state(experiment, CPU), experiment, data, "fp32")
+    generator = np.random.default_rng(0)
+    next(loop), next(loop)
+    step, gather = [], []
+    for _ in range(ROUNDS):
         start = perf_counter()
-        gather(packed, indices)
-        gather_seconds.append(perf_counter() - start)
-    return Figures(
-        render_seconds=median(render_seconds),
-        images=len(packed),
-        megabytes=packed.nbytes / 1e6,
-        gather_seconds=median(gather_seconds),
-    )
+        next(loop)
+        step.append(perf_counter() - start)
+        gather.append(_gather(data, generator))
+    return 1e3 * median(gather), median(gather) / median(step)
+
+
+def _gather(data: Dataset, generator: np.random.Generator) -> float:
+    index = generator.integers(len(data), size=BATCH)
+    start = perf_counter()
+    fetch(data, index, CPU)
+    return perf_counter() - start
+
+
+def measure() -> Figures:
+    keep_freed_memory()
+    seconds, images, megabytes = rendering()
+    milliseconds, share = {}, {}
+    for name, card in CARDS.items():
+        found = gathering(name) if card.rendered or on_disk(card) else None
+        if found is not None:
+            milliseconds[name], share[name] = found
+    return Figures(seconds, images, megabytes, milliseconds, share)
 
 
 def main() -> None:
@@ -71,10 +102,8 @@ def main() -> None:
         f"render: {figures.render_seconds:.2f} s for {figures.images:,} images, "
         f"{figures.megabytes:.0f} MB packed (median of {RENDERS})"
     )
-    print(
-        f"gather: {figures.gather_seconds * 1e3:.3f} ms for a batch of {BATCH} "
-        f"(median of {GATHERS})"
-    )
+    for name, share in figures.gather_share.items():
+        print(f"gather {name}: {figures.gather_milliseconds[name]:.2f} ms, {share:.1%} of a step")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["derive", "order", "rng"]
+__all__ = ["derive", "epoch_order", "order", "rng"]
 
 
 def derive(seed: int, stream: str, step: int = 0) -> int:
@@ -24,9 +24,12 @@ def rng(seed: int, stream: str, step: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(derive(seed, stream, step)))
 
 
-@lru_cache(maxsize=4)
-def _epoch(seed: int, n: int, epoch: int) -> NDArray[np.int64]:
+def epoch_order(seed: int, n: int, epoch: int) -> NDArray[np.int64]:
+    """The order of all rows in one epoch."""
     return rng(seed, "order", epoch).permutation(n)
+
+
+_remembered = lru_cache(maxsize=4)(epoch_order)
 
 
 def order(seed: int, step: int, *, batch: int, n: int) -> NDArray[np.int64]:
@@ -39,5 +42,5 @@ def order(seed: int, step: int, *, batch: int, n: int) -> NDArray[np.int64]:
     rows = np.empty(batch, dtype=np.int64)
     for epoch in range(int(epochs[0]), int(epochs[-1]) + 1):
         here = epochs == epoch
-        rows[here] = _epoch(seed, n, epoch)[places[here] % n]
+        rows[here] = _remembered(seed, n, epoch)[places[here] % n]
     return rows

@@ -158,6 +158,8 @@ def _explain(error: ValidationError, tree: Mapping[str, Any]) -> UsageError:
         name = tree.get(group, {}).get("name") if group else None
         of = f" of {group}.name={name}" if name else ""
         hint = f"Did you mean {near[0]}?" if near else f"Settings are {', '.join(known)}."
+        if dotted in known:
+            hint = f"Give a {group}.name that has it."
         return UsageError(f"There is no setting {dotted}{of}.", hint)
     if detail["type"] == "missing":
         missing = ".".join([*key, str(detail["loc"][-1])])

@@ -22,7 +22,7 @@ from vaescope.specs import Experiment
 from vaescope.training.precision import Precision, autocast
 from vaescope.vae import VAE, Batch, as_input
 
-__all__ = ["Record", "State", "fetch", "new_state", "noise_at", "steps"]
+__all__ = ["Record", "State", "fetch", "new_state", "noise_at", "record_of", "steps"]
 
 
 @dataclass
@@ -122,7 +122,8 @@ def _accumulate(window: dict[str, Tensor], terms: Terms) -> None:
         window[name] = window[name] + value if name in window else value.double()
 
 
-def _record(step: int, window: Mapping[str, Tensor]) -> Record:
+def record_of(step: int, window: Mapping[str, Tensor]) -> Record:
+    """Means of a window of sums."""
     means = {name: (total / window["steps"]).cpu() for name, total in window.items()}
     mean = means["variance"].numpy()
     spread = means["variance_squared"].numpy() - mean**2
@@ -162,7 +163,7 @@ def steps(
         state.step += 1
         _accumulate(state.window, terms)
         if state.step % experiment.logging.every == 0 or state.step == experiment.steps:
-            record = _record(state.step, state.window)
+            record = record_of(state.step, state.window)
             state.window.clear()
             yield record
         else:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from vaescope.allocator import keep_freed_memory
+from vaescope.build import build_vae
 from vaescope.data import Dataset
 from vaescope.errors import Interrupted, NonFiniteError, RangeError
 from vaescope.nets.likelihoods import Likelihood
@@ -21,8 +22,9 @@ from vaescope.specs import FORMAT, Experiment, digest
 from vaescope.training.checkpoint import load_state, save_state, weights_bytes
 from vaescope.training.loop import Record, State, new_state, steps
 from vaescope.training.precision import Precision, choose, threads_for
+from vaescope.vae import VAE
 
-__all__ = ["Progress", "train_run"]
+__all__ = ["Progress", "check_range", "environment", "finish", "train_run"]
 
 #: Seconds between two checkpoints; longer where writing one takes more than a fiftieth of that.
 CHECKPOINT_SECONDS = 10.0
@@ -35,7 +37,10 @@ class Progress:
         self.step, self.steps, self.record = step, steps, record
 
 
-def _check_range(data: Dataset, likelihood: Likelihood) -> None:
+def check_range(data: Dataset, experiment: Experiment) -> None:
+    """Refuses data that the experiment's likelihood has no density for."""
+    likelihood = build_vae(experiment).decoder.likelihood
+    assert isinstance(likelihood, Likelihood)
     low, high = data.store.range
     least, most = likelihood.support
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -52,7 +57,10 @@ def _check_range(data: Dataset, likelihood: Likelihood) -> None:
         )
 
 
-def _environment(precision: Precision, device: torch.device) -> dict[str, Any]:
+def environment(
+    precision: Precision, device: torch.device, *, stack_size: int = 1
+) -> dict[str, Any]:
+    """What the numbers of a run depend on besides its spec. No user, host or path."""
     packages = ("vaescope", "torch", "numpy", "safetensors")
     return {
         "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
@@ -60,7 +68,7 @@ def _environment(precision: Precision, device: torch.device) -> dict[str, Any]:
         "machine": platform.machine(),
         "device": device.type,
         "threads": torch.get_num_threads(),
-        "stack_size": 1,
+        "stack_size": stack_size,
         "precision": precision,
     }
 
@@ -85,9 +93,7 @@ def train_run(
             return
         keep_freed_memory()
         state = new_state(experiment, device)
-        likelihood = state.vae.decoder.likelihood
-        assert isinstance(likelihood, Likelihood)
-        _check_range(data, likelihood)
+        check_range(data, experiment)
         own = digest(experiment)
         if run.state.exists():
             load_state(run.state, state, own)
@@ -96,23 +102,28 @@ def train_run(
         threads = torch.get_num_threads()
         torch.set_num_threads(threads_for(state.vae))
         try:
-            facts = strict_json(_environment(precision, device), indent=1) + "\n"
+            facts = strict_json(environment(precision, device), indent=1) + "\n"
             replace_file(run.environment, facts.encode())
             yield Progress(state.step, experiment.steps, None)
             yield from _advance(run, state, experiment, data, precision, own, stop)
         finally:
             torch.set_num_threads(threads)
-        weights = weights_bytes(state.vae)
         save_state(run.state, state, own)
-        replace_file(run.weights, weights)
-        run.finish(
-            {
-                "format": FORMAT,
-                "digest": own,
-                "steps": state.step,
-                "weights_sha256": hashlib.sha256(weights).hexdigest(),
-            }
-        )
+        finish(run, experiment, state.vae)
+
+
+def finish(run: Run, experiment: Experiment, vae: VAE) -> None:
+    """The final weights, then the mark that the run is done."""
+    weights = weights_bytes(vae)
+    replace_file(run.weights, weights)
+    run.finish(
+        {
+            "format": FORMAT,
+            "digest": digest(experiment),
+            "steps": experiment.steps,
+            "weights_sha256": hashlib.sha256(weights).hexdigest(),
+        }
+    )
 
 
 def _advance(

@@ -1,0 +1,292 @@
+"""Several models in one pass: one architecture, different seeds and strengths.
+
+Small networks are bound by the overhead of each operation, not by arithmetic. K of them stacked
+cost little more than one: parameters of all are one matrix (K, P), each step is one `vmap` of the
+objective and one Adam update, and ten steps are compiled into one call where there is a compiler.
+Each model has its own data order and noise, the ones it would have alone.
+"""
+
+import json
+import logging
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vaescope.build import build_objective, build_schedule, build_vae
+from vaescope.data import Dataset
+from vaescope.errors import UsageError
+from vaescope.objectives import Objective
+from vaescope.schedules import Schedule
+from vaescope.seeds import derive, epoch_order
+from vaescope.specs import AdamSpec, Experiment, resolve, to_dict
+from vaescope.training.loop import Record, record_of
+from vaescope.training.precision import SMALL
+from vaescope.vae import VAE, Batch, as_input
+
+__all__ = ["Many", "groups", "signature", "stackable", "train_many"]
+
+_LOG = logging.getLogger("vaescope")
+
+#: Steps that one compiled call makes.
+UNROLL = 10
+#: Measured: below four models stacking costs more than it saves; above 64 nothing is gained.
+LEAST, MOST = 4, 64
+
+
+def signature(experiment: Experiment) -> str:
+    """What models must share to be stacked: all but seed, strengths and learning rate."""
+    content = to_dict(resolve(experiment))
+    del content["seed"]
+    content["objective"] = _without_numbers(content["objective"])
+    content["optimiser"]["lr"] = _without_numbers(content["optimiser"]["lr"])
+    return json.dumps(content, sort_keys=True)
+
+
+def _without_numbers(tree: Any) -> Any:
+    if isinstance(tree, Mapping):
+        return {name: _without_numbers(value) for name, value in tree.items()}
+    return "number" if isinstance(tree, float) else tree
+
+
+def stackable(experiment: Experiment) -> bool:
+    """Whether stacking pays for this architecture: small, fully connected, one optimiser group."""
+    spec = resolve(experiment)
+    small = sum(parameter.numel() for parameter in build_vae(spec).parameters()) < SMALL
+    plain = spec.net.name in ("linear", "mlp") and isinstance(spec.optimiser, AdamSpec)
+    return small and plain and not build_objective(spec).modules
+
+
+def groups(experiments: Sequence[Experiment]) -> list[list[int]]:
+    """Positions to train together. A function of the list alone, never of what is done already."""
+    together: dict[str, list[int]] = {}
+    for position, experiment in enumerate(experiments):
+        together.setdefault(signature(experiment), []).append(position)
+    found = []
+    for positions in together.values():
+        if len(positions) < LEAST or not stackable(experiments[positions[0]]):
+            found += [[position] for position in positions]
+        else:
+            found += [positions[at : at + MOST] for at in range(0, len(positions), MOST)]
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class Many:
+    """What happened since the last one: a record per model where one is due."""
+
+    step: int
+    records: tuple[Record, ...] | None
+    #: Models whose loss is no longer finite, and the step at which that was seen.
+    failed: Mapping[int, int]
+    #: The weights as they are now, one model each; called when they are wanted.
+    weights: Callable[[int], VAE]
+
+
+# Objectives and schedules are frozen dataclasses: their floats are stacked, the rest is shared.
+def _numbers(value: Any) -> list[float]:
+    if is_dataclass(value):
+        return [n for entry in fields(value) for n in _numbers(getattr(value, entry.name))]
+    return [value] if isinstance(value, float) else []
+
+
+def _filled(value: Any, numbers: Iterator[Tensor]) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {f.name: _filled(getattr(value, f.name), numbers) for f in fields(value)}
+        return replace(value, **parts)
+    return next(numbers) if isinstance(value, float) else value
+
+
+class _Loss(nn.Module):
+    """The objective as a module's forward, so that `functional_call` can give it parameters."""
+
+    def __init__(self, vae: VAE) -> None:
+        super().__init__()
+        self.vae = vae
+
+    def forward(self, objective: Objective, batch: Batch, step: Tensor, noise: Tensor) -> Any:
+        terms = objective(self.vae, batch, step, noise)
+        variance = terms.posterior.variance.detach()
+        return terms.loss, {
+            "loss": terms.loss.detach(),
+            **{f"part.{name}": part.detach() for name, part in terms.parts.items()},
+            "variance": variance.mean(0),
+            "variance_squared": (variance**2).mean(0),
+        }
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """What does not change from step to step."""
+
+    template: _Loss
+    shapes: Mapping[str, torch.Size]
+    objective: Objective
+    strengths: Tensor  # (K, numbers)
+    rate: Schedule  # of tensors (K,)
+    adam: AdamSpec
+    dataset_size: int
+
+    def named(self, flat: Tensor) -> dict[str, Tensor]:
+        """Parameters of one model from its row of the matrix."""
+        parts = torch.split(flat, [size.numel() for size in self.shapes.values()])
+        return {n: p.view(s) for (n, s), p in zip(self.shapes.items(), parts, strict=True)}
+
+    def loss(
+        self, flat: Tensor, strengths: Tensor, x: Tensor, noise: Tensor, step: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        objective = _filled(self.objective, iter(strengths.unbind()))
+        batch = Batch(x, torch.empty(0), self.dataset_size)
+        found = torch.func.functional_call(
+            self.template, self.named(flat), (objective, batch, step, noise)
+        )
+        return cast(tuple[Tensor, dict[str, Tensor]], found)
+
+    def advance(
+        self, flat: Tensor, first: Tensor, second: Tensor, x: Tensor, noise: Tensor, step: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
+        """As many steps as x and noise have; x (steps, K, batch, ...), noise (steps, K, ...)."""
+        seen = []
+        b1, b2 = self.adam.betas
+        for t in range(x.shape[0]):
+            now = step + t
+            leaf = flat.detach().requires_grad_()
+            losses, parts = torch.func.vmap(self.loss, in_dims=(0, 0, 0, 0, None))(
+                leaf, self.strengths, x[t], noise[t], now
+            )
+            (gradient,) = torch.autograd.grad(losses.sum(), leaf)
+            # Adam as torch.optim has it, element by element.
+            first = first + (1.0 - b1) * (gradient - first)
+            second = b2 * second + (1.0 - b2) * gradient**2
+            root = (second / (1.0 - b2 ** (now + 1.0))).sqrt()
+            size = (self.rate(now) / (1.0 - b1 ** (now + 1.0))).unsqueeze(-1)
+            flat = flat.detach() - size * first / (root + self.adam.eps)
+            seen.append(parts)
+        stacked = {name: torch.stack([parts[name] for parts in seen]) for name in seen[0]}
+        return flat, first, second, stacked
+
+
+def _stack(experiments: Sequence[Experiment], data: Dataset) -> tuple[_Stack, Tensor]:
+    models = [build_vae(experiment) for experiment in experiments]
+    shapes = {f"vae.{name}": p.shape for name, p in models[0].named_parameters()}
+    flat = torch.stack(
+        [torch.cat([p.detach().reshape(-1) for p in model.parameters()]) for model in models]
+    )
+    objectives = [build_objective(experiment) for experiment in experiments]
+    rates = [build_schedule(experiment.optimiser.lr) for experiment in experiments]
+    rate = _filled(rates[0], iter(torch.tensor([_numbers(r) for r in rates]).unbind(1)))
+    adam = experiments[0].optimiser
+    assert isinstance(adam, AdamSpec)
+    strengths = torch.tensor([_numbers(objective) for objective in objectives])
+    stack = _Stack(
+        _Loss(models[0]), shapes, objectives[0], strengths, rate, adam, len(data)
+    )  # fmt: skip
+    return stack, flat
+
+
+class _Feed:
+    """Data order and noise of each model, many steps at a time."""
+
+    def __init__(self, experiments: Sequence[Experiment], data: Dataset, draws: int) -> None:
+        self.experiments, self.data, self.draws = experiments, data, draws
+        self.orders: dict[tuple[int, int], np.ndarray[Any, Any]] = {}
+        self.generator = torch.Generator()
+        # Small data are kept as one tensor; larger ones are gathered from their store.
+        small = len(data) * int(np.prod(data.shape)) <= 50_000_000
+        self.rows = (
+            as_input(data.rows(np.arange(len(data))), torch.device("cpu")) if small else None
+        )
+
+    def _index(self, seed: int, start: int, stop: int) -> np.ndarray[Any, Any]:
+        n = len(self.data)
+        parts = []
+        while start < stop:
+            epoch, at = divmod(start, n)
+            if (seed, epoch) not in self.orders:
+                self.orders.pop((seed, epoch - 2), None)
+                self.orders[seed, epoch] = epoch_order(seed, n, epoch)
+            parts.append(self.orders[seed, epoch][at : at + stop - start])
+            start += len(parts[-1])
+        return np.concatenate(parts)
+
+    def __call__(self, step: int, count: int) -> tuple[Tensor, Tensor]:
+        batch, latent = self.experiments[0].batch, self.experiments[0].latent
+        index = np.stack(
+            [self._index(e.seed, step * batch, (step + count) * batch) for e in self.experiments]
+        )
+        noise = torch.empty(count, len(self.experiments), self.draws, batch, latent)
+        for t in range(count):
+            for k, experiment in enumerate(self.experiments):
+                self.generator.manual_seed(derive(experiment.seed, "noise", step + t))
+                torch.randn(noise.shape[2:], generator=self.generator, out=noise[t, k])
+        if self.rows is not None:
+            x = self.rows[torch.from_numpy(index.reshape(-1))]
+        else:
+            x = as_input(self.data.rows(index.reshape(-1)), torch.device("cpu"))
+        x = x.view(len(self.experiments), count, batch, *self.data.shape)
+        return x.transpose(0, 1).contiguous(), noise
+
+
+def _compiled(advance: Callable[..., Any]) -> Callable[..., Any] | None:
+    if shutil.which("g++") is None and shutil.which("clang++") is None:
+        _LOG.info("no C++ compiler: stacked models train without compiled steps")
+        return None
+    return torch.compile(advance, dynamic=False)
+
+
+def train_many(
+    experiments: Sequence[Experiment], data: Dataset, *, compiled: bool = True
+) -> Iterator[Many]:
+    """Trains all experiments together on the CPU and yields at each record and at the end.
+
+    They must have the same `signature`. A model whose loss is not finite is reported in `failed`
+    and carried along; the others are not touched by it.
+    """
+    if len({signature(experiment) for experiment in experiments}) != 1:
+        raise UsageError(
+            "These experiments differ in more than seed, strengths and learning rate.",
+            "Train them apart, or group them with vaescope.training.many.groups.",
+        )
+    spec = experiments[0]
+    stack, flat = _stack(experiments, data)
+    feed = _Feed(experiments, data, stack.objective.draws)
+    first, second = torch.zeros_like(flat), torch.zeros_like(flat)
+    fast = _compiled(stack.advance) if compiled else None
+    failed: dict[int, int] = {}
+    window: list[dict[str, Tensor]] = []
+    step = 0
+
+    def weights(model: int) -> VAE:
+        vae = build_vae(experiments[model])
+        for name, value in stack.named(flat[model]).items():
+            vae.get_parameter(name.removeprefix("vae.")).data.copy_(value)
+        return vae
+
+    while step < spec.steps:
+        due = min(spec.steps, step + spec.logging.every - step % spec.logging.every)
+        count = UNROLL if fast is not None and due - step >= UNROLL else 1
+        call = fast if fast is not None and count == UNROLL else stack.advance
+        x, noise = feed(step, count)
+        flat, first, second, parts = call(flat, first, second, x, noise, torch.tensor(float(step)))
+        for model in torch.nonzero(~torch.isfinite(parts["loss"]).all(0)).flatten().tolist():
+            failed.setdefault(model, step)
+        window.append(parts)
+        step += count
+        if step == due:
+            yield Many(step, _records(step, window, len(experiments)), dict(failed), weights)
+            window.clear()
+
+
+def _records(step: int, window: list[dict[str, Tensor]], models: int) -> tuple[Record, ...]:
+    sums = {
+        name: torch.cat([parts[name] for parts in window]).double().sum(0) for name in window[0]
+    }
+    count = torch.tensor(float(sum(len(parts["loss"]) for parts in window)))
+    return tuple(
+        record_of(step, {**{name: total[k] for name, total in sums.items()}, "steps": count})
+        for k in range(models)
+    )

@@ -1,0 +1,104 @@
+"""Models trained together are the models they would be alone."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from vaescope.build import build_data
+from vaescope.encoding import load_vae
+from vaescope.errors import NonFiniteError, UsageError
+from vaescope.runs import Run
+from vaescope.settings import from_command_line
+from vaescope.specs import Experiment
+from vaescope.training.group import train_group
+from vaescope.training.loop import new_state, steps
+from vaescope.training.many import groups, stackable, train_many
+
+CPU = torch.device("cpu")
+SMALL = ["data.name=synth-linear", "data.n=300", "latent=2", "net.name=mlp", "net.encoder=[16]",
+         "net.decoder=[16]", "batch=32", "steps=100", "logging.every=50"]  # fmt: skip
+
+
+def experiments(*changes: str) -> list[Experiment]:
+    return [from_command_line("beta-vae", [*SMALL, *change.split()]) for change in changes]
+
+
+DIFFERENT = experiments(
+    "seed=0 objective.beta=0.01 optimiser.lr=1e-3",
+    "seed=1 objective.beta=0.5 optimiser.lr=1e-2",
+    "seed=1 objective.beta=0.01 optimiser.lr=1e-3",
+    "seed=7 objective.beta=1 optimiser.lr=5e-3",
+)
+FULL = experiments(*(f"seed={k} posterior.name=full optimiser.lr=1e-3" for k in range(4)))
+
+
+@pytest.mark.parametrize(
+    ("together", "compiled"),
+    [(DIFFERENT, False), (FULL, False), pytest.param(DIFFERENT, True, marks=pytest.mark.slow)],
+)
+def test_a_stacked_model_equals_its_solo_run_over_100_steps(
+    together: list[Experiment], compiled: bool
+) -> None:
+    data = build_data(together[0].data)
+    *_, last = train_many(together, data, compiled=compiled)
+    assert last.records is not None
+    for k, experiment in enumerate(together):
+        state = new_state(experiment, CPU)
+        *_, record = [r for r in steps(state, experiment, data, "fp32") if r is not None]
+        assert last.records[k].loss == pytest.approx(record.loss, rel=1e-4)
+        assert last.records[k].types == record.types
+        np.testing.assert_allclose(last.records[k].variance, record.variance, rtol=1e-3)
+        for name, parameter in last.weights(k).named_parameters():
+            # Adam divides by the gradient's size, so rounding drifts by a fraction of its rate.
+            expected = state.vae.get_parameter(name)
+            torch.testing.assert_close(parameter, expected, rtol=1e-3, atol=2e-3)
+
+
+def test_groups_depend_on_the_list_and_on_what_pays() -> None:
+    mixed = [*DIFFERENT, *FULL, *experiments("latent=3"), *experiments("batch=16")]
+    assert groups(mixed) == [[0, 1, 2, 3], [4, 5, 6, 7], [8], [9]]
+    assert groups(DIFFERENT[:3]) == [[0], [1], [2]]
+    assert not stackable(from_command_line("beta-vae", ["data.size=32"]))
+
+
+def test_what_differs_in_more_than_numbers_is_refused() -> None:
+    with pytest.raises(UsageError, match="differ in more than seed"):
+        next(train_many([DIFFERENT[0], FULL[0]], build_data(DIFFERENT[0].data)))
+
+
+def folders(tmp_path: Path, together: list[Experiment]) -> list[Run]:
+    runs = [Run.of(experiment, "beta-vae", tmp_path) for experiment in together]
+    for run, experiment in zip(runs, together, strict=True):
+        run.create(experiment)
+    return runs
+
+
+def test_each_model_of_a_group_has_a_whole_run_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vaescope.training.many._compiled", lambda advance: None)
+    runs = folders(tmp_path, DIFFERENT)
+    data = build_data(DIFFERENT[0].data)
+    for _ in train_group(runs, DIFFERENT, data):
+        pass
+    for run in runs:
+        assert run.is_done
+        assert [row["step"] for row in run.records()] == [50, 100]
+        assert '"stack_size": 4' in run.environment.read_text()
+        load_vae(run)
+    before = [run.weights.stat().st_mtime_ns for run in runs]
+    assert list(train_group(runs, DIFFERENT, data)) == []
+    assert before == [run.weights.stat().st_mtime_ns for run in runs]
+
+
+def test_one_that_diverges_does_not_disturb_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vaescope.training.many._compiled", lambda advance: None)
+    wild = [*DIFFERENT[:3], *experiments("seed=3 optimiser.lr=1e30")]
+    runs = folders(tmp_path, wild)
+    with pytest.raises(NonFiniteError, match=runs[3].path.name):
+        list(train_group(runs, wild, build_data(wild[0].data)))
+    assert [run.is_done for run in runs] == [True, True, True, False]
