@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # CPU builds of torch live in an index of their own on machines with a GPU: see README.
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test lint check bench clean
 
 setup: $(VENV)/core
 
@@ -30,10 +30,12 @@ test: $(VENV)/tests
 	$(BIN)/python -m pytest -n 2 -m 'not slow' tests src
 	$(BIN)/python -m pytest -m slow tests --durations 10
 
-check: $(VENV)/tests
+lint: $(VENV)/tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+check: lint
 	$(BIN)/python -m pytest -n 2 -m 'not slow' tests src
 
 bench: $(VENV)/bench

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vaescope.codes import Codes
     from vaescope.data import Dataset
     from vaescope.encoding import encode, load_vae
+    from vaescope.inspection import inspect
     from vaescope.runs import Run
     from vaescope.training.api import load_dataset, train
     from vaescope.vae import VAE
@@ -23,6 +24,7 @@ __all__ = [
     "Run",
     "encode",
     "information",
+    "inspect",
     "latents",
     "load_dataset",
     "load_vae",
@@ -38,6 +40,7 @@ _HOMES = {
     "Run": "vaescope.runs",
     "VAE": "vaescope.vae",
     "encode": "vaescope.encoding",
+    "inspect": "vaescope.inspection",
     "load_dataset": "vaescope.training.api",
     "load_vae": "vaescope.encoding",
     "train": "vaescope.training.api",

@@ -6,31 +6,40 @@ from typing import Annotated
 import typer
 
 from vaescope.cli.output import DeviceOption, JsonOption, QuietOption, messages, result
+from vaescope.cli.summary import show_summary
 from vaescope.cli.train import train_one
 
 __all__ = ["demo"]
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the run.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the run and its report.")] = Path("demo"),
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")] = 0,
     device: DeviceOption = "auto",
+    no_images: Annotated[
+        bool, typer.Option("--no-images", help="Leave pictures out of the report.")
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a beta-VAE on embedded data and say what its latents do. No download.
+    """Train a beta-VAE on embedded data, dissect it and write report.html. No download.
 
     Example: vaescope demo --out demo
     """
     from vaescope.settings import from_command_line
 
     console = messages(quiet=quiet)
+    console.print("Training a beta-VAE on scale, x and y of one ellipse: about a minute.")
     experiment = from_command_line("demo", [f"seed={seed}"])
     run, _ = train_one(experiment, "demo", out, device, console)
 
-    from vaescope.encoding import encode
-    from vaescope.latents import types
+    from vaescope.inspection import inspect_run
+    from vaescope.report import save
 
-    kinds = types(encode(run))
-    content = {"report": None, "run": str(run.path), "types": list(kinds.names)}
-    result(content, f"{run.path}\n{kinds.summary()}", as_json=as_json)
+    inspection = inspect_run(run, images=not no_images)
+    report = out / "report.html"
+    save(inspection, report)
+    show_summary(inspection, console)
+    types = [latent.type for latent in sorted(inspection.latents, key=lambda one: one.index)]
+    content = {"report": str(report), "run": str(run.path), "types": types}
+    result(content, f"Open {report}", as_json=as_json)

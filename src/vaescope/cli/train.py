@@ -20,6 +20,7 @@ from vaescope.cli.output import (
     messages,
     result,
 )
+from vaescope.cli.summary import show_summary
 from vaescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -166,6 +167,10 @@ def train(
     for experiment in experiments:
         folder = runs_folder() if out is None else out
         run, resumed = train_one(experiment, preset, folder, device, console)
+        if not quiet and not as_json:
+            from vaescope.inspection import inspect_run
+
+            show_summary(inspect_run(run, images=False), console)
         rows.append(
             {
                 "path": str(run.path),

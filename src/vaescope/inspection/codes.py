@@ -1,0 +1,98 @@
+"""Dissects codes: types, rates, histograms and what the latents know. Needs no model."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.codes import Codes
+from vaescope.inspection.results import Factors, Histograms, Inspection, Latent, Moments, Subject
+from vaescope.latents import types
+from vaescope.metrics import mig
+from vaescope.verdicts import THRESHOLDS, judge
+
+__all__ = ["inspect_codes", "kl_per_latent"]
+
+
+def kl_per_latent(codes: Codes) -> NDArray[np.float64]:
+    """KL(q(z_j|x) || p(z_j)) of each row and latent, nats: shape (n, d); infinite at variance 0.
+
+    0.5 (m^2 + v - 1 - log v) against N(0, 1), with m and v measured in units of the prior where
+    the codes have one. Of a full-covariance posterior it takes the marginals, which do not add up
+    to its rate.
+    """
+    mean, variance = codes.mean.astype(np.float64), codes.variance.astype(np.float64)
+    if codes.prior_mean is not None:
+        mean = mean - codes.prior_mean
+    if codes.prior_variance is not None:
+        mean, variance = mean / np.sqrt(codes.prior_variance), variance / codes.prior_variance
+    with np.errstate(divide="ignore"):
+        return np.asarray(0.5 * (mean**2 + variance - 1.0 - np.log(variance)))
+
+
+def _factors(codes: Codes) -> Factors | None:
+    if codes.factors is None or codes.d < 2 or not np.ptp(codes.factors, axis=0).any():
+        return None
+    score = mig(codes)
+    varies = score.details["entropy"] > 0
+    entropy = score.details["entropy"][varies]
+    names = tuple(np.array(codes.factor_names)[varies].tolist())
+    normalised = score.details["mutual_information"][:, varies] / entropy
+    return Factors(names, score, normalised)
+
+
+def _known(factors: Factors | None, latent: int) -> tuple[str, float] | None:
+    """The factor that a latent knows best, where it knows any."""
+    if factors is None:
+        return None
+    best = int(factors.normalised[latent].argmax())
+    share = float(factors.normalised[latent, best])
+    return (factors.names[best], share) if share >= THRESHOLDS["knows"].value else None
+
+
+def _latents(codes: Codes, factors: Factors | None) -> tuple[Latent, ...]:
+    kinds = types(codes)
+    kl = kl_per_latent(codes).mean(axis=0)
+    spread = codes.mean.astype(np.float64).var(axis=0)
+    rows = []
+    for index in np.argsort(kinds.mean_variance, kind="stable").tolist():
+        # The mean of a passive latent may know a factor too, but its samples drown it in noise.
+        known = None if kinds.names[index] == "passive" else _known(factors, index)
+        rows.append(
+            Latent(
+                index,
+                kinds.names[index],
+                float(kl[index]) if np.isfinite(kl[index]) else None,
+                float(spread[index]),
+                float(kinds.mean_variance[index]),
+                float(kinds.variance_of_variance[index]),
+                None if known is None else known[0],
+                None if known is None else known[1],
+            )
+        )
+    return tuple(rows)
+
+
+def _histograms(codes: Codes, *, bins: int = 41) -> Histograms:
+    """Bins from -4 to 4, or as far as the codes reach; an odd number of them, so that the spike of
+    a passive latent stands in one."""
+    reach = max(4.0, float(np.abs(codes.mean).max()), float(np.abs(codes.sample).max()))
+    edges = np.linspace(-reach, reach, bins + 1)
+    middles = 0.5 * (edges[1:] + edges[:-1])
+    mean, sample = (
+        np.array([np.histogram(column, bins=edges, density=True)[0] for column in values.T])
+        for values in (codes.mean, codes.sample)
+    )
+    return Histograms(edges, mean, sample, np.exp(-0.5 * middles**2) / np.sqrt(2.0 * np.pi))
+
+
+def _moments(codes: Codes) -> Moments:
+    sample = codes.sample.astype(np.float64)
+    return Moments(sample.mean(axis=0), sample.var(axis=0), codes.n)
+
+
+def inspect_codes(codes: Codes, subject: Subject) -> Inspection:
+    """All that codes alone tell: whose they are does not matter."""
+    factors = _factors(codes)
+    latents = _latents(codes, factors)
+    samples = _moments(codes)
+    verdicts = judge(latents, samples, factors=factors)
+    return Inspection(subject, latents, _histograms(codes), samples, verdicts, factors)

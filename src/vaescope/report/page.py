@@ -1,0 +1,154 @@
+"""A page as plain values. Text is text: the renderer escapes all of it.
+
+A part names its template in `kind`: a new part is a dataclass here and a template beside these.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+__all__ = [
+    "Column",
+    "Fact",
+    "Figure",
+    "Listing",
+    "Page",
+    "Part",
+    "Picture",
+    "Pictures",
+    "Prose",
+    "Section",
+    "Statement",
+    "Table",
+    "Value",
+]
+
+Value = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """What stands above a column, and how its values are shown."""
+
+    label: str
+    form: Literal["text", "number", "bar", "type"] = "text"
+    digits: int = 3  # after the point
+    full: float = 0.0  # what a whole bar stands for, at least
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows that can be read and downloaded; the download has all digits."""
+
+    kind: ClassVar[str] = "table"
+    name: str  # of the downloaded file
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A Vega-Lite chart, what it shows in words, and the numbers behind it."""
+
+    kind: ClassVar[str] = "figure"
+    caption: str
+    alt: str
+    spec: Mapping[str, Any]
+    table: Table
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One inlined image. `alt` says what it shows to those who cannot see it."""
+
+    png: bytes
+    alt: str
+    label: str = ""
+    extra: str = ""
+    note: str = ""
+    type: str = ""  # of the latent, where the picture is about one
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Images below each other, each with a label, or side by side."""
+
+    kind: ClassVar[str] = "pictures"
+    caption: str
+    pictures: tuple[Picture, ...]
+    layout: Literal["rows", "tiles"]
+    scale: tuple[str, ...] = ()  # marks above rows, from left to right
+    table: Table | None = None  # numbers behind them
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph; an aside stands back."""
+
+    kind: ClassVar[str] = "prose"
+    text: str
+    aside: bool = False
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Text as it stands in a file."""
+
+    kind: ClassVar[str] = "listing"
+    caption: str
+    text: str
+
+
+Part = Prose | Table | Figure | Pictures | Listing
+
+
+@dataclass(frozen=True)
+class Section:
+    """Parts under a heading; one that is not open shows its heading and lead only."""
+
+    id: str
+    title: str
+    lead: str
+    parts: tuple[Part, ...]
+    open: bool = True
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A verdict as it is shown: number first, then the sentence and what to do."""
+
+    tone: Literal["good", "note", "warning"]
+    number: str
+    says: str
+    rule: str
+    advice: str
+    section: str  # id
+    source: str = ""  # a paper by its authors
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number at the top of the page, with its spread and its n."""
+
+    label: str
+    value: str
+    note: str = ""
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that one file shows."""
+
+    title: str
+    lead: str
+    facts: tuple[Fact, ...]
+    statements: tuple[Statement, ...]
+    sections: tuple[Section, ...]
+    footer: tuple[str, ...] = ()
+
+    @property
+    def has_figures(self) -> bool:
+        return any(part.kind == "figure" for section in self.sections for part in section.parts)

@@ -1,0 +1,64 @@
+"""Arrays as PNG images to be inlined."""
+
+import io
+
+import numpy as np
+from PIL import Image
+
+from vaescope.types import Array, Floats
+
+__all__ = ["columns_of", "rows_of"]
+
+#: Bytes of all pictures of one kind, at most: a report must stay one that can be mailed.
+BUDGET = 1_500_000
+
+
+def rows_of(strips: Floats) -> list[bytes]:
+    """Strips of images (strip, n, channels, height, width) in [0, 1]: one PNG per strip, its images
+    side by side, the gaps see-through."""
+    return _within_budget(strips, axis=1, height=64)
+
+
+def columns_of(strips: Floats) -> list[bytes]:
+    """The same with each strip's images below each other."""
+    return _within_budget(strips, axis=0, height=96)
+
+
+def _within_budget(strips: Floats, *, axis: int, height: int) -> list[bytes]:
+    while True:
+        pictures = [_png(_joined(_sized(images, height), axis)) for images in strips]
+        if height <= 16 or sum(map(len, pictures)) <= BUDGET:
+            return pictures
+        height //= 2
+
+
+def _sized(images: Floats, height: int) -> Floats:
+    """Whole multiples only: small images stay sharp, large ones are averaged over blocks."""
+    factor = height / images.shape[2]
+    if factor >= 1.0:
+        return images.repeat(round(factor), axis=2).repeat(round(factor), axis=3)
+    block = int(np.ceil(1.0 / factor))
+    n, channels, old, width = images.shape
+    cut = images[:, :, : old - old % block, : width - width % block]
+    blocks = cut.reshape(n, channels, old // block, block, width // block, block)
+    smaller: Floats = blocks.mean(axis=(3, 5))
+    return smaller
+
+
+def _joined(images: Floats, axis: int) -> Array:
+    n, channels, height, _ = images.shape
+    shown = images[:, :3] if channels >= 3 else images[:, :1]
+    pixels = np.moveaxis(np.round(np.clip(shown, 0.0, 1.0) * 255.0), 1, -1).astype(np.uint8)
+    opaque = np.full((*pixels.shape[:3], 1), 255, dtype=np.uint8)
+    tiles = np.concatenate([pixels, opaque], axis=-1)  # (n, height, width, grey or rgb, alpha)
+    gap = max(1, height // 20)
+    shape = (gap, *tiles.shape[2:]) if axis == 0 else (tiles.shape[1], gap, tiles.shape[3])
+    parts = [np.zeros(shape, dtype=np.uint8)] * (2 * n - 1)
+    parts[::2] = list(tiles)
+    return np.concatenate(parts, axis=axis)
+
+
+def _png(pixels: Array) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, format="PNG", optimize=True)  # grey or rgb, with alpha
+    return buffer.getvalue()

@@ -1,0 +1,350 @@
+"""An inspection as a page."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vaescope import __version__
+from vaescope.figures.charts import (
+    LEAST_KL,
+    LINES,
+    Chart,
+    curves_chart,
+    factors_chart,
+    histograms_chart,
+    latents_chart,
+    outputs_chart,
+)
+from vaescope.inspection import Inspection, Latent
+from vaescope.paths import disk_errors, replace_file
+from vaescope.report.page import (
+    Column,
+    Fact,
+    Figure,
+    Listing,
+    Page,
+    Part,
+    Picture,
+    Pictures,
+    Prose,
+    Section,
+    Statement,
+    Table,
+)
+from vaescope.report.pictures import columns_of, rows_of
+from vaescope.report.render import render
+from vaescope.settings import dump_yaml
+from vaescope.verdicts import PAPERS, THRESHOLDS, Verdict
+
+__all__ = ["page_of", "save"]
+
+#: Latents in figures, the most certain ones; tables have all.
+SHOWN_LATENTS = 40
+
+_HOLD = "\N{NO-BREAK SPACE}"
+
+
+def save(inspection: Inspection, path: str | Path, *, images: bool = True) -> None:
+    """Writes the report of an inspection: one HTML file that opens from disk.
+
+    `images=False` leaves out all pictures: the data's, and what the decoder makes of them.
+    """
+    target = Path(path)
+    with disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(target, render(page_of(inspection, images=images)).encode())
+
+
+def page_of(inspection: Inspection, *, images: bool = True) -> Page:
+    """The page of an inspection: verdicts, then one section for each result that is there."""
+    subject = inspection.subject
+    made: list[Callable[[], Section | None]] = [
+        lambda: _latents(inspection),
+        lambda: _traversals(inspection, images=images),
+        lambda: _reconstructions(inspection, images=images),
+        lambda: _factors(inspection),
+        lambda: _prior(inspection),
+        lambda: _training(inspection),
+        lambda: _settings(inspection),
+    ]
+    sections = tuple(section for make in made if (section := make()) is not None)
+    shows = any(part.kind == "pictures" for section in sections for part in section.parts)
+    return Page(
+        subject.name,
+        f"{subject.says} Numbers are over {_examples(subject.n, subject.of)}.",
+        tuple(_facts(inspection)),
+        tuple(_statement(verdict) for verdict in inspection.verdicts),
+        sections,
+        (
+            f"Made by vaescope {__version__}. This file loads nothing from the network.",
+            "It holds pictures of the data and of what the decoder makes of them; "
+            "--no-images leaves them out."
+            if shows
+            else "It holds no pictures of the data.",
+        ),
+    )
+
+
+def _examples(n: int, of: int) -> str:
+    return f"all {n:,} examples" if n == of else f"{n:,} of {of:,} examples"
+
+
+def _statement(verdict: Verdict) -> Statement:
+    paper = None if verdict.paper is None else PAPERS[verdict.paper]
+    return Statement(
+        verdict.tone, verdict.shown, verdict.says, verdict.rule, verdict.advice, verdict.section,
+        "" if paper is None else paper.title, "" if paper is None else paper.url,
+    )  # fmt: skip
+
+
+def _is_point(latents: Sequence[Latent]) -> bool:
+    """Whether this is a plain autoencoder, of which types say nothing."""
+    return all(latent.kl_nats is None for latent in latents)
+
+
+def _facts(inspection: Inspection) -> Iterable[Fact]:
+    for kind in () if _is_point(inspection.latents) else ("active", "mixed", "passive"):
+        count = sum(latent.type == kind for latent in inspection.latents)
+        yield Fact(kind, str(count), f"of {len(inspection.latents)}", kind)
+    fit = inspection.fit
+    if fit is not None:
+        n = f"n{_HOLD}={_HOLD}{fit.n:,}"
+        sd = f"nats, sd{_HOLD}{fit.distortion_sd:.1f}, {n}"
+        yield Fact("distortion", f"{fit.distortion_nats:.1f}", sd)
+        yield Fact("rate", f"{fit.rate_nats:.2f}", f"nats, sd{_HOLD}{fit.rate_sd:.2f}, {n}")
+    if inspection.factors is not None:
+        score = inspection.factors.mig
+        yield Fact("MIG", f"{score.value:.2f}", f"one seed, n{_HOLD}={_HOLD}{score.protocol.n:,}")
+
+
+def _figure(name: str, chart: Chart, caption: str, alt: str) -> Figure:
+    columns = tuple(
+        Column(label, "text" if isinstance(values[0], str) else "number", digits=4)
+        for label, values in chart.columns.items()
+    )
+    rows = tuple(zip(*chart.columns.values(), strict=True))
+    return Figure(caption, alt, chart.spec, Table(name, caption, columns, rows))
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.001 or share == 0 else "<0.1%"
+
+
+def _cut(latents: Sequence[Latent]) -> str:
+    more = len(latents) - SHOWN_LATENTS
+    return f" The {more} latents of largest variance are left out here." if more > 0 else ""
+
+
+def _named(latent: Latent) -> str:
+    knows = f", best at {latent.factor}" if latent.factor else ""
+    return f"latent {latent.index}, {latent.type}{knows}"
+
+
+def _latents(inspection: Inspection) -> Section:
+    latents = inspection.latents
+    known, point = inspection.factors is not None, _is_point(latents)
+    columns = [Column("Latent", "number", 0), Column("Variance of mean", "number")]
+    rows: list[tuple[Any, ...]] = [(z.index, z.variance_of_mean) for z in latents]
+    if not point:
+        columns[1:1] = [
+            Column("Type", "type"),
+            Column(f"KL{_HOLD}(nats)", "bar", full=LEAST_KL),
+            Column("Mean variance", "number"),
+            Column("Variance of variance", "number", 4),
+        ]
+        rows = [
+            (
+                z.index,
+                z.type,
+                z.kl_nats,
+                z.mean_variance,
+                z.variance_of_variance,
+                z.variance_of_mean,
+            )
+            for z in latents
+        ]
+    if known:
+        columns += [Column("Knows best", "text"), Column("Share", "number", 2)]
+        rows = [(*row, z.factor, z.knowledge) for row, z in zip(rows, latents, strict=True)]
+    n = inspection.subject.n
+    table = Table(
+        "latents", f"Latents by mean posterior variance, over {n:,} examples.",
+        tuple(columns), tuple(rows),
+    )  # fmt: skip
+    alt = "Bars of the KL of each latent beside dots of its posterior variance. " + "; ".join(
+        f"{_named(z)}: {'no KL' if z.kl_nats is None else f'{z.kl_nats:.2f} nats'}, variance "
+        f"{z.mean_variance:.2f}"
+        for z in latents[:SHOWN_LATENTS]
+    )
+    figure = _figure(
+        "latents-figure", latents_chart(latents[:SHOWN_LATENTS]),
+        "Rate and posterior variance of each latent. Shaded: where a latent counts as active "
+        f"or as passive.{_cut(latents)}", alt,
+    )  # fmt: skip
+    rule = (
+        "Active: mean variance at most 0.1. Passive: mean variance from 0.9 to 1.1. Both with a "
+        "variance of variance below 0.1; any other latent is mixed (Bonheme and Grzes 2021)."
+    )
+    if known:
+        least = THRESHOLDS["knows"].value
+        rule += (
+            " The share of a factor is I(z; factor) / H(factor) by 20 bins of the means; shares "
+            f"below {least:g} and those of passive latents are left out."
+        )
+    lead = "An active latent is certain of its value; a passive one only repeats the prior."
+    parts: list[Part] = [table, figure, Prose(rule, aside=True)]
+    if point:
+        lead = "This model has points for posteriors: latents have no variance, rate or type."
+        parts = [table]
+    return Section("latents", "Latents", lead, tuple(parts))
+
+
+def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
+    moved, latents = inspection.traversals, inspection.latents
+    if moved is None:
+        return None
+    lead = (
+        "One latent moves, the others stay where a typical example has them. Its share is the part "
+        "of all change along the rows that it makes."
+    )
+    shares = Table(
+        "traversals", "Share of each latent in all change along the rows.",
+        (
+            Column("Latent", "number", 0), Column("Type", "type"),
+            Column("Share", "bar", 4, full=1.0),
+        ),
+        tuple((z.index, z.type, float(moved.share[z.index])) for z in latents),
+    )  # fmt: skip
+    ends = f"{moved.values[0]:g} to {moved.values[-1]:g}".replace("-", "\N{MINUS SIGN}")
+    parts: list[Part]
+    if moved.outputs is None or not images:
+        parts = [Prose("Pictures were left out (--no-images)."), shares]
+    elif moved.outputs.ndim == 5:
+        few = latents[:SHOWN_LATENTS]
+        pictures = tuple(
+            Picture(
+                png,
+                f"Outputs as {_named(z)}, moves from {ends}. It makes "
+                f"{_percent(moved.share[z.index])} of all change.",
+                label=str(z.index), note=_percent(moved.share[z.index]), extra=z.factor or "",
+                type=z.type,
+            )
+            for z, png in zip(few, rows_of(moved.outputs[[z.index for z in few]]), strict=True)
+        )  # fmt: skip
+        marks = tuple(f"{value:g}".replace("-", "\N{MINUS SIGN}") for value in moved.values)
+        caption = f"Each latent from {ends}. Passive ones are dimmed.{_cut(latents)}"
+        parts = [Pictures(caption, pictures, "rows", marks, shares)]
+    else:
+        alt = "Lines of each output along each latent; those of passive latents are flat."
+        caption = f"Outputs (the first {LINES} at most) as a latent moves from {ends}."
+        chart = outputs_chart(moved, latents[:SHOWN_LATENTS])
+        parts = [_figure("outputs", chart, caption + _cut(latents), alt), shares]
+    parts += [Prose(note, aside=True) for note in inspection.notes]
+    return Section("traversals", "Traversals", lead, tuple(parts))
+
+
+def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
+    shown = inspection.reconstructions
+    if shown is None or not images or shown.originals.ndim != 4:
+        return None
+    pairs = np.stack([shown.originals, shown.outputs], axis=1)  # (n, 2, *event)
+    pictures = tuple(
+        Picture(png, f"Original above its reconstruction: {label}.")
+        for png, label in zip(columns_of(pairs), shown.labels, strict=True)
+    )
+    caption = f"{len(pictures)} examples, each above its reconstruction from the posterior mean."
+    lead = "What is lost on the way through the latents."
+    fit = inspection.fit
+    parts: list[Part] = [Pictures(caption, pictures, "tiles")]
+    if fit is not None:
+        text = (
+            f"Distortion {fit.distortion_nats:.1f} nats (sd {fit.distortion_sd:.1f}) and rate "
+            f"{fit.rate_nats:.2f} nats (sd {fit.rate_sd:.2f}) per example, over {fit.n:,} examples "
+            "and one posterior sample of each."
+        )
+        parts.append(Prose(text, aside=True))
+    return Section("reconstructions", "Reconstructions", lead, tuple(parts))
+
+
+def _factors(inspection: Inspection) -> Section | None:
+    factors = inspection.factors
+    if factors is None:
+        return None
+    score, latents = factors.mig, inspection.latents
+    gaps = score.details["gaps"].tolist()
+    best = factors.normalised.argmax(axis=0).tolist()
+    table = Table(
+        "mig", "The gap of each factor between the two latents that know most of it.",
+        (
+            Column("Factor"), Column("Best latent", "number", 0),
+            Column("Share known", "number", 2), Column("Gap", "bar", 2, full=1.0),
+        ),
+        tuple(
+            (name, best[k], float(factors.normalised[best[k], k]), gaps[k])
+            for k, name in enumerate(factors.names)
+        ),
+    )  # fmt: skip
+    alt = "Table of the share of each factor that each latent knows. " + "; ".join(
+        f"{name}: most in latent {best[k]}, {factors.normalised[best[k], k]:.2f}"
+        for k, name in enumerate(factors.names)
+    )
+    caption = "Share of each factor (columns) that each latent (rows) knows: I(z; v) / H(v)."
+    text = (
+        f"MIG {score.value:.3f} is the mean of the gaps (Chen et al. 2018): "
+        f"{score.protocol.settings['bins']} equal bins of the means, n = {score.protocol.n:,}, one "
+        "seed. Means of passive latents may know factors too; their samples do not."
+    )
+    chart = factors_chart(factors, latents[:SHOWN_LATENTS])
+    parts = (_figure("factors", chart, caption + _cut(latents), alt), table)
+    lead = "What each latent knows of the ground truth."
+    return Section("factors", "Factors", lead, (*parts, Prose(text, aside=True)))
+
+
+def _prior(inspection: Inspection) -> Section:
+    latents, moments = inspection.latents, inspection.samples
+    chart = histograms_chart(inspection.histograms, latents[:SHOWN_LATENTS])
+    alt = "A histogram for each latent. " + "; ".join(
+        f"{_named(z)}: samples with mean {moments.mean[z.index]:.2f} and standard deviation "
+        f"{moments.variance[z.index] ** 0.5:.2f}"
+        for z in latents[:SHOWN_LATENTS]
+    )
+    caption = (
+        "Density of the posterior means and of one sample per example, against the prior N(0, 1). "
+        "Heights end at 0.8: the means of a passive latent are a spike at zero."
+        f"{_cut(latents)}"
+    )
+    lead = "Whether codes drawn from the prior are codes that the decoder has seen."
+    return Section("prior", "Prior", lead, (_figure("prior", chart, caption, alt),))
+
+
+def _training(inspection: Inspection) -> Section | None:
+    training = inspection.training
+    if training is None:
+        return None
+    alt = (
+        f"Curves over {training.step[-1]:,} steps. Distortion goes from "
+        f"{training.distortion[0]:.1f} to {training.distortion[-1]:.1f} nats"
+    )
+    if not np.isnan(training.rate).all():
+        alt += (
+            f", rate from {training.rate[0]:.2f} to {training.rate[-1]:.2f} nats; in the end "
+            f"{training.active[-1]} latents are active, {training.mixed[-1]} mixed and "
+            f"{training.passive[-1]} passive"
+        )
+    caption = "Means over the steps since the record before, on the training batches."
+    lead = "How the model came to this."
+    figure = _figure("training", curves_chart(training), caption, alt)
+    return Section("training", "Training", lead, (figure,))
+
+
+def _settings(inspection: Inspection) -> Section | None:
+    settings = inspection.settings
+    if settings is None:
+        return None
+    parts = [Listing("spec.yaml: all settings, with defaults filled in", dump_yaml(settings.spec))]
+    if settings.environment:
+        parts.append(Listing("Environment of the training", dump_yaml(settings.environment)))
+    lead = "What it takes to train this model again."
+    return Section("settings", "Settings", lead, tuple(parts), open=False)

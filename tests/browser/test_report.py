@@ -1,0 +1,226 @@
+"""The demo's report in Chromium: opened from disk, looked at by machine."""
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vaescope as vs
+from vaescope.inspection import Inspection, inspect_run
+from vaescope.report import save
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = Path("/usr/bin/chromium")
+QUIET = [
+    "--no-sandbox", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run",
+]  # fmt: skip
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not CHROMIUM.exists():
+        pytest.skip(f"there is no {CHROMIUM}: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=str(CHROMIUM), args=QUIET)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def inspection(tmp_path_factory: pytest.TempPathFactory) -> Inspection:
+    return inspect_run(vs.train("demo", out=tmp_path_factory.mktemp("runs"), steps=60, every=5))
+
+
+@pytest.fixture(scope="module")
+def report(inspection: Inspection, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    save(inspection, path)
+    return path
+
+
+@dataclass
+class Visit:
+    """An open page and what it did behind the reader's back."""
+
+    page: Any
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Any]:
+    contexts = []
+
+    def open_page(path: Path, *, width: int = 1280, dark: bool = False, **options: Any) -> Visit:
+        size = {"width": width, "height": 900}
+        scheme = "dark" if dark else "light"
+        context = browser.new_context(viewport=size, color_scheme=scheme, **options)
+        context.set_default_timeout(90_000)  # a busy machine is no failure
+        contexts.append(context)
+        seen = Visit(context.new_page())
+        seen.page.on("request", lambda request: seen.requests.append(request.url))
+        seen.page.on("console", lambda message: seen.complaints.append(message.text))
+        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        seen.page.on("dialog", lambda dialog: seen.complaints.append(dialog.message))
+        seen.page.goto(path.as_uri())
+        if options.get("java_script_enabled", True):
+            seen.page.wait_for_selector("html[data-drawn]")
+        return seen
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def paper(page: Any) -> str:
+    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+def test_it_opens_from_disk_and_asks_for_nothing(visit: Any, report: Path) -> None:
+    seen = visit(report)
+    assert [url for url in seen.requests if not url.startswith("data:")] == [report.as_uri()]
+    assert seen.complaints == []
+
+
+def test_every_figure_is_drawn(visit: Any, report: Path) -> None:
+    page = visit(report).page
+    figures = page.locator("figure.chart").count()
+    assert figures == page.locator("figure.chart svg").count() == 4
+    bars = page.locator("figure.chart >> nth=0").locator("path[aria-roledescription='bar']")
+    assert bars.count() == 10
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing(visit: Any, report: Path, width: int, dark: bool) -> None:
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe is not installed"
+    )
+    page = visit(report, width=width, dark=dark).page
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    found = axe.Axe().run(page).response["violations"]
+    assert [(one["id"], one["impact"], one["nodes"][0]["html"]) for one in found] == []
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_nothing_is_wider_than_the_window(visit: Any, report: Path, width: int) -> None:
+    page = visit(report, width=width).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    drawn = page.evaluate(
+        "[...document.querySelectorAll('.drawing')].map(d => [d.scrollWidth, d.clientWidth])"
+    )
+    assert all(inside <= room for inside, room in drawn)
+
+
+def test_figures_fit_a_window_that_changes(visit: Any, report: Path) -> None:
+    page = visit(report, width=1280).page
+    wide = page.locator("figure.chart svg >> nth=0").bounding_box()["height"]
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.wait_for_selector("html[data-drawn='354']")
+    narrow = page.locator("figure.chart svg >> nth=0").bounding_box()
+    assert narrow["width"] <= 390 and narrow["height"] > wide
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_button_switches_colours_both_ways(visit: Any, report: Path, dark: bool) -> None:
+    page = visit(report, dark=dark).page
+    button, first = page.locator("#theme"), paper(page)
+    assert button.text_content() == ("Light" if dark else "Dark")
+    button.click()
+    assert paper(page) != first
+    page.reload()
+    assert paper(page) != first  # it is remembered
+    page.locator("#theme").click()
+    assert paper(page) == first
+
+
+def test_the_button_works_where_nothing_can_be_stored(visit: Any, report: Path) -> None:
+    seen = visit(report)
+    seen.page.evaluate(
+        "() => Object.defineProperty(window, 'localStorage', { get() { throw new Error('no') } })"
+    )
+    first = paper(seen.page)
+    seen.page.locator("#theme").click()
+    assert paper(seen.page) != first and seen.complaints == []
+
+
+def test_the_keyboard_reaches_everything(visit: Any, report: Path) -> None:
+    page = visit(report).page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "verdicts"
+    settings = page.locator("#settings details")
+    assert settings.get_attribute("open") is None
+    page.locator("#settings summary").focus()
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    page.keyboard.press("Enter")
+    assert settings.get_attribute("open") is not None
+    page.keyboard.press("Tab")
+    assert page.evaluate(outline) != "none"
+    assert page.evaluate("document.activeElement.tagName") == "PRE"
+
+
+def test_a_link_opens_the_section_that_it_names(visit: Any, report: Path) -> None:
+    page = visit(report).page
+    page.locator("nav a[href='#settings']").click()
+    assert page.locator("#settings details").get_attribute("open") is not None
+
+
+def test_the_numbers_of_a_figure_can_be_shown_and_downloaded(
+    visit: Any, report: Path, inspection: Inspection, tmp_path: Path
+) -> None:
+    page = visit(report).page
+    figure = page.locator("#training figure.chart")
+    figure.locator("details > summary").click()
+    assert figure.locator("tbody tr >> nth=0").is_visible()
+    with page.expect_download() as download:
+        figure.locator("a[download]").click()
+    assert download.value.suggested_filename == "training.csv"
+    download.value.save_as(tmp_path / "training.csv")
+    rows = list(csv.DictReader((tmp_path / "training.csv").open()))
+    assert inspection.training is not None
+    assert [int(row["step"]) for row in rows] == inspection.training.step.tolist()
+    assert float(rows[-1]["rate"]) == pytest.approx(float(inspection.training.rate[-1]), rel=1e-6)
+
+
+def test_names_that_look_like_code_stay_text(
+    visit: Any, inspection: Inspection, tmp_path: Path
+) -> None:
+    assert inspection.factors is not None
+    subject = replace(inspection.subject, name=EVIL, says=EVIL)
+    factors = replace(inspection.factors, names=(EVIL, "</script>", "'; alert(1); '"))
+    save(replace(inspection, subject=subject, factors=factors), tmp_path / "evil.html")
+    seen = visit(tmp_path / "evil.html")
+    assert seen.page.locator("h1").text_content() == EVIL
+    assert seen.page.locator("img[src=x]").count() == 0
+    assert seen.complaints == []
+
+
+def test_it_prints_in_light_colours_with_every_section_open(visit: Any, report: Path) -> None:
+    page = visit(report, dark=True).page
+    page.emulate_media(media="print")
+    assert paper(page) == "rgb(255, 255, 255)"
+    assert page.locator("nav").is_hidden()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#settings pre >> nth=0").is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("#settings pre >> nth=0").is_hidden()
+
+
+def test_without_scripts_the_words_tables_and_downloads_are_there(visit: Any, report: Path) -> None:
+    page = visit(report, java_script_enabled=False).page
+    assert page.locator(".verdicts li").count() >= 3
+    assert page.locator("#theme").is_hidden()
+    assert re.match(
+        "data:text/csv", page.locator("#latents a[download] >> nth=0").get_attribute("href")
+    )
+    assert page.locator("#training noscript").is_visible()
