@@ -1,4 +1,4 @@
-"""The demo over seeds 0-4: does it show a polarised regime every time? Writes docs/results/demo.md."""
+"""Does the demo show a polarised regime with every seed? Writes docs/results/demo.md."""
 
 import argparse
 import time
@@ -18,13 +18,15 @@ def main() -> None:
     lines = [
         "# The demo over seeds",
         "",
-        "Made by `python scripts/demo.py`: the preset `demo` (beta-VAE, beta 4, 10 latents, scale, x",
-        "and y of one ellipse at 32 pixels, y over a third of x's range, 2,200 steps), seeds 0-4; all",
-        f"2,112 images encoded. torch {version('torch')}, vaescope {version('vaescope')}, two threads.",
+        "Made by `python scripts/demo.py`: the preset `demo` (beta-VAE, beta 4, 10 latents, scale,",
+        "x and y of one ellipse at 32 pixels, y over a third of x's range, 2,200 steps), seeds 0-4;",
+        f"all 2,112 images encoded. torch {version('torch')}, vaescope {version('vaescope')}, two",
+        "threads.",
         "MIG: 20 equal-width bins on the means. Gaps are per factor. One seed is no evidence: the",
         "target is MIG of at least 0.3 and at most one mixed latent in at least four of five.",
         "",
-        "| seed | active / mixed / passive | MIG | gap scale | gap x | gap y | distortion | rate | s |",
+        "| seed | active / mixed / passive | MIG | gap scale | gap x | gap y | distortion | rate "
+        "| seconds |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     good = 0
