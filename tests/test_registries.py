@@ -6,10 +6,10 @@ import pytest
 from pydantic import BaseModel
 
 from vaescope import build
+from vaescope.citations import BIBTEX, METHODS
 from vaescope.data import DATASETS
 from vaescope.data.specs import DataSpec
 from vaescope.presets import PRESETS
-from vaescope.priors import PRIORS
 from vaescope.settings import preset
 from vaescope.specs import (
     LikelihoodSpec,
@@ -37,7 +37,7 @@ def names(union: object) -> set[str]:
     [
         (NetSpec, build.NETS),
         (PosteriorSpec, build.POSTERIORS),
-        (PriorSpec, PRIORS),
+        (PriorSpec, build.PRIORS),
         (LikelihoodSpec, build.LIKELIHOODS),
         (ObjectiveSpec, build.OBJECTIVES),
         (OptimiserSpec, build.OPTIMISERS),
@@ -55,3 +55,7 @@ def test_every_preset_has_its_file_and_every_file_its_preset() -> None:
     assert {f.removesuffix(".yaml") for f in files if f.endswith(".yaml")} == set(PRESETS)
     for name in PRESETS:
         assert preset(name)
+
+
+def test_every_preset_can_be_cited() -> None:
+    assert {METHODS[name] for name in PRESETS} <= set(BIBTEX)

@@ -1,12 +1,14 @@
 """From names to objects: the one place that looks names up."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
 
+from vaescope import divergences
 from vaescope.data import DATASETS, Dataset
 from vaescope.data.in_memory import content_hash
 from vaescope.data.specs import ArraySpec
@@ -16,20 +18,49 @@ from vaescope.nets import (
     DiagonalPosterior,
     FullPosterior,
     GaussianLikelihood,
+    IsotropicPosterior,
+    LaplaceLikelihood,
+    LocalGaussianLikelihood,
     Pair,
     PointPosterior,
     SquaredErrorLikelihood,
     conv_pair,
+    dcgan_pair,
     linear_pair,
     mlp_pair,
 )
+from vaescope.nets.conv import LAYOUTS
+from vaescope.nets.likelihoods import Likelihood
 from vaescope.nets.mlp import ACTIVATIONS
 from vaescope.objectives import Autoencoder, BetaVAE, Objective
-from vaescope.priors import PRIORS
+from vaescope.objectives.capacity import CapacityVAE
+from vaescope.objectives.decomposition import (
+    Decomposition,
+    Divergence,
+    exclusive_kl,
+    inclusive_kl,
+    joint_mmd,
+    marginal_mmd,
+)
+from vaescope.objectives.dip import DIPI, DIPII
+from vaescope.objectives.entropy import EntropyVAE
+from vaescope.objectives.factor import FactorVAE, make_critic
+from vaescope.objectives.orthogonal import Orthogonal, logits, means
+from vaescope.objectives.total_correlation import BetaTCVAE
+from vaescope.priors import MixturePrior, SparsePrior, StandardNormal, StudentTPrior
 from vaescope.schedules import Constant, Cosine, Linear, Schedule
 from vaescope.seeds import derive
-from vaescope.specs import CosineSpec, Experiment, LinearSpec, Value, resolve
-from vaescope.vae import VAE, Decoder, Encoder
+from vaescope.specs import (
+    AdagradSpec,
+    AdamSpec,
+    CosineSpec,
+    Experiment,
+    FactorVAESpec,
+    LinearSpec,
+    Value,
+    resolve,
+)
+from vaescope.vae import VAE, Decoder, Encoder, Prior
 
 __all__ = [
     "build_data",
@@ -43,7 +74,7 @@ __all__ = [
 Event = tuple[int, ...]
 
 
-def _mlp(spec: Any, event: Event, latent: int) -> Pair:
+def _mlp(spec: Any, event: Event, latent: int, width: int) -> Pair:
     return mlp_pair(
         event,
         latent,
@@ -51,31 +82,85 @@ def _mlp(spec: Any, event: Event, latent: int) -> Pair:
         decoder=spec.decoder,
         encoder_activation=ACTIVATIONS[spec.encoder_activation],
         decoder_activation=ACTIVATIONS[spec.decoder_activation],
+        width=width,
     )
 
 
-NETS: Mapping[str, Callable[[Any, Event, int], Pair]] = {
-    "linear": lambda spec, event, latent: linear_pair(event, latent),
+#: (spec, shape of x, latents, outputs per value of x) -> bodies.
+NETS: Mapping[str, Callable[[Any, Event, int, int], Pair]] = {
+    "linear": lambda spec, event, latent, width: linear_pair(event, latent, width=width),
     "mlp": _mlp,
-    "conv": lambda spec, event, latent: conv_pair(event, latent),
+    "conv": lambda spec, event, latent, width: conv_pair(
+        event, latent, layouts=LAYOUTS[spec.layout], width=width
+    ),
+    "dcgan": lambda spec, event, latent, width: dcgan_pair(
+        event, latent, base=spec.base, width=width
+    ),
 }
 
 POSTERIORS: Mapping[str, Callable[[int, int], nn.Module]] = {
     "diagonal": DiagonalPosterior,
+    "isotropic": IsotropicPosterior,
     "full": FullPosterior,
     "point": PointPosterior,
 }
 
-LIKELIHOODS: Mapping[str, Callable[[Any], nn.Module]] = {
+PRIORS: Mapping[str, Callable[[Any, int], Prior]] = {
+    "normal": lambda spec, latent: StandardNormal(latent),
+    "student-t": lambda spec, latent: StudentTPrior(latent, spec.df, variance=spec.variance),
+    "mixture": lambda spec, latent: MixturePrior(
+        torch.tensor(spec.means), variance=spec.variance, legacy=spec.legacy
+    ),
+    "sparse": lambda spec, latent: SparsePrior(latent, spec.gamma, spike_std=spec.spike_std),
+}
+
+LIKELIHOODS: Mapping[str, Callable[[Any], Likelihood]] = {
     "bernoulli": lambda spec: BernoulliLikelihood(),
     "squared-error": lambda spec: SquaredErrorLikelihood(),
     "gaussian": lambda spec: GaussianLikelihood(spec.scale, learned=spec.learned),
+    "local-gaussian": lambda spec: LocalGaussianLikelihood(),
+    "laplace": lambda spec: LaplaceLikelihood(spec.scale),
 }
 
-OBJECTIVES: Mapping[str, Callable[[Any], Objective]] = {
-    "ae": lambda spec: Autoencoder(),
-    "vae": lambda spec: BetaVAE(),
-    "beta-vae": lambda spec: BetaVAE(build_schedule(spec.beta)),
+ESTIMATORS = {"weighted": divergences.weighted, "stratified": divergences.stratified}
+
+DIVERGENCES: Mapping[str, Divergence] = {
+    "marginal-mmd": marginal_mmd,
+    "joint-mmd": joint_mmd,
+    "inclusive-kl": inclusive_kl,
+    "exclusive-kl": exclusive_kl,
+}
+
+
+def _orthogonal(spec: Any, latent: int) -> Orthogonal:
+    base = Autoencoder() if spec.base == "ae" else BetaVAE(build_schedule(spec.beta))
+    space = {"means": means, "logits": logits}[spec.space]
+    return Orthogonal(base, build_schedule(spec.weight), space)
+
+
+#: (spec, latents) -> objective.
+OBJECTIVES: Mapping[str, Callable[[Any, int], Objective]] = {
+    "ae": lambda spec, latent: Autoencoder(),
+    "vae": lambda spec, latent: BetaVAE(),
+    "beta-vae": lambda spec, latent: BetaVAE(build_schedule(spec.beta)),
+    "annealed-vae": lambda spec, latent: CapacityVAE(
+        build_schedule(spec.capacity), build_schedule(spec.gamma)
+    ),
+    "factor-vae": lambda spec, latent: FactorVAE(make_critic(latent), build_schedule(spec.gamma)),
+    "beta-tcvae": lambda spec, latent: BetaTCVAE(
+        build_schedule(spec.beta), ESTIMATORS[spec.estimator]
+    ),
+    "dip-vae-i": lambda spec, latent: DIPI(
+        build_schedule(spec.off_diagonal), build_schedule(spec.diagonal)
+    ),
+    "dip-vae-ii": lambda spec, latent: DIPII(
+        build_schedule(spec.off_diagonal), build_schedule(spec.diagonal)
+    ),
+    "decomposition": lambda spec, latent: Decomposition(
+        DIVERGENCES[spec.divergence], build_schedule(spec.alpha), build_schedule(spec.beta)
+    ),
+    "entropy-vae": lambda spec, latent: EntropyVAE(build_schedule(spec.beta)),
+    "orthogonal": _orthogonal,
 }
 
 _Parameters = Iterable[nn.Parameter]
@@ -126,20 +211,40 @@ def data_settings(data: Dataset) -> Mapping[str, Any]:
 def build_vae(experiment: Experiment) -> VAE:
     """A freshly initialised model; its weights are a function of the experiment's seed."""
     spec = resolve(experiment)
+    with _generator_of(spec.seed, "weights"):
+        likelihood = LIKELIHOODS[spec.likelihood.name](spec.likelihood)
+        pair = NETS[spec.net.name](spec.net, spec.data.shape, spec.latent, likelihood.width)
+        posterior = POSTERIORS[spec.posterior.name](pair.features, spec.latent)
+        pair.initialise(posterior)
+        prior = PRIORS[spec.prior.name](spec.prior, spec.latent)
+        return VAE(Encoder(pair.encoder, posterior), Decoder(pair.decoder, likelihood), prior)
+
+
+@contextmanager
+def _generator_of(seed: int, stream: str) -> Iterator[None]:
     # torch's initialisers know only the global generator: borrow it and give it back.
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive(spec.seed, "weights"))
-        pair = NETS[spec.net.name](spec.net, spec.data.shape, spec.latent)
-        encoder = Encoder(pair.encoder, POSTERIORS[spec.posterior.name](pair.features, spec.latent))
-        decoder = Decoder(pair.decoder, LIKELIHOODS[spec.likelihood.name](spec.likelihood))
-        return VAE(encoder, decoder, PRIORS[spec.prior.name](spec.latent))
+        torch.manual_seed(derive(seed, stream))
+        yield
 
 
 def build_objective(experiment: Experiment) -> Objective:
-    """What the experiment minimises."""
-    return OBJECTIVES[experiment.objective.name](experiment.objective)
+    """What the experiment minimises; an objective's own networks start from the seed too."""
+    with _generator_of(experiment.seed, "objective"):
+        return OBJECTIVES[experiment.objective.name](experiment.objective, experiment.latent)
 
 
-def build_optimiser(experiment: Experiment, parameters: _Parameters) -> torch.optim.Optimizer:
+def optimiser_spec(experiment: Experiment, group: str) -> AdamSpec | AdagradSpec:
+    """Settings of one optimiser group: a critic has its own."""
+    if group == "critic":
+        assert isinstance(experiment.objective, FactorVAESpec)
+        return experiment.objective.critic
+    return experiment.optimiser
+
+
+def build_optimiser(
+    experiment: Experiment, group: str, parameters: _Parameters
+) -> torch.optim.Optimizer:
     """An optimiser whose learning rate the loop sets at each step."""
-    return OPTIMISERS[experiment.optimiser.name](experiment.optimiser, parameters)
+    spec = optimiser_spec(experiment, group)
+    return OPTIMISERS[spec.name](spec, parameters)

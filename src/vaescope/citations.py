@@ -9,6 +9,16 @@ METHODS: Mapping[str, str] = {
     "ae": "hinton2006",
     "vae": "kingma2014",
     "beta-vae": "higgins2017",
+    "annealed-vae": "burgess2018",
+    "factor-vae": "kim2018",
+    "beta-tcvae": "chen2018",
+    "dip-vae-i": "kumar2018",
+    "dip-vae-ii": "kumar2018",
+    "pinwheel": "mathieu2019",
+    "student-t-vae": "mathieu2019",
+    "sparse-vae": "mathieu2019",
+    "orthogonal-vae": "zietlow2022",
+    "demo": "higgins2017",
     "mig": "chen2018",
     "types": "bonheme2023",
 }
@@ -36,6 +46,22 @@ BIBTEX: Mapping[str, str] = {
         author="Higgins, Irina and Matthey, Loic and Pal, Arka and Burgess, Christopher and "
         "Glorot, Xavier and Botvinick, Matthew and Mohamed, Shakir and Lerchner, Alexander",
         booktitle="ICLR", year="2017",
+    ),
+    "burgess2018": _entry(
+        "article", "burgess2018", title="Understanding disentangling in {beta-VAE}",
+        author="Burgess, Christopher P. and Higgins, Irina and Pal, Arka and Matthey, Loic and "
+        "Watters, Nick and Desjardins, Guillaume and Lerchner, Alexander",
+        journal="arXiv preprint arXiv:1804.03599", year="2018",
+    ),
+    "kim2018": _entry(
+        "inproceedings", "kim2018", title="Disentangling by Factorising",
+        author="Kim, Hyunjik and Mnih, Andriy", booktitle="ICML", year="2018",
+    ),
+    "kumar2018": _entry(
+        "inproceedings", "kumar2018",
+        title="Variational Inference of Disentangled Latent Concepts from Unlabeled Observations",
+        author="Kumar, Abhishek and Sattigeri, Prasanna and Balakrishnan, Avinash",
+        booktitle="ICLR", year="2018",
     ),
     "chen2018": _entry(
         "inproceedings", "chen2018",

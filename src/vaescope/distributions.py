@@ -24,6 +24,7 @@ __all__ = [
     "DiagonalGaussian",
     "Distribution",
     "FullGaussian",
+    "Laplace",
     "Point",
     "Reparameterised",
     "kl",
@@ -161,6 +162,23 @@ class Bernoulli(Distribution):
 
     def log_prob(self, x: Tensor) -> Tensor:
         return -sum_event(F.binary_cross_entropy_with_logits(self.logits, x, reduction="none"))
+
+
+@dataclass(frozen=True, eq=False)
+class Laplace(Distribution):
+    """Independent values exp(-|x - loc| / b) / 2b with b = exp(log_scale)."""
+
+    loc: Tensor
+    log_scale: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        return -sum_event(
+            (x - self.loc).abs() * (-self.log_scale).exp() + self.log_scale + math.log(2.0)
+        )
 
 
 def _diagonal_diagonal(q: DiagonalGaussian, p: DiagonalGaussian) -> Tensor:

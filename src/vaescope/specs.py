@@ -22,6 +22,7 @@ __all__ = [
     "ConvNet",
     "CosineSpec",
     "Experiment",
+    "FactorVAESpec",
     "GaussianSpec",
     "LinearNet",
     "LinearSpec",
@@ -106,15 +107,46 @@ class MlpNet(Group):
 
 
 class ConvNet(Group):
+    """A convolutional pair by the paper that has it; see `nets.conv`."""
+
     name: Literal["conv"] = "conv"
+    layout: Literal["locatello", "rolinek", "mathieu", "klindt", "bhowal"] = "locatello"
+
+
+class DcganNet(Group):
+    name: Literal["dcgan"] = "dcgan"
+    base: Count = 32
 
 
 class PosteriorSpec(Group):
-    name: Literal["diagonal", "full", "point"] = "diagonal"
+    name: Literal["diagonal", "isotropic", "full", "point"] = "diagonal"
 
 
-class PriorSpec(Group):
+class NormalPriorSpec(Group):
     name: Literal["normal"] = "normal"
+
+
+class StudentTPriorSpec(Group):
+    name: Literal["student-t"] = "student-t"
+    df: Positive = 10.0
+    variance: Positive = 1.0
+
+
+class MixturePriorSpec(Group):
+    """Equal weights and one variance; the defaults are 004's for the pinwheel."""
+
+    name: Literal["mixture"] = "mixture"
+    means: Annotated[
+        tuple[Annotated[tuple[Number, ...], Strict(False)], ...], Strict(False), Field(min_length=1)
+    ] = ((0.0, -1.0), (0.0, 1.0), (1.0, 0.0), (-1.0, 0.0))
+    variance: Positive = 0.03
+    legacy: bool = False
+
+
+class SparsePriorSpec(Group):
+    name: Literal["sparse"] = "sparse"
+    gamma: Annotated[Number, Field(ge=0, lt=1)] = 0.8
+    spike_std: Positive = 0.05
 
 
 class AutoLikelihood(Group):
@@ -135,17 +167,17 @@ class GaussianSpec(Group):
     learned: bool = False
 
 
+class LocalGaussianSpec(Group):
+    name: Literal["local-gaussian"] = "local-gaussian"
+
+
+class LaplaceSpec(Group):
+    name: Literal["laplace"] = "laplace"
+    scale: Positive = 0.1
+
+
 class AutoencoderSpec(Group):
     name: Literal["ae"] = "ae"
-
-
-class VAESpec(Group):
-    name: Literal["vae"] = "vae"
-
-
-class BetaVAESpec(Group):
-    name: Literal["beta-vae"] = "beta-vae"
-    beta: Value = 4.0
 
 
 class AdamSpec(Group):
@@ -161,17 +193,101 @@ class AdagradSpec(Group):
     eps: Positive = 1e-10
 
 
+class VAESpec(Group):
+    name: Literal["vae"] = "vae"
+
+
+class BetaVAESpec(Group):
+    name: Literal["beta-vae"] = "beta-vae"
+    beta: Value = 4.0
+
+
+class AnnealedVAESpec(Group):
+    name: Literal["annealed-vae"] = "annealed-vae"
+    capacity: Value = LinearSpec(start=0.0, stop=25.0, steps=100_000)
+    gamma: Value = 1000.0
+
+
+class FactorVAESpec(Group):
+    name: Literal["factor-vae"] = "factor-vae"
+    gamma: Value = 35.0
+    critic: AdamSpec = AdamSpec(lr=1e-4, betas=(0.5, 0.9))
+
+
+class BetaTCVAESpec(Group):
+    name: Literal["beta-tcvae"] = "beta-tcvae"
+    beta: Value = 6.0
+    estimator: Literal["weighted", "stratified"] = "weighted"
+
+
+class DipISpec(Group):
+    name: Literal["dip-vae-i"] = "dip-vae-i"
+    off_diagonal: Value = 10.0
+    diagonal: Value = 100.0
+
+
+class DipIISpec(Group):
+    name: Literal["dip-vae-ii"] = "dip-vae-ii"
+    off_diagonal: Value = 10.0
+    diagonal: Value = 10.0
+
+
+class DecompositionSpec(Group):
+    name: Literal["decomposition"] = "decomposition"
+    alpha: Value = 1.0
+    beta: Value = 1.0
+    divergence: Literal["marginal-mmd", "joint-mmd", "inclusive-kl", "exclusive-kl"] = (
+        "marginal-mmd"
+    )
+
+
+class EntropyVAESpec(Group):
+    name: Literal["entropy-vae"] = "entropy-vae"
+    beta: Value = 4.0
+
+
+class OrthogonalSpec(Group):
+    name: Literal["orthogonal"] = "orthogonal"
+    base: Literal["ae", "beta-vae"] = "beta-vae"
+    beta: Value = 1.0
+    weight: Value = 0.01
+    space: Literal["means", "logits"] = "means"
+
+
 class LoggingSpec(Group):
     """What is written down on the way; not part of the digest."""
 
     every: Count = 100
 
 
-NetSpec = Annotated[AutoNet | LinearNet | MlpNet | ConvNet, Field(discriminator="name")]
-LikelihoodSpec = Annotated[
-    AutoLikelihood | BernoulliSpec | SquaredErrorSpec | GaussianSpec, Field(discriminator="name")
+NetSpec = Annotated[AutoNet | LinearNet | MlpNet | ConvNet | DcganNet, Field(discriminator="name")]
+PriorSpec = Annotated[
+    NormalPriorSpec | StudentTPriorSpec | MixturePriorSpec | SparsePriorSpec,
+    Field(discriminator="name"),
 ]
-ObjectiveSpec = Annotated[AutoencoderSpec | VAESpec | BetaVAESpec, Field(discriminator="name")]
+LikelihoodSpec = Annotated[
+    AutoLikelihood
+    | BernoulliSpec
+    | SquaredErrorSpec
+    | GaussianSpec
+    | LocalGaussianSpec
+    | LaplaceSpec,
+    Field(discriminator="name"),
+]
+ObjectiveSpec = Annotated[
+    AutoencoderSpec
+    | VAESpec
+    | BetaVAESpec
+    | AnnealedVAESpec
+    | FactorVAESpec
+    | BetaTCVAESpec
+    | DipISpec
+    | DipIISpec
+    | DecompositionSpec
+    | EntropyVAESpec
+    | OrthogonalSpec,
+    Field(discriminator="name"),
+]
 OptimiserSpec = Annotated[AdamSpec | AdagradSpec, Field(discriminator="name")]
 
 
@@ -182,7 +298,7 @@ class Experiment(Group):
     objective: ObjectiveSpec
     net: NetSpec = AutoNet()
     posterior: PosteriorSpec = PosteriorSpec()
-    prior: PriorSpec = PriorSpec()
+    prior: PriorSpec = NormalPriorSpec()
     likelihood: LikelihoodSpec = AutoLikelihood()
     latent: Count = 10
     optimiser: OptimiserSpec = AdamSpec()
@@ -215,13 +331,30 @@ def resolve(experiment: Experiment) -> Experiment:
     if isinstance(likelihood, AutoLikelihood):
         likelihood = BernoulliSpec() if len(data.shape) == 3 else SquaredErrorSpec()
     resolved = experiment.model_copy(update={"net": net, "likelihood": likelihood})
-    if (resolved.posterior.name == "point") != (resolved.objective.name == "ae"):
-        raise UsageError(
-            f"objective.name={resolved.objective.name} does not go with "
-            f"posterior.name={resolved.posterior.name}.",
-            "A plain autoencoder (objective.name=ae) has posterior.name=point, and nothing else.",
-        )
+    _check(resolved)
     return resolved
+
+
+def _check(spec: Experiment) -> None:
+    """Refuses what does not go together."""
+    objective = spec.objective
+    plain = objective.name == "ae" or (
+        isinstance(objective, OrthogonalSpec) and objective.base == "ae"
+    )
+    if (spec.posterior.name == "point") != plain:
+        raise UsageError(
+            f"objective.name={objective.name} does not go with "
+            f"posterior.name={spec.posterior.name}.",
+            "A plain autoencoder (objective.name=ae, or orthogonal with base=ae) has "
+            "posterior.name=point, and nothing else.",
+        )
+    if isinstance(spec.prior, MixturePriorSpec):
+        sizes = {len(mean) for mean in spec.prior.means}
+        if sizes != {spec.latent}:
+            raise UsageError(
+                f"prior.means have {sorted(sizes)} coordinates; there are {spec.latent} latents.",
+                "Give each mean as many coordinates as latent=...",
+            )
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:

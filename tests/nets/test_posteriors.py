@@ -1,7 +1,13 @@
 import torch
 from torch import nn
 
-from vaescope.nets import DiagonalPosterior, FullPosterior
+from vaescope.distributions import DiagonalGaussian, kl
+from vaescope.nets import (
+    DiagonalPosterior,
+    FullPosterior,
+    IsotropicPosterior,
+    SeparatePosterior,
+)
 from vaescope.vae import in_float32
 
 
@@ -33,3 +39,46 @@ def test_heads_stay_in_float32_inside_autocast() -> None:
     torch.testing.assert_close(
         q.mean, in_float32(posterior.head, features.bfloat16().float())[:, :2]
     )
+
+
+def test_the_isotropic_posterior_is_the_diagonal_one_with_equal_variances() -> None:
+    isotropic, diagonal = IsotropicPosterior(8, 3).double(), DiagonalPosterior(8, 3).double()
+    with torch.no_grad():
+        for whole, one in ((diagonal.head.weight, isotropic.head.weight),
+                           (diagonal.head.bias, isotropic.head.bias)):  # fmt: skip
+            whole.copy_(torch.cat([one[:3], one[3:].expand(3, *one.shape[1:])]))
+    features, noise = torch.randn(6, 8).double(), torch.randn(6, 3).double()
+    q, expected = isotropic(features), diagonal(features)
+    standard = DiagonalGaussian(torch.zeros(1, 3).double(), torch.zeros(1, 3).double())
+    torch.testing.assert_close(q.variance, expected.variance)
+    torch.testing.assert_close(q.at(noise), expected.at(noise))
+    torch.testing.assert_close(q.log_prob(noise), expected.log_prob(noise))
+    torch.testing.assert_close(kl(q, standard), kl(expected, standard))
+    assert (q.variance.std(1) == 0).all()
+    assert (q.variance.std(0) > 0).all()
+
+
+def test_a_full_posterior_whose_factor_is_diagonal_is_the_diagonal_one() -> None:
+    full, diagonal = FullPosterior(8, 3).double(), DiagonalPosterior(8, 3).double()
+    places = [3, 5, 8]  # of the factor's diagonal in the head, behind three means
+    with torch.no_grad():
+        for name in ("weight", "bias"):
+            theirs, ours = getattr(diagonal.head, name), getattr(full.head, name)
+            ours.zero_()
+            ours[:3] = theirs[:3]
+            ours[places] = 0.5 * theirs[3:]  # a log standard deviation
+    features, noise = torch.randn(6, 8).double(), torch.randn(6, 3).double()
+    q, expected = full(features), diagonal(features)
+    standard = DiagonalGaussian(torch.zeros(1, 3).double(), torch.zeros(1, 3).double())
+    torch.testing.assert_close(q.variance, expected.variance)
+    torch.testing.assert_close(q.at(noise), expected.at(noise))
+    torch.testing.assert_close(kl(q, standard), kl(expected, standard))
+
+
+def test_the_separate_posterior_is_a_diagonal_gaussian_of_two_networks() -> None:
+    posterior = SeparatePosterior(8, 3, hidden=(5,), activation=nn.Tanh)
+    features = torch.randn(6, 8)
+    q = posterior(features)
+    torch.testing.assert_close(q.mean, posterior.mean(features))
+    torch.testing.assert_close(q.variance, posterior.log_variance(features).exp())
+    assert q.mean.shape == q.variance.shape == (6, 3)

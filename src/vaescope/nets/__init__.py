@@ -1,25 +1,47 @@
 """Networks: pairs of bodies, posteriors and likelihoods."""
 
+from vaescope.nets.conditional import (
+    ConditionalEncoder,
+    conditional_conv_pair,
+    conditional_mlp_pair,
+)
 from vaescope.nets.conv import conv_pair
+from vaescope.nets.dcgan import dcgan_pair
 from vaescope.nets.likelihoods import (
     BernoulliLikelihood,
     GaussianLikelihood,
+    LaplaceLikelihood,
+    LocalGaussianLikelihood,
     SquaredErrorLikelihood,
 )
 from vaescope.nets.linear import linear_pair
 from vaescope.nets.mlp import mlp_pair
 from vaescope.nets.pair import Pair
-from vaescope.nets.posteriors import DiagonalPosterior, FullPosterior, PointPosterior
+from vaescope.nets.posteriors import (
+    DiagonalPosterior,
+    FullPosterior,
+    IsotropicPosterior,
+    PointPosterior,
+    SeparatePosterior,
+)
 
 __all__ = [
     "BernoulliLikelihood",
+    "ConditionalEncoder",
     "DiagonalPosterior",
     "FullPosterior",
     "GaussianLikelihood",
+    "IsotropicPosterior",
+    "LaplaceLikelihood",
+    "LocalGaussianLikelihood",
     "Pair",
     "PointPosterior",
+    "SeparatePosterior",
     "SquaredErrorLikelihood",
+    "conditional_conv_pair",
+    "conditional_mlp_pair",
     "conv_pair",
+    "dcgan_pair",
     "linear_pair",
     "mlp_pair",
 ]

@@ -1,32 +1,104 @@
-"""The convolutional pair of disentanglement_lib for 64x64 images, and its 32x32 sibling.
-
-Locatello et al. 2019, https://arxiv.org/abs/1811.12359, as its code has it: kernels 4, 4, 2, 2
-(papers print 4 for all), a fully connected layer of 1024 that papers omit, linear logits.
-"""
+"""The convolutional pairs of the papers: one literal table of layers and one builder."""
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 
 from vaescope.errors import UsageError
+from vaescope.nets.initialisation import glorot, kaiming, small_normal, torch_default
 from vaescope.nets.pair import Pair
 
-__all__ = ["SIZES", "conv_pair"]
+__all__ = [
+    "LAYOUTS",
+    "Conv",
+    "Dense",
+    "Layout",
+    "Up",
+    "conv_pair",
+    "convolutions",
+    "deconvolutions",
+]
 
-#: Image size -> (channels, kernel) of the encoder's layers, and channels of the decoder's.
-SIZES = {
-    64: (((32, 4), (32, 4), (64, 2), (64, 2)), (64, 32, 32)),
-    32: (((32, 4), (32, 4), (64, 2)), (32, 32)),
-}
+
+@dataclass(frozen=True)
+class Conv:
+    """A convolution and a ReLU."""
+
+    channels: int
+    kernel: int = 4
+    stride: int = 2
+    padding: int = 1
 
 
-def _initialise(module: nn.Module) -> None:
-    # TensorFlow's default, which the reference numbers were trained from.
-    for part in module.modules():
-        if isinstance(part, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
-            nn.init.xavier_uniform_(part.weight)
-            if part.bias is not None:
-                nn.init.zeros_(part.bias)
+@dataclass(frozen=True)
+class Up:
+    """A transposed convolution and a ReLU."""
+
+    channels: int
+    kernel: int = 4
+    stride: int = 2
+    padding: int = 1
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A fully connected layer, with a ReLU unless it is not `active`."""
+
+    width: int
+    active: bool = True
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Encoder: `down`, flatten, `features`, heads. Decoder: `dense`, an image of `channels`
+    channels, `up`, and one more `Up` without ReLU that makes the output."""
+
+    down: tuple[Conv, ...]
+    features: tuple[Dense, ...]
+    dense: tuple[Dense, ...]
+    channels: int
+    up: tuple[Up, ...]
+    initialise: Callable[[nn.Module], None]
+
+
+_FOUR = (Conv(32), Conv(32), Conv(64), Conv(64))
+_TO_ONE = (*_FOUR, Conv(256, 4, 1, 0))
+_FROM_ONE = (Up(64, 4, 1, 0), Up(64), Up(32), Up(32))
+
+#: Layout -> image size -> layers.
+LAYOUTS: Mapping[str, Mapping[int, Layout]] = {
+    # disentanglement_lib and papers 000, 001 and 002 chapter 4. Locatello et al. 2019,
+    # https://arxiv.org/abs/1811.12359, as its code has it: kernels 4, 4, 2, 2 (papers print 4 for
+    # all), a fully connected layer of 1024 that papers omit. The 32-pixel sibling is ours.
+    "locatello": {
+        64: Layout(
+            (Conv(32), Conv(32), Conv(64, 2, 2, 0), Conv(64, 2, 2, 0)), (Dense(256),),
+            (Dense(256), Dense(1024)), 64, (Up(64), Up(32), Up(32)), glorot,
+        ),
+        32: Layout(
+            (Conv(32), Conv(32), Conv(64, 2, 2, 0)), (Dense(256),),
+            (Dense(256), Dense(1024)), 64, (Up(32), Up(32)), glorot,
+        ),
+    },
+    # Paper 002 Table 3.1, CelebA. Its decoder's "[64], first layer fully connected" is read as 64
+    # channels of 4x4: with 64 values its four layers of stride 2 would end at 16 pixels.
+    "rolinek": {
+        64: Layout(_FOUR, (), (Dense(1024),), 64, (Up(64), Up(32), Up(32)), torch_default),
+    },
+    # Paper 004 Table 1a, dSprites: no ReLU after the encoder's 128.
+    "mathieu": {
+        64: Layout(
+            _FOUR, (Dense(128, active=False),),
+            (Dense(128), Dense(1024)), 64, (Up(64), Up(64), Up(32)), torch_default,
+        ),
+    },
+    # SlowVAE, Klindt et al. 2021, https://arxiv.org/abs/2007.10930, the net of beta-VAE's authors.
+    "klindt": {64: Layout(_TO_ONE, (), (Dense(256),), 256, _FROM_ONE, kaiming)},
+    # Paper 003's nets for 3D Shapes and MPI3D: the same layers from other weights.
+    "bhowal": {64: Layout(_TO_ONE, (), (Dense(256),), 256, _FROM_ONE, small_normal)},
+}  # fmt: skip
 
 
 class _Image(nn.Module):
@@ -41,31 +113,68 @@ class _Image(nn.Module):
         return x.reshape(*x.shape[:-1], self.size, self.size, self.channels).movedim(-1, -3)
 
 
-def conv_pair(event: tuple[int, ...], latent: int) -> Pair:
-    """The pair for square images of 64 or 32 pixels with any number of channels."""
-    if len(event) != 3 or event[1] != event[2] or event[1] not in SIZES:
+def layout_for(event: tuple[int, ...], layouts: Mapping[int, Layout]) -> Layout:
+    """The layout for the size of these images."""
+    if len(event) != 3 or event[1] != event[2] or event[1] not in layouts:
         raise UsageError(
-            f"The convolutional pair is for images of {' or '.join(map(str, SIZES))} pixels "
+            f"This convolutional pair is for images of {' or '.join(map(str, layouts))} pixels "
             f"square; the data have shape {event}.",
             "Use net.name=mlp, or data of such a size.",
         )
-    channels, size, _ = event
-    down, up = SIZES[size]
-    layers: list[nn.Module] = []
-    width = channels
-    for out, kernel in down:
-        layers += [nn.Conv2d(width, out, kernel, 2, (kernel - 2) // 2), nn.ReLU()]
-        width = out
-    encoder = nn.Sequential(*layers, nn.Flatten(), nn.Linear(width * 16, 256), nn.ReLU())
-    layers = []
-    for out in up:
-        layers += [nn.ConvTranspose2d(width, out, 4, 2, 1), nn.ReLU()]
-        width = out
-    decoder = nn.Sequential(
-        nn.Linear(latent, 256), nn.ReLU(), nn.Linear(256, 1024), nn.ReLU(),
-        _Image(64, math.isqrt(1024 // 64)), *layers,
-        nn.ConvTranspose2d(width, channels, 4, 2, 1),
-    )  # fmt: skip
-    _initialise(encoder)
-    _initialise(decoder)
-    return Pair(encoder, 256, decoder)
+    return layouts[event[1]]
+
+
+def dense_layers(width: int, layers: tuple[Dense, ...]) -> list[nn.Module]:
+    """Fully connected layers from `width` on."""
+    modules: list[nn.Module] = []
+    for layer in layers:
+        modules += [nn.Linear(width, layer.width), *([nn.ReLU()] if layer.active else [])]
+        width = layer.width
+    return modules
+
+
+def convolutions(event: tuple[int, ...], layout: Layout) -> tuple[list[nn.Module], int]:
+    """The encoder's layers up to and with the flattening, and how many values they give."""
+    width, size, _ = event
+    modules: list[nn.Module] = []
+    for conv in layout.down:
+        modules += [
+            nn.Conv2d(width, conv.channels, conv.kernel, conv.stride, conv.padding), nn.ReLU()
+        ]  # fmt: skip
+        width = conv.channels
+        size = (size + 2 * conv.padding - conv.kernel) // conv.stride + 1
+    return [*modules, nn.Flatten()], width * size * size
+
+
+def deconvolutions(latent: int, channels: int, layout: Layout) -> nn.Sequential:
+    """The decoder: latents to `channels` channels."""
+    width = layout.channels
+    flat = layout.dense[-1].width
+    modules = [*dense_layers(latent, layout.dense), _Image(width, math.isqrt(flat // width))]
+    for up in layout.up:
+        modules += [
+            nn.ConvTranspose2d(width, up.channels, up.kernel, up.stride, up.padding), nn.ReLU()
+        ]  # fmt: skip
+        width = up.channels
+    return nn.Sequential(*modules, nn.ConvTranspose2d(width, channels, 4, 2, 1))
+
+
+def conv_pair(
+    event: tuple[int, ...],
+    latent: int,
+    *,
+    layouts: Mapping[int, Layout] = LAYOUTS["locatello"],
+    width: int = 1,
+) -> Pair:
+    """The pair for square images of a size in `layouts`, with any number of channels.
+
+    `width` is the likelihood's: how many outputs it reads per value of x.
+    """
+    layout = layout_for(event, layouts)
+    modules, flat = convolutions(event, layout)
+    encoder = nn.Sequential(*modules, *dense_layers(flat, layout.features))
+    decoder = deconvolutions(latent, width * event[0], layout)
+    layout.initialise(encoder)
+    layout.initialise(decoder)
+    features = layout.features[-1].width if layout.features else flat
+    return Pair(encoder, features, decoder, layout.initialise)

@@ -5,10 +5,18 @@ from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from vaescope.distributions import Bernoulli, DiagonalGaussian, Distribution
+from vaescope.distributions import Bernoulli, DiagonalGaussian, Distribution, Laplace
 
-__all__ = ["BernoulliLikelihood", "GaussianLikelihood", "Likelihood", "SquaredErrorLikelihood"]
+__all__ = [
+    "BernoulliLikelihood",
+    "GaussianLikelihood",
+    "LaplaceLikelihood",
+    "Likelihood",
+    "LocalGaussianLikelihood",
+    "SquaredErrorLikelihood",
+]
 
 
 class Likelihood(nn.Module, ABC):
@@ -16,6 +24,8 @@ class Likelihood(nn.Module, ABC):
 
     #: The values of x that it allows.
     support: tuple[float, float] = (-math.inf, math.inf)
+    #: How many outputs it reads per value of x: the first axis of the output is so much longer.
+    width: int = 1
 
     @abstractmethod
     def forward(self, output: Tensor) -> Distribution: ...
@@ -58,3 +68,30 @@ class SquaredErrorLikelihood(Likelihood):
 
     def forward(self, output: Tensor) -> DiagonalGaussian:
         return DiagonalGaussian(output, self.log_variance)
+
+
+class LocalGaussianLikelihood(Likelihood):
+    """The output is the means and, behind them, what softplus makes standard deviations of: each
+    value of x has its own, a function of z. Paper 004 decodes the pinwheel so.
+    """
+
+    width = 2
+
+    def forward(self, output: Tensor) -> DiagonalGaussian:
+        mean, raw = output.chunk(2, 1)
+        # The released encoder adds as much. Without it a point fitted exactly has infinite density.
+        return DiagonalGaussian(mean, 2.0 * (F.softplus(raw) + 1e-6).log())
+
+
+class LaplaceLikelihood(Likelihood):
+    """The output is the mean; one fixed scale for all of x. 0.1 is the value of paper 004's code:
+    distortions depend on it by their constant."""
+
+    log_scale: Tensor
+
+    def __init__(self, scale: float = 0.1) -> None:
+        super().__init__()
+        self.register_buffer("log_scale", torch.tensor(math.log(scale)), persistent=False)
+
+    def forward(self, output: Tensor) -> Laplace:
+        return Laplace(output, self.log_scale)

@@ -9,8 +9,10 @@ from vaescope.nets.pair import Pair
 __all__ = ["linear_pair"]
 
 
-def linear_pair(event: tuple[int, ...], latent: int) -> Pair:
+def linear_pair(event: tuple[int, ...], latent: int, *, width: int = 1) -> Pair:
     """The encoder's body is the data itself: its posterior head is the one affine map."""
     size = math.prod(event)
-    decoder = nn.Sequential(nn.Linear(latent, size), nn.Unflatten(-1, event))
+    decoder = nn.Sequential(
+        nn.Linear(latent, width * size), nn.Unflatten(-1, (width * event[0], *event[1:]))
+    )
     return Pair(nn.Flatten(), size, decoder)

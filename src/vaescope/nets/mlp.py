@@ -4,20 +4,30 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from torch import nn
+from torch import Tensor, nn
 
 from vaescope.nets.pair import Pair
 
-__all__ = ["ACTIVATIONS", "mlp_pair"]
+__all__ = ["ACTIVATIONS", "XTanh", "hidden_layers", "mlp_pair"]
+
+
+class XTanh(nn.Module):
+    """tanh(x) + 0.1 x: the activation of Khemakhem et al.'s synthetic data and nets."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.tanh() + 0.1 * x
+
 
 ACTIVATIONS: Mapping[str, Callable[[], nn.Module]] = {
     "relu": nn.ReLU,
     "tanh": nn.Tanh,
     "leaky-relu": lambda: nn.LeakyReLU(0.1),
+    "xtanh": XTanh,
 }
 
 
-def _layers(widths: Sequence[int], activation: Callable[[], nn.Module]) -> list[nn.Module]:
+def hidden_layers(widths: Sequence[int], activation: Callable[[], nn.Module]) -> list[nn.Module]:
+    """Linear layers from each width to the next, each with its activation."""
     return [
         layer for fan_in, fan_out in pairwise(widths)
         for layer in (nn.Linear(fan_in, fan_out), activation())
@@ -32,13 +42,17 @@ def mlp_pair(
     decoder: Sequence[int],
     encoder_activation: Callable[[], nn.Module],
     decoder_activation: Callable[[], nn.Module],
+    width: int = 1,
 ) -> Pair:
-    """Hidden widths in the order in which data flow; heads and outputs are linear."""
+    """Hidden widths in the order in which data flow; heads and outputs are linear.
+
+    `width` is the likelihood's: how many outputs it reads per value of x.
+    """
     size = math.prod(event)
-    down = nn.Sequential(nn.Flatten(), *_layers([size, *encoder], encoder_activation))
+    down = nn.Sequential(nn.Flatten(), *hidden_layers([size, *encoder], encoder_activation))
     up = nn.Sequential(
-        *_layers([latent, *decoder], decoder_activation),
-        nn.Linear([latent, *decoder][-1], size),
-        nn.Unflatten(-1, event),
+        *hidden_layers([latent, *decoder], decoder_activation),
+        nn.Linear([latent, *decoder][-1], width * size),
+        nn.Unflatten(-1, (width * event[0], *event[1:])),
     )
     return Pair(down, [size, *encoder][-1], up)

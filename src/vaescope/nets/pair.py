@@ -1,16 +1,22 @@
 """The two bodies of a VAE, made together because they mirror each other."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import nn
+
+from vaescope.nets.initialisation import torch_default
 
 __all__ = ["Pair"]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """`encoder`: x -> features of that width; `decoder`: z -> output of the shape of x."""
+    """`encoder`: x -> features of that width; `decoder`: z -> output of the shape of x, its first
+    axis as many times as long as the likelihood is wide."""
 
     encoder: nn.Module
     features: int
     decoder: nn.Module
+    #: How the posterior's heads start, where the paper says; the bodies have it already.
+    initialise: Callable[[nn.Module], None] = torch_default

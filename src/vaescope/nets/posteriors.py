@@ -1,12 +1,21 @@
 """Features -> q(z|x), always in float32."""
 
+from collections.abc import Callable, Sequence
+
 import torch
 from torch import Tensor, nn
 
 from vaescope.distributions import DiagonalGaussian, FullGaussian, Point
+from vaescope.nets.mlp import hidden_layers
 from vaescope.vae import in_float32
 
-__all__ = ["DiagonalPosterior", "FullPosterior", "PointPosterior"]
+__all__ = [
+    "DiagonalPosterior",
+    "FullPosterior",
+    "IsotropicPosterior",
+    "PointPosterior",
+    "SeparatePosterior",
+]
 
 
 class DiagonalPosterior(nn.Module):
@@ -19,6 +28,44 @@ class DiagonalPosterior(nn.Module):
     def forward(self, features: Tensor) -> DiagonalGaussian:
         mean, log_variance = in_float32(self.head, features).chunk(2, -1)
         return DiagonalGaussian(mean, log_variance)
+
+
+class IsotropicPosterior(nn.Module):
+    """N(mean, exp(log_variance) I): one variance for all latents of an example."""
+
+    def __init__(self, features: int, latent: int) -> None:
+        super().__init__()
+        self.head = nn.Linear(features, latent + 1)
+
+    def forward(self, features: Tensor) -> DiagonalGaussian:
+        output = in_float32(self.head, features)
+        mean, log_variance = output[..., :-1], output[..., -1:]
+        return DiagonalGaussian(mean, log_variance.expand_as(mean))
+
+
+class SeparatePosterior(nn.Module):
+    """A diagonal Gaussian whose mean and log-variance come from two networks with nothing in
+    common, as in the code of Khemakhem et al. 2020."""
+
+    def __init__(
+        self,
+        features: int,
+        latent: int,
+        *,
+        hidden: Sequence[int],
+        activation: Callable[[], nn.Module],
+    ) -> None:
+        super().__init__()
+        widths = [features, *hidden]
+        self.mean, self.log_variance = (
+            nn.Sequential(*hidden_layers(widths, activation), nn.Linear(widths[-1], latent))
+            for _ in range(2)
+        )
+
+    def forward(self, features: Tensor) -> DiagonalGaussian:
+        return DiagonalGaussian(
+            in_float32(self.mean, features), in_float32(self.log_variance, features)
+        )
 
 
 class FullPosterior(nn.Module):

@@ -12,7 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vaescope.build import build_objective, build_optimiser, build_schedule, build_vae
+from vaescope.build import (
+    build_objective,
+    build_optimiser,
+    build_schedule,
+    build_vae,
+    optimiser_spec,
+)
 from vaescope.data import Dataset
 from vaescope.errors import NonFiniteError
 from vaescope.objectives import Objective, Terms
@@ -71,7 +77,8 @@ def new_state(experiment: Experiment, device: torch.device) -> State:
         module.to(device)
     groups = {"vae": vae, **objective.modules}
     optimisers = {
-        name: build_optimiser(experiment, module.parameters()) for name, module in groups.items()
+        name: build_optimiser(experiment, name, module.parameters())
+        for name, module in groups.items()
     }
     return State(vae, objective, optimisers, device)
 
@@ -145,7 +152,7 @@ def steps(
 ) -> Iterator[Record | None]:
     """Advances `state` to the experiment's last step. Yields after each step: a record where one
     is due, else None. Between two yields the state is consistent and can be saved."""
-    rate = build_schedule(experiment.optimiser.lr)
+    rates = {name: build_schedule(optimiser_spec(experiment, name).lr) for name in state.optimisers}
     shape = (state.objective.draws, experiment.batch, experiment.latent)
     while state.step < experiment.steps:
         now = torch.tensor(float(state.step), device=state.device)
@@ -156,9 +163,9 @@ def steps(
             terms = state.objective(state.vae, batch, now, noise)
         _check_finite(terms, state.step)
         _gradients(terms, state)
-        for optimiser in state.optimisers.values():
+        for name, optimiser in state.optimisers.items():
             for group in optimiser.param_groups:
-                group["lr"] = rate(now).item()
+                group["lr"] = rates[name](now).item()
             optimiser.step()
         state.step += 1
         _accumulate(state.window, terms)

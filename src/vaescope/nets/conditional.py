@@ -1,0 +1,106 @@
+"""Encoders that see u: q(z|x, u) of identifiable VAEs. Khemakhem et al. 2020,
+https://arxiv.org/abs/1907.04809; paper 000 for images."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from vaescope.distributions import Reparameterised
+from vaescope.errors import UsageError
+from vaescope.nets.conv import (
+    LAYOUTS,
+    Layout,
+    convolutions,
+    deconvolutions,
+    dense_layers,
+    layout_for,
+)
+from vaescope.nets.mlp import hidden_layers, mlp_pair
+from vaescope.nets.pair import Pair
+
+__all__ = ["ConditionalBody", "ConditionalEncoder", "conditional_conv_pair", "conditional_mlp_pair"]
+
+
+class ConditionalBody(nn.Module):
+    """x, u -> features: `body` reads x, `join` what comes of it together with u."""
+
+    def __init__(self, body: nn.Module, join: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+        self.join = join
+
+    def forward(self, x: Tensor, u: Tensor) -> Tensor:
+        return cast(Tensor, self.join(torch.cat([self.body(x), u], -1)))
+
+
+class ConditionalEncoder(nn.Module):
+    """x, u -> q(z|x, u): a body that makes features of both and a posterior that reads them."""
+
+    def __init__(self, body: nn.Module, posterior: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+        self.posterior = posterior
+
+    def forward(self, x: Tensor, u: Tensor | None = None) -> Reparameterised:
+        if u is None:
+            raise UsageError(
+                "This encoder depends on u, and there is none.",
+                "Give auxiliary values with each batch, e.g. by data.auxiliary.",
+            )
+        return cast(Reparameterised, self.posterior(self.body(x, u)))
+
+
+def conditional_conv_pair(
+    event: tuple[int, ...],
+    latent: int,
+    auxiliary: int,
+    *,
+    layouts: Mapping[int, Layout] = LAYOUTS["locatello"],
+    width: int = 1,
+) -> Pair:
+    """Paper 000's pair for images: u of width `auxiliary` joins the flattened convolutions, and
+    the fully connected layers behind them are wider by `auxiliary` (its 261 is 256 + 5)."""
+    layout = layout_for(event, layouts)
+    modules, flat = convolutions(event, layout)
+    dense = tuple(replace(layer, width=layer.width + auxiliary) for layer in layout.features)
+    features = flat + auxiliary
+    join = nn.Sequential(*dense_layers(features, dense))
+    encoder = ConditionalBody(nn.Sequential(*modules), join)
+    decoder = deconvolutions(latent, width * event[0], layout)
+    layout.initialise(encoder)
+    layout.initialise(decoder)
+    return Pair(encoder, dense[-1].width if dense else features, decoder, layout.initialise)
+
+
+def conditional_mlp_pair(
+    event: tuple[int, ...],
+    latent: int,
+    auxiliary: int,
+    *,
+    encoder: Sequence[int],
+    decoder: Sequence[int],
+    encoder_activation: Callable[[], nn.Module],
+    decoder_activation: Callable[[], nn.Module],
+    width: int = 1,
+) -> Pair:
+    """Khemakhem's pair for vectors: x and u side by side enter the first hidden layer.
+
+    Their nets for mean and log-variance share no layer: that is `encoder=()` with
+    `SeparatePosterior`.
+    """
+    plain = mlp_pair(
+        event,
+        latent,
+        encoder=(),
+        decoder=decoder,
+        encoder_activation=encoder_activation,
+        decoder_activation=decoder_activation,
+        width=width,
+    )
+    widths = [math.prod(event) + auxiliary, *encoder]
+    join = nn.Sequential(*hidden_layers(widths, encoder_activation))
+    return replace(plain, encoder=ConditionalBody(plain.encoder, join), features=widths[-1])

@@ -1,0 +1,84 @@
+"""The decomposition objective L_{alpha,beta}: overlap by the rate, structure by an aggregate match.
+
+Paper 004 (Mathieu et al. 2019, https://arxiv.org/abs/1812.02833), eq. (7).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from torch import Tensor
+
+from vaescope import divergences
+from vaescope.distributions import Reparameterised
+from vaescope.objectives.elbo import BetaVAE
+from vaescope.objectives.terms import Objective, Terms
+from vaescope.schedules import Constant, Schedule
+from vaescope.vae import VAE, Batch
+
+__all__ = [
+    "Decomposition",
+    "Divergence",
+    "Sides",
+    "exclusive_kl",
+    "inclusive_kl",
+    "joint_mmd",
+    "marginal_mmd",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """What a batch shows of the aggregate posterior and of the prior."""
+
+    posterior: Reparameterised
+    samples: Tensor  # z_b ~ q(z|x_b)
+    prior: Reparameterised
+    prior_samples: Tensor  # as many
+    dataset_size: int
+
+
+#: D(q(z), p(z)) as a value; the ones below are `vaescope.divergences` on a batch.
+Divergence = Callable[[Sides], Tensor]
+
+
+def joint_mmd(sides: Sides) -> Tensor:
+    """Inverse multiquadric discrepancy of whole codes."""
+    return divergences.mmd(sides.samples, sides.prior_samples)
+
+
+def marginal_mmd(sides: Sides) -> Tensor:
+    """The same of each latent, added up: what 004's code minimises."""
+    return divergences.mmd_per_latent(sides.samples, sides.prior_samples)
+
+
+def inclusive_kl(sides: Sides) -> Tensor:
+    """KL(p(z) || q(z))."""
+    return divergences.inclusive_kl(sides.posterior, sides.prior, sides.prior_samples)
+
+
+def exclusive_kl(sides: Sides) -> Tensor:
+    """KL(q(z) || p(z)), biased: see `vaescope.divergences.exclusive_kl`."""
+    return divergences.exclusive_kl(sides.posterior, sides.prior, sides.samples, sides.dataset_size)
+
+
+@dataclass(frozen=True)
+class Decomposition(Objective):
+    """-E log p(x|z) + beta KL(q(z|x) || p(z)) + alpha D(q(z), p(z)).
+
+    beta sets how much codes overlap, alpha how well their aggregate matches the prior, which should
+    carry the structure that is wanted (clusters, sparsity) and not depend on u. With alpha = 0 it
+    is the beta-VAE. The prior's samples are made from a second draw of noise.
+    """
+
+    divergence: Divergence
+    alpha: Schedule = field(default_factory=lambda: Constant(1.0))
+    beta: Schedule = field(default_factory=lambda: Constant(1.0))
+    draws: ClassVar[int] = 2
+
+    def __call__(self, vae: VAE, batch: Batch, step: Tensor, noise: Tensor) -> Terms:
+        base = BetaVAE(self.beta)(vae, batch, step, noise)
+        q, p = base.posterior, vae.prior(batch.u)
+        found = self.divergence(Sides(q, q.at(noise[0]), p, p.at(noise[1]), batch.dataset_size))
+        loss = base.loss + self.alpha(step) * found
+        return Terms(loss, {**base.parts, "divergence": found}, q)

@@ -1,0 +1,67 @@
+"""Small random models and batches in float64, for laws that hold of any network."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from vaescope.nets import (
+    BernoulliLikelihood,
+    DiagonalPosterior,
+    FullPosterior,
+    PointPosterior,
+    SquaredErrorLikelihood,
+    conv_pair,
+    linear_pair,
+    mlp_pair,
+)
+from vaescope.objectives import Objective, Terms
+from vaescope.priors import StandardNormal
+from vaescope.vae import VAE, Batch, Decoder, Encoder
+
+LATENT = 3
+POSTERIORS = {"diagonal": DiagonalPosterior, "full": FullPosterior, "point": PointPosterior}
+PAIRS = {
+    "mlp": lambda: mlp_pair((6,), LATENT, encoder=(8,), decoder=(8,),
+                            encoder_activation=nn.Tanh, decoder_activation=nn.Tanh),
+    "linear": lambda: linear_pair((6,), LATENT),
+    "conv": lambda: conv_pair((1, 32, 32), LATENT),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and what it sees at one step: `case(objective)` gives the terms."""
+
+    vae: VAE
+    batch: Batch
+    noise: Tensor  # (3, batch, latent): no objective takes more
+    step: Tensor
+
+    def __call__(self, objective: Objective) -> Terms:
+        return objective(self.vae, self.batch, self.step, self.noise)
+
+
+@pytest.fixture
+def make_case() -> Callable[..., Case]:
+    """Six values with squared error, or 32x32 pixels with a Bernoulli likelihood."""
+
+    def make(
+        posterior: str = "diagonal", net: str = "mlp", *, rows: int = 8, size: int = 100
+    ) -> Case:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(3)
+            pair = PAIRS[net]()
+            likelihood = BernoulliLikelihood() if net == "conv" else SquaredErrorLikelihood()
+            encoder = Encoder(pair.encoder, POSTERIORS[posterior](pair.features, LATENT))
+            vae = VAE(encoder, Decoder(pair.decoder, likelihood), StandardNormal(LATENT)).double()
+            shape = (1, 32, 32) if net == "conv" else (6,)
+            x = 2.0 * torch.randn(rows, *shape, dtype=torch.float64)
+            x = (x > 0).double() if net == "conv" else x
+            noise = torch.randn(3, rows, LATENT, dtype=torch.float64)
+        step = torch.tensor(5.0, dtype=torch.float64)
+        return Case(vae, Batch(x, torch.arange(rows), size), noise, step)
+
+    return make
