@@ -8,6 +8,7 @@ from vaescope.distributions import (
     Bernoulli,
     DiagonalGaussian,
     FullGaussian,
+    Laplace,
     Point,
     kl,
     kl_per_latent,
@@ -96,6 +97,13 @@ def test_bernoulli_of_binary_pixels_is_torchs_and_of_grey_ones_the_cross_entropy
     p = logits.sigmoid()
     expected = (0.25 * p.log() + 0.75 * (1 - p).log()).flatten(1).sum(1)
     torch.testing.assert_close(Bernoulli(logits).log_prob(grey), expected)
+
+
+def test_laplace_has_torchs_density(g: torch.Generator) -> None:
+    loc, log_scale, x = normal(4, 2, 3, g=g), normal(4, 2, 3, g=g), normal(4, 2, 3, g=g)
+    theirs = td.Independent(td.Laplace(loc, log_scale.exp()), 2)
+    torch.testing.assert_close(Laplace(loc, log_scale).log_prob(x), theirs.log_prob(x))
+    torch.testing.assert_close(Laplace(loc, log_scale).mean, theirs.mean)
 
 
 def test_kl_without_a_closed_form_says_what_to_do(g: torch.Generator) -> None:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from vaescope.codes import Codes
+from vaescope.errors import UsageError
 from vaescope.latents import types
 from vaescope.regime import types_of
 
@@ -45,3 +46,90 @@ def test_a_latent_that_is_passive_on_half_of_the_data_is_mixed() -> None:
 def test_the_summary_names_the_latents() -> None:
     codes = Codes(np.zeros((5, 2)), np.tile([0.01, 1.0], (5, 1)), np.zeros((5, 2)))
     assert types(codes).summary() == "1 active (0), 0 mixed, 1 passive (1)"
+
+
+@pytest.mark.parametrize("model", KNOWN)
+def test_the_rule_by_kl_gives_the_same_types_on_third_party_models(
+    model: str, shared_data: Callable[[str], Path]
+) -> None:
+    codes = Codes.load(shared_data(f"pretrained/codes/{model}_codes.npz"))
+    assert types(codes, criterion="kl").names == types(codes).names
+
+
+def conditional(
+    prior_variance: float, posterior_variance: float, spread: float, generator: np.random.Generator
+) -> Codes:
+    """One latent of an iVAE: prior N(0, prior_variance), posterior means with that spread."""
+    mean = spread * generator.normal(size=(500, 1))
+    variance = np.full((500, 1), posterior_variance)
+    prior = np.full((500, 1), prior_variance)
+    return Codes(mean, variance, mean, prior_mean=np.zeros_like(mean), prior_variance=prior)
+
+
+def test_a_latent_that_equals_its_narrow_prior_is_passive(generator: np.random.Generator) -> None:
+    """000: prior variances of passive latents go to 0, which 001's rule takes for active."""
+    codes = conditional(1e-3, 1e-3, 1e-4, generator)
+    assert types(codes).criterion == "kl"
+    assert types(codes).names == ("passive",)
+    assert types(codes, criterion="001").names == ("active",)
+    assert types(conditional(1.0, 1e-3, 1.0, generator)).names == ("active",)
+    assert types(conditional(1.0, 0.5, 0.7, generator)).names == ("mixed",)
+    wide = conditional(100.0, 5.0, 10.0, generator)  # a twentieth of the prior's variance
+    assert types(wide).names == ("active",)
+
+
+def test_a_standard_prior_that_is_given_changes_nothing(generator: np.random.Generator) -> None:
+    assert types(conditional(1.0, 1.0, 0.0, generator)).criterion == "001"
+
+
+def test_full_covariance_is_typed_by_kl() -> None:
+    mean = np.zeros((4, 2))
+    covariance = np.tile(np.eye(2), (4, 1, 1))
+    kinds = types(Codes(mean, np.ones((4, 2)), mean, covariance=covariance))
+    assert (kinds.criterion, kinds.names) == ("kl", ("passive", "passive"))
+
+
+def test_the_papers_criteria_at_their_thresholds(generator: np.random.Generator) -> None:
+    """Means of standard deviation 0.05, 0.2 and 0.6; variances 0.9, 0.79 and 0.3."""
+    noise = generator.normal(size=(4000, 3))
+    mean = noise / noise.std(axis=0) * [0.05, 0.2, 0.6]
+    codes = Codes(mean, np.tile([0.9, 0.79, 0.3], (4000, 1)), mean)
+    assert types(codes, criterion="002-chapter-3").active.tolist() == [2]
+    assert types(codes, criterion="002-chapter-4").active.tolist() == [1, 2]
+    assert types(codes, criterion="003").active.tolist() == [1, 2]
+    assert types(codes).mixed.tolist() == [1, 2]
+
+
+def test_a_criterion_that_does_not_exist_lists_those_that_do() -> None:
+    codes = Codes(np.zeros((2, 1)), np.ones((2, 1)), np.zeros((2, 1)))
+    with pytest.raises(UsageError, match="002-chapter-3"):
+        types(codes, criterion="002")  # type: ignore[arg-type]
+
+
+def test_definition_2_counts_the_examples_on_which_a_latent_is_passive() -> None:
+    """Passive on 95 of 100 examples: 001's thresholds call it passive, Definition 2 mixed."""
+    variance = np.repeat([[1.0], [0.001]], [95, 5], axis=0)
+    mean = np.repeat([[0.0], [1.5]], [95, 5], axis=0)
+    kinds = types(Codes(mean, variance, mean))
+    assert kinds.names == ("passive",)
+    assert kinds.passive_fraction.tolist() == [0.95]
+
+
+def test_the_dictionary_has_the_keys_of_the_interface_and_no_infinity() -> None:
+    codes = Codes(np.zeros((5, 2)), np.tile([0.0, 1.0], (5, 1)), np.zeros((5, 2)))
+    row = types(codes).to_dict()
+    assert {
+        "types", "mean_variance", "variance_of_variance", "kl", "variance_of_mean",
+        "passive_fraction",
+    } <= set(row)  # fmt: skip
+    assert row["kl"] == [None, 0.0]
+    assert row["types"] == ["active", "passive"]
+
+
+def test_statistics_in_chunks_are_those_of_the_whole(generator: np.random.Generator) -> None:
+    variance = generator.random((40_000, 2)).astype(np.float32)
+    kinds = types(Codes(variance, variance, variance))
+    np.testing.assert_allclose(kinds.mean_variance, variance.mean(axis=0, dtype=float), rtol=1e-12)
+    np.testing.assert_allclose(
+        kinds.variance_of_variance, variance.astype(float).var(axis=0), rtol=1e-12
+    )

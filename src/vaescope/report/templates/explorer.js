@@ -42,7 +42,7 @@
       if (value < low) low = value;
       if (value > high) high = value;
     }
-    return low > 0 && high / low > 30 ? { type: "log" } : { zero: false, nice: true };
+    return low > 0 && high / low > 30 ? { type: "log", nice: false } : { zero: false, nice: true };
   };
 
   // The runs inside the brush, or all of them, by the value that goes up.

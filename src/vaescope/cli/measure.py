@@ -1,0 +1,88 @@
+"""`vaescope measure`: every measure that codes allow."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vaescope.cli.output import JsonOption, QuietOption, messages, result
+from vaescope.errors import UsageError
+
+__all__ = ["measure"]
+
+_ON = {"mean": ("mean",), "sample": ("sample",), "both": ("mean", "sample")}
+
+
+def measure(
+    codes: Annotated[Path, typer.Argument(help="An npz file with mean, variance, factors.")],
+    metrics: Annotated[str, typer.Option(help="all, or names with commas.")] = "all",
+    on: Annotated[str, typer.Option(help="mean, sample or both.")] = "both",
+    protocol: Annotated[str, typer.Option(help="default, dlib, chen or kim.")] = "default",
+    train: Annotated[int | None, typer.Option(min=1, help="Rows to learn from.")] = None,
+    test: Annotated[int | None, typer.Option(min=1, help="Rows to judge by.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of samples and draws.")] = 0,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Measure codes: types of latents, mean against sample, decomposition, metrics.
+
+    Example: vaescope measure codes.npz --metrics mig,sap --protocol dlib
+    """
+    from vaescope.codes import Codes
+    from vaescope.decomposition import decomposition
+    from vaescope.latents import mean_against_sample, types
+    from vaescope.metrics import measure_metrics
+    from vaescope.metrics.score import versions
+
+    if on not in _ON:
+        raise UsageError(f"--on is {on!r}.", f"Use one of {', '.join(_ON)}.")
+    messages(quiet=quiet)
+    loaded = Codes.load(codes, seed=seed)
+    scores: dict[str, dict[str, Any]] = {}
+    skipped: dict[str, str] = {}
+    if loaded.factors is None and loaded.factor_values is None:
+        if metrics != "all":
+            loaded.require_factors(metrics)
+        skipped["metrics"] = "the file has neither factors nor factor_values"
+    else:
+        found, skipped = measure_metrics(
+            loaded,
+            metrics=None if metrics == "all" else metrics.split(","),
+            on=_ON[on],  # type: ignore[arg-type]
+            protocol=protocol,
+            train=train,
+            test=test,
+            seed=seed,
+        )
+        scores = {
+            name: {metric: score.to_dict() for metric, score in own.items()}
+            for name, own in found.items()
+        }
+    kinds = types(loaded)
+    content: dict[str, Any] = {
+        "n": loaded.n,
+        "d": loaded.d,
+        "metrics": scores,
+        "skipped": skipped,
+        "latents": kinds.to_dict(),
+        "correlation": mean_against_sample(loaded, kinds=kinds).to_dict(),
+        "decomposition": decomposition(loaded, seed=seed).to_dict(),
+        "versions": dict(versions()),
+    }
+    result(content, _plain(content, kinds.summary()), as_json=as_json)
+
+
+def _plain(content: dict[str, Any], types: str) -> str:
+    lines = [f"{content['n']:,} codes of {content['d']} latents: {types}"]
+    for name, scores in content["metrics"].items():
+        for metric, score in scores.items():
+            ends = score["interval"]
+            interval = f"  [{ends[0]:.4f}, {ends[1]:.4f}]" if ends else ""
+            lines.append(f"{metric:20} {name:7} {score['value']:8.4f}{interval}")
+    for name in ("mean", "sample"):
+        own = content["correlation"].get(name) or {}
+        for measure_name, value in own.items():
+            if isinstance(value, float):
+                lines.append(f"{measure_name:27} of {name:7} {value:8.4f}")
+    lines += [f"skipped {name}: {reason}" for name, reason in content["skipped"].items()]
+    return "\n".join(lines)

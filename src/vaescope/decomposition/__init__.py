@@ -1,0 +1,22 @@
+"""Decomposition of the latent space: overlap, match with the prior, sparsity. Paper 004."""
+
+from vaescope.decomposition.aggregate import Aggregate, aggregate, inclusive_kl, mmd, mmd_joint
+from vaescope.decomposition.decompose import Decomposition, decomposition
+from vaescope.decomposition.overlap import Overlap, bhattacharyya, overlap, overlap_of_densities
+from vaescope.decomposition.sparsity import Sparsity, hoyer
+
+__all__ = [
+    "Aggregate",
+    "Decomposition",
+    "Overlap",
+    "Sparsity",
+    "aggregate",
+    "bhattacharyya",
+    "decomposition",
+    "hoyer",
+    "inclusive_kl",
+    "mmd",
+    "mmd_joint",
+    "overlap",
+    "overlap_of_densities",
+]

@@ -1,0 +1,73 @@
+"""Paper 004's two factors in one call: overlap, match with the prior; and sparsity."""
+
+import html
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from vaescope.codes import Codes
+from vaescope.decomposition.aggregate import Aggregate, aggregate
+from vaescope.decomposition.overlap import Overlap, overlap
+from vaescope.decomposition.sparsity import Sparsity, hoyer
+
+__all__ = ["Decomposition", "decomposition"]
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """The parts; None where the codes do not allow one, with the reason in `skipped`."""
+
+    overlap: Overlap | None
+    aggregate: Aggregate
+    sparsity: Sparsity | None
+    seed: int
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def summary(self) -> str:
+        """One line for each part."""
+        parts = (self.overlap, self.aggregate, self.sparsity)
+        said = [part.summary() for part in parts if part is not None]
+        return "\n".join([*said, *(f"no {name}: {why}" for name, why in self.skipped.items())])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers by name, and the details of the parts beside them."""
+        kl = self.aggregate.inclusive_kl
+        return {
+            "hoyer": None if self.sparsity is None else self.sparsity.hoyer,
+            "index_code_information": (
+                None if self.overlap is None else self.overlap.index_code_information
+            ),
+            "posterior_entropy": None if self.overlap is None else self.overlap.posterior_entropy,
+            "mmd": self.aggregate.mmd,
+            "inclusive_kl": None if kl is None else kl.value,
+            "overlap": None if self.overlap is None else self.overlap.to_dict(),
+            "aggregate": self.aggregate.to_dict(),
+            "sparsity": None if self.sparsity is None else self.sparsity.to_dict(),
+            "seed": self.seed,
+            "skipped": self.skipped,
+        }
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(self.summary())}</code>"
+
+
+def decomposition(codes: Codes, *, seed: int = 0) -> Decomposition:
+    """Overlap of the encodings, match of their aggregate with the prior, and sparsity.
+
+    What grows with the square of n is on seeded subsets: 1,000 codes against 10,000 posteriors for
+    the overlap, 1,000 points for the divergences. The parts' `to_dict` say how many.
+    """
+    skipped = {}
+    if not codes.variance.min() > 0:
+        skipped["overlap"] = "posteriors of variance 0 have no density"
+    varying = int(np.any(codes.mean != codes.mean[0], axis=0).sum())
+    if varying < 2:
+        skipped["hoyer"] = f"{varying} of {codes.d} latents vary, at least two are needed"
+    return Decomposition(
+        None if "overlap" in skipped else overlap(codes, seed=seed),
+        aggregate(codes, seed=seed),
+        None if "hoyer" in skipped else hoyer(codes),
+        seed,
+        skipped,
+    )

@@ -1,0 +1,280 @@
+"""Does the polarised regime hold? Delta_KL of 002, and what 000 and 001 state, as numbers.
+
+002: Zietlow, section 3.3.2, eq. 3.5 and 3.38. 001: Bonheme and Grzes 2021,
+https://arxiv.org/abs/2109.12679, Propositions 3 and 4, Theorem 5 and Corollary 6. 000: the same for
+conditional priors, Propositions 1 to 3 and Theorem 2.
+"""
+
+import html
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from vaescope.codes import Codes
+from vaescope.errors import RangeError
+from vaescope.latents.kl import has_standard_prior, in_prior_units, kl_of_rows
+from vaescope.latents.moments import chunks
+from vaescope.latents.types import PASSIVE_KL_NATS, Criterion, Types, types
+from vaescope.regime import LatentType
+from vaescope.seeds import rng
+
+__all__ = ["DeltaKL", "Polarised", "Statement", "delta_kl", "ks_distance", "polarised"]
+
+Vector = NDArray[np.float64]
+
+#: 001's threshold for "close to" and "much less than 1".
+ALPHA = 0.1
+#: Examples that the distances are measured on.
+ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class DeltaKL:
+    """The KL term, what the polarised regime makes of it, and how far they are apart."""
+
+    kl_nats: float
+    approximate_kl_nats: float
+    delta: float  # below 0.03 in 002's Table 3.2
+    active: int
+    criterion: Criterion
+    n: int
+
+    def summary(self) -> str:
+        """One line, e.g. `Delta_KL 1.2% (20.1 nats, approximately 19.9 by 5 active latents)`."""
+        return (
+            f"Delta_KL {100 * self.delta:.2g}% ({self.kl_nats:.3g} nats, approximately "
+            f"{self.approximate_kl_nats:.3g} by {self.active} active latents), n = {self.n:,}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(self.summary())}</code>"
+
+
+def delta_kl(codes: Codes, *, criterion: Criterion = "002-chapter-3") -> DeltaKL:
+    """|L_KL - L_approx| / L_KL with L_approx = 0.5 sum over active (mu^2 - log sigma^2 - 1).
+
+    Means over the examples; means and variances in units of the prior. Full-covariance posteriors
+    enter by their marginals.
+    """
+    if not codes.variance.min() > 0:
+        raise RangeError(
+            "variance has zeros: a point posterior has no finite KL.",
+            "Delta_KL is for variational autoencoders; leave it out for deterministic encoders.",
+        )
+    active = types(codes, criterion=criterion).active
+    exact = approximate = 0.0
+    for rows in chunks(codes.n):
+        mean, variance = in_prior_units(codes, rows)
+        exact += float(kl_of_rows(codes, rows).sum())
+        kept = np.square(mean[:, active]) - np.log(variance[:, active]) - 1.0
+        approximate += 0.5 * float(kept.sum())
+    exact, approximate = exact / codes.n, approximate / codes.n
+    # Without any KL nothing is active, and the two agree.
+    delta = abs(exact - approximate) / exact if exact > 0 else 0.0
+    return DeltaKL(exact, approximate, delta, len(active), criterion, codes.n)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One line of a proposition as a number, and whether it is within its limit.
+
+    `value` and `holds` are None where there is no latent of the type it speaks of.
+    """
+
+    where: str
+    says: str
+    value: float | None
+    limit: float
+    holds: bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Polarised:
+    """Distances between samples, means and prior for each latent, and what the papers state."""
+
+    types: Types
+    sample_to_prior: Vector  # Kolmogorov-Smirnov distances
+    sample_to_mean: Vector
+    mixture_weight: Vector  # c of Theorem 5 (iii): share of examples on which the latent is passive
+    mixture_distance: (
+        Vector  # of samples to c prior + (1 - c) means where the latent is not passive
+    )
+    fitted_weight: Vector  # the c that fits best; arbitrary where those means follow the prior
+    polarised_share: float  # of examples and latents that are passive or active, 000 Proposition 1
+    statements: tuple[Statement, ...]
+    n: int
+    seed: int
+
+    def summary(self) -> str:
+        """One line, e.g. `8 of 10 statements hold; 97% of posteriors are passive or active`."""
+        known = [own for own in self.statements if own.holds is not None]
+        holding = sum(own.holds is True for own in known)
+        return (
+            f"{holding} of {len(known)} statements hold; {100 * self.polarised_share:.3g}% of "
+            f"posteriors are passive or active; n = {self.n:,}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "sample_to_prior": self.sample_to_prior.tolist(),
+            "sample_to_mean": self.sample_to_mean.tolist(),
+            "mixture_weight": self.mixture_weight.tolist(),
+            "mixture_distance": self.mixture_distance.tolist(),
+            "fitted_weight": self.fitted_weight.tolist(),
+            "polarised_share": self.polarised_share,
+            "statements": [asdict(own) for own in self.statements],
+            "protocol": {"n": self.n, "seed": self.seed},
+        }
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(self.summary())}</code>"
+
+
+def _below(ascending: Vector, points: Vector) -> Vector:
+    """Empirical distribution function of sorted values."""
+    return np.searchsorted(ascending, points, side="right") / len(ascending)
+
+
+def ks_distance(a: Vector, b: Vector) -> float:
+    """Largest difference of two empirical distribution functions.
+
+    >>> ks_distance(np.array([0.0, 1.0]), np.array([0.0, 5.0]))
+    0.5
+    """
+    a, b = np.sort(a), np.sort(b)
+    points = np.concatenate([a, b])
+    return float(np.abs(_below(a, points) - _below(b, points)).max())
+
+
+def _to_normal(ascending: Vector) -> float:
+    """Kolmogorov-Smirnov distance of sorted values to N(0, 1)."""
+    n, exact = len(ascending), ndtr(ascending)
+    steps = np.arange(n + 1) / n
+    return float(max((steps[1:] - exact).max(), (exact - steps[:-1]).max()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixture:
+    weight: float
+    distance: float
+    fitted: float
+
+
+def _mixture(
+    sample: Vector, prior: Vector | None, mean: Vector, passive: NDArray[np.bool_]
+) -> _Mixture:
+    """How samples compare with c prior + (1 - c) means of the examples that are not passive.
+
+    The theorem writes the distribution of all means, its proof that of the active examples'.
+    """
+    c = float(passive.mean())
+    points = np.sort(sample)
+    of_sample = _below(points, points)
+    of_prior = ndtr(points) if prior is None else _below(np.sort(prior), points)
+    if passive.all():
+        return _Mixture(c, float(np.abs(of_sample - of_prior).max()), 1.0)
+    of_mean = _below(np.sort(mean[~passive]), points)
+    distance = float(np.abs(of_sample - c * of_prior - (1.0 - c) * of_mean).max())
+    apart = of_prior - of_mean
+    power = float(apart @ apart)
+    # Least squares in the distribution functions; nothing to choose between if they are the same.
+    fitted = float(np.clip((of_sample - of_mean) @ apart / power, 0.0, 1.0)) if power > 0 else c
+    return _Mixture(c, distance, fitted)
+
+
+def polarised(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Polarised:
+    """How far samples are from prior and means, and the papers' statements about them.
+
+    On at most 10,000 examples. "Close to" and "much less than 1" mean within 0.1, as in 001.
+    Against N(0, 1) the distance is to the exact distribution, otherwise to one draw from the prior
+    of each example. By chance alone distances are about 0.9 / sqrt(n), between two samples
+    1.2 / sqrt(n).
+    """
+    kinds = types(codes) if kinds is None else kinds
+    draws = rng(seed, "polarised")
+    rows = np.arange(codes.n)
+    if codes.n > ROWS:
+        rows = np.sort(draws.choice(codes.n, ROWS, replace=False))
+    mean, sample = codes.mean[rows].astype(np.float64), codes.sample[rows].astype(np.float64)
+    passive = kl_of_rows(codes, rows) < PASSIVE_KL_NATS
+    scaled, ratio = in_prior_units(codes, rows)
+    prior = None if has_standard_prior(codes) else _prior_draw(codes, rows, draws)
+    to_prior, to_mean, mixtures = np.zeros(codes.d), np.zeros(codes.d), []
+    for j in range(codes.d):
+        own = None if prior is None else prior[:, j]
+        ascending = np.sort(sample[:, j])
+        to_prior[j] = _to_normal(ascending) if own is None else ks_distance(ascending, own)
+        to_mean[j] = ks_distance(ascending, mean[:, j])
+        mixtures.append(_mixture(sample[:, j], own, mean[:, j], passive[:, j]))
+    distance = np.array([own.distance for own in mixtures])
+    return Polarised(
+        kinds,
+        to_prior,
+        to_mean,
+        np.array([own.weight for own in mixtures]),
+        distance,
+        np.array([own.fitted for own in mixtures]),
+        float((passive | (ratio <= ALPHA)).mean()),
+        _statements(scaled, ratio, kinds, to_prior, to_mean, distance),
+        len(rows),
+        seed,
+    )
+
+
+def _prior_draw(codes: Codes, rows: NDArray[np.int64], draws: np.random.Generator) -> Vector:
+    noise = draws.standard_normal((len(rows), codes.d))
+    if codes.prior_variance is not None:
+        noise *= np.sqrt(codes.prior_variance[rows].astype(np.float64))
+    return noise if codes.prior_mean is None else noise + codes.prior_mean[rows]
+
+
+def _statements(
+    mean: Vector, ratio: Vector, kinds: Types, to_prior: Vector, to_mean: Vector, to_mixture: Vector
+) -> tuple[Statement, ...]:
+    """Means and variances are in units of the prior: for N(0, I) 000's lines are 001's."""
+    shift, spread = np.abs(mean.mean(axis=0)), mean.var(axis=0)
+    variance, unrest = ratio.mean(axis=0), ratio.var(axis=0)
+
+    def most(where: str, says: str, values: Vector, *of: LatentType) -> Statement:
+        own = values[kinds.of(*of)]
+        if not len(own):
+            return Statement(where, says, None, ALPHA, None)
+        return Statement(where, says, float(own.max()), ALPHA, bool(own.max() <= ALPHA))
+
+    def more(
+        where: str,
+        says: str,
+        values: Vector,
+        of: tuple[LatentType, ...],
+        than: tuple[LatentType, ...],
+    ) -> Statement:
+        own, other = values[kinds.of(*of)], values[kinds.of(*than)]
+        if not len(own) or not len(other):
+            return Statement(where, says, None, 0.0, None)
+        gap = float(own.min() - other.max())
+        return Statement(where, says, gap, 0.0, gap > 0)
+
+    mu, sigma, z = "001 Prop. 3, 000 Prop. 2", "001 Prop. 4, 000 Prop. 3", "001 Thm. 5, 000 Thm. 2"
+    far = np.abs(variance - 1.0)
+    a: tuple[LatentType, ...] = ("active",)
+    p: tuple[LatentType, ...] = ("passive",)
+    m: tuple[LatentType, ...] = ("mixed",)
+    return (
+        most(f"{mu} (i)", "passive means average to the prior's", shift, *p),
+        most(f"{mu} (i)", "passive means hardly vary", spread, *p),
+        more(f"{mu} (ii)", "active means vary more than passive ones", spread, a, p),
+        most(f"{sigma} (i)", "passive variances are the prior's", far, *p),
+        most(f"{sigma} (ii)", "active variances are small", variance, *a),
+        most(f"{sigma} (i, ii)", "active and passive variances hardly vary", unrest, *a, *p),
+        more(f"{sigma} (iii)", "mixed variances vary more than others", unrest, m, (*a, *p)),
+        most(f"{z} (i)", "passive samples follow the prior", to_prior, *p),
+        most(f"{z} (ii)", "active samples follow their means", to_mean, *a),
+        most(f"{z} (iii)", "mixed samples follow a mixture of the two", to_mixture, *m),
+        more("001 Cor. 6", "only others differ between mean and sample", to_mean, (*m, *p), a),
+    )

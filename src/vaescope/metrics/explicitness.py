@@ -1,0 +1,94 @@
+"""Explicitness. Ridgeway and Mozer 2018, https://arxiv.org/abs/1802.05312, section 3."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.codes import Codes
+from vaescope.information.bootstrap import interval
+from vaescope.metrics.downstream import Readout, read_out
+from vaescope.metrics.logistic import Classifier, one_against_rest, standardised_multinomial
+from vaescope.metrics.rows import Representation, split
+from vaescope.metrics.score import Score
+from vaescope.seeds import rng
+from vaescope.types import Floats, Integers
+
+__all__ = ["areas", "explicitness", "explicitness_of"]
+
+
+def explicitness(
+    codes: Codes,
+    *,
+    rescaled: bool = True,
+    resamples: int = 100,
+    on: Representation = "mean",
+    train: int | None = None,
+    test: int | None = None,
+    seed: int = 0,
+) -> Score:
+    """How well logistic regression ranks rows by each value of each factor.
+
+    Mean over factors and their values of the area under the ROC curve on the test rows, rescaled
+    as 2 AUC - 1, so that chance is 0. disentanglement_lib does not rescale (`rescaled=False`: also
+    one class against the rest, its classifier). Values that the test rows lack are left out. High
+    for nearly any code that keeps the factors: it does not see entanglement.
+    """
+    rows = split(codes, "explicitness", on=on, train=train, test=test, seed=seed)
+    fit = standardised_multinomial if rescaled else _as_dlib
+    return explicitness_of(read_out(rows, fit, seed=seed), rescaled=rescaled, resamples=resamples)
+
+
+def _as_dlib(x: Floats, y: Integers, *, seed: int) -> Classifier:
+    return one_against_rest(x, y, seed=seed, standardise=True)
+
+
+def explicitness_of(readout: Readout, *, rescaled: bool, resamples: int) -> Score:
+    """Explicitness of classifiers that may be shared with the downstream score."""
+    test = readout.rows.test
+    stream = rng(readout.seed, "explicitness-bootstrap")
+    # Resamples of test rows, as weights; the first are the rows as they are.
+    drawn = stream.multinomial(test.n, np.full(test.n, 1.0 / test.n), size=resamples)
+    weights = np.concatenate([np.ones((1, test.n)), drawn])
+    means = []
+    for classifier, y in zip(readout.classifiers, test.factors.T, strict=True):
+        probabilities = classifier.probabilities(test.z)
+        means.append(areas(probabilities, classifier.classes, y, weights).mean(axis=1))
+    per_factor = np.stack(means, axis=1)  # (1 + resamples, factor)
+    if rescaled:
+        per_factor = np.maximum(2.0 * per_factor - 1.0, 0.0)
+    scores = per_factor.mean(axis=1)
+    value = float(scores[0])
+    protocol = readout.protocol()
+    settings = {**protocol.settings, "rescaled": rescaled}
+    return Score(
+        value,
+        replace(protocol, settings=settings),
+        {"per_factor": per_factor[0]},
+        interval(value, scores[1:], least=0.0, most=1.0) if resamples else None,
+    )
+
+
+def areas(scores: Floats, classes: Integers, y: Integers, weights: Floats) -> NDArray[np.float64]:
+    """Area under the ROC curve of each class that some but not all rows have: (weights, class).
+
+    The chance that a row of the class is ranked above one of the rest, ties counting half; 0.5 for
+    resamples that lost a class.
+    """
+    found = []
+    for column, own in zip(scores.T, classes, strict=True):
+        is_own = y == own
+        if not is_own.any() or is_own.all():
+            continue
+        _, place = np.unique(column, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+        positive = np.add.reduceat((weights * is_own)[:, order], starts, axis=1)
+        negative = np.add.reduceat((weights * ~is_own)[:, order], starts, axis=1)
+        below = np.cumsum(negative, axis=1) - 0.5 * negative
+        total = positive.sum(axis=1) * negative.sum(axis=1)
+        won = (positive * below).sum(axis=1)
+        found.append(np.where(total > 0, won / np.where(total > 0, total, 1.0), 0.5))
+    if not found:
+        return np.full((len(weights), 1), 0.5)
+    return np.stack(found, axis=1)

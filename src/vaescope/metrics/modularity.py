@@ -1,0 +1,60 @@
+"""Modularity. Ridgeway and Mozer 2018, https://arxiv.org/abs/1802.05312, section 3."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.codes import Codes
+from vaescope.metrics.rows import Representation
+from vaescope.metrics.score import Score
+from vaescope.metrics.table import RESAMPLES, Table, counted
+from vaescope.types import Floats
+
+__all__ = ["modularity", "modularity_of"]
+
+
+def modularity(
+    codes: Codes,
+    *,
+    bins: int = 20,
+    adjusted: bool = True,
+    on: Representation = "mean",
+    limit: int | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Score:
+    """How far each latent knows one factor only.
+
+    Mean over the latents that know anything of 1 - sum_{k != best} I_k^2 / ((K - 1) I_best^2): one
+    if every latent has a single factor, also if several share it. disentanglement_lib gives dead
+    latents 0 and averages over all, which makes it a count of dead latents (`adjusted=False`). High
+    for nearly anything, as the information is squared: compare, do not admire.
+    """
+    table = counted(
+        codes, "modularity", bins=bins, adjusted=adjusted, on=on, limit=limit,
+        resamples=resamples, seed=seed,
+    )  # fmt: skip
+    return modularity_of(table, table.informed if adjusted else None)
+
+
+def per_latent(information: Floats) -> Floats:
+    """1 - sum of the squares but the largest / (K - 1) of the largest; 0 where there is nothing."""
+    squares = np.square(information)
+    most = squares.max(axis=-1)
+    spread = (squares.sum(axis=-1) - most) / np.where(most > 0, most, 1.0)
+    return np.where(most > 0, 1.0 - spread / (information.shape[-1] - 1.0), 0.0)
+
+
+def modularity_of(table: Table, counts: NDArray[np.bool_] | None = None) -> Score:
+    """Modularity of a table, over the latents that `counts` says; None: over all, the dead as 0."""
+    table.require("modularity", factors=2)
+    which = np.ones(len(table.information), bool) if counts is None else counts
+    scores = per_latent(table.information[:, table.varies])
+    value = float(scores[which].mean()) if which.any() else 0.0
+    return Score(
+        value,
+        table.stamped({"latents": "all" if counts is None else np.flatnonzero(which).tolist()}),
+        {"mutual_information": table.information, "per_latent": scores},
+        table.interval(value, lambda i, h: per_latent(i[:, which]).mean(axis=-1))
+        if which.any()
+        else None,
+    )

@@ -1,0 +1,73 @@
+"""Protocols: every choice on which a score depends, by name. One literal table.
+
+`default` is what we hold right. `dlib` gives the values of disentanglement_lib's code, and so of
+most published numbers. `chen` and `kim` are the estimators of papers 003 and 004. docs/metrics.md
+says where they differ and why.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vaescope.errors import UsageError
+
+__all__ = ["PROTOCOLS", "Preset", "preset"]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """The choices that protocols make differently; a metric's other settings are its defaults."""
+
+    name: str
+    says: str
+    points: int | None = None  # rows of metrics that need no split; None: all
+    bins: int = 20  # of equal width, for each latent
+    posterior_information: bool = False  # MIG and MIG-sup by q(z|x) instead of bins; no shape
+    adjusted_information: bool = True  # MIG-sup and modularity: for chance, without dead latents
+    engine: str = "first-order"  # of DCI
+    standardised_codes: bool = True  # SAP and the beta-VAE score
+    rescaled_explicitness: bool = True  # 2 AUC - 1
+    folds: bool = False  # of the downstream score's penalty
+    factor_bins: int | None = None  # IRS
+    votes: int = 10_000
+    test_votes: int = 5_000  # 0: the FactorVAE score is judged by the votes that it learnt from
+    factor_vae_batch: int = 64
+    least_deviation: float = 0.05  # of a latent that may be voted for
+
+
+PROTOCOLS: Mapping[str, Preset] = {
+    "default": Preset("default", "what we hold right"),
+    "dlib": Preset(
+        "dlib",
+        "disentanglement_lib by value",
+        points=10_000,
+        adjusted_information=False,
+        engine="gradient-boosting",
+        standardised_codes=False,
+        rescaled_explicitness=False,
+        folds=True,
+        factor_bins=20,
+    ),
+    "chen": Preset(
+        "chen",
+        "MIG and MIG-sup as in paper 003: by the posteriors of samples, without the factor shape",
+        posterior_information=True,
+    ),
+    "kim": Preset(
+        "kim",
+        "FactorVAE score as in paper 004: 20,000 votes of 1,000 rows, judged by themselves",
+        votes=20_000,
+        test_votes=0,
+        factor_vae_batch=1_000,
+        least_deviation=0.0,
+    ),
+}
+
+
+def preset(name: str) -> Preset:
+    """The protocol of that name."""
+    if name not in PROTOCOLS:
+        raise UsageError(
+            f"There is no protocol {name!r}; there are {', '.join(PROTOCOLS)}.",
+            "Use one of those.",
+        )
+    return PROTOCOLS[name]

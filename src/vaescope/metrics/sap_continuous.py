@@ -1,0 +1,70 @@
+"""SAP for factors that are numbers. Kumar et al. 2018, https://arxiv.org/abs/1711.00848."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.codes import Codes
+from vaescope.errors import ShapeError
+from vaescope.information.bootstrap import interval
+from vaescope.information.resampling import moment_replicates
+from vaescope.metrics.rows import Representation, mean_or_sample, numbers, points
+from vaescope.metrics.sap import top_two
+from vaescope.metrics.score import Protocol, Score
+from vaescope.metrics.table import RESAMPLES
+from vaescope.seeds import rng
+from vaescope.types import Floats
+
+__all__ = ["correlations", "sap_continuous"]
+
+
+def correlations(z: Floats, y: Floats) -> NDArray[np.float64]:
+    """Pearson correlations of the columns, (latent, factor); 0 where one is constant."""
+    left, right = _standard(z), _standard(y)
+    return np.asarray(left.T @ right / len(z), dtype=np.float64)
+
+
+def _standard(values: Floats) -> NDArray[np.float64]:
+    values = np.asarray(values, dtype=np.float64)
+    centred = values - values.mean(axis=0)
+    scale = np.sqrt(np.square(centred).mean(axis=0))
+    varies = np.square(scale) > 1e-12 * np.square(values).mean(axis=0)
+    return np.where(varies, centred / np.where(varies, scale, 1.0), 0.0)
+
+
+def sap_continuous(
+    codes: Codes,
+    *,
+    on: Representation = "mean",
+    limit: int | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Score:
+    """How much better the best latent explains a factor linearly than the second best.
+
+    Mean over factors of the gap between the two largest squared correlations. Takes the real
+    values of factors where the codes have them, else class numbers: wrong for factors without an
+    order, such as shape, and blind to any relation that is not monotonic.
+    """
+    y, source = numbers(codes, "sap_continuous")
+    if codes.d < 2:
+        raise ShapeError(
+            f"sap_continuous compares 2 latents; got {codes.d}.", "Use a model with more latents."
+        )
+    rows = points(codes, limit, seed)
+    z, y = mean_or_sample(codes, on)[rows], y[rows].astype(np.float64)
+    varies = np.ptp(y, axis=0) > 0
+    if not varies.any():
+        raise ShapeError("All factors are constant.", "Give factors that vary.")
+    squared = np.square(correlations(z, y[:, varies]))
+    gaps = top_two(squared)
+    value = float(gaps.mean())
+    spread = None
+    if resamples:
+        both = np.hstack([z.astype(np.float64), y[:, varies]])
+        stream = rng(seed, "sap-bootstrap")
+        drawn = moment_replicates(both, resamples=resamples, rng=stream)
+        replicates = np.square(drawn[:, : codes.d, codes.d :])
+        spread = interval(value, top_two(replicates).mean(axis=-1), least=0.0, most=1.0)
+    settings = {"estimator": "squared correlation", "factors_as": source, "seed": seed}
+    protocol = Protocol("default", len(rows), settings, on, codes.supervised)
+    return Score(value, protocol, {"squared_correlation": squared, "gaps": gaps}, spread)

@@ -1,0 +1,221 @@
+"""All metrics of a set of codes at once, sharing what they have in common."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from vaescope.codes import Codes
+from vaescope.errors import UsageError, VaescopeError
+from vaescope.metrics.beta_vae import beta_vae
+from vaescope.metrics.dci import DCI, dci
+from vaescope.metrics.downstream import Readout, downstream_of, read_out
+from vaescope.metrics.explicitness import explicitness, explicitness_of
+from vaescope.metrics.factor_vae import factor_vae
+from vaescope.metrics.irs import irs
+from vaescope.metrics.knn_score import knn_score
+from vaescope.metrics.logistic import cross_validated, standardised_multinomial
+from vaescope.metrics.mcc import mcc
+from vaescope.metrics.mig import mig_of
+from vaescope.metrics.mig_sup import mig_sup_of
+from vaescope.metrics.modularity import modularity_of
+from vaescope.metrics.posterior_table import from_posteriors
+from vaescope.metrics.protocols import Preset, preset
+from vaescope.metrics.rows import Representation, sizes, split
+from vaescope.metrics.sap import sap
+from vaescope.metrics.sap_continuous import sap_continuous
+from vaescope.metrics.score import Score
+from vaescope.metrics.table import Table, counted
+
+__all__ = ["METRICS", "Metric", "measure_metrics"]
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Codes in one representation under one protocol; what several metrics need is made once."""
+
+    codes: Codes
+    on: Representation
+    protocol: Preset
+    train: int | None
+    test: int | None
+    seed: int
+
+    @cached_property
+    def of_factors(self) -> Table:
+        """Of MIG, which compares latents: these have the same bias."""
+        if self.protocol.posterior_information:
+            if self.on == "mean":
+                raise UsageError(
+                    "The protocol chen measures samples: means have no density.",
+                    "Ask for --on sample, or use the protocol default or dlib.",
+                )
+            return from_posteriors(self.codes, "information", seed=self.seed)
+        return self._plug_in
+
+    @cached_property
+    def of_latents(self) -> Table:
+        """Of MIG-sup and modularity, which compare factors of different sizes."""
+        if self.protocol.adjusted_information:
+            return self._counted(adjusted=True)
+        return self._plug_in
+
+    @cached_property
+    def _plug_in(self) -> Table:
+        return self._counted(adjusted=False)
+
+    def _counted(self, *, adjusted: bool) -> Table:
+        return counted(
+            self.codes, "information", bins=self.protocol.bins, adjusted=adjusted, on=self.on,
+            limit=self.protocol.points, seed=self.seed,
+        )  # fmt: skip
+
+    @cached_property
+    def dci(self) -> DCI:
+        return dci(
+            self.codes, engine=self.protocol.engine, on=self.on, train=self.train, test=self.test,
+            seed=self.seed,
+        )  # fmt: skip
+
+    @cached_property
+    def readout(self) -> Readout:
+        rows = split(
+            self.codes, "downstream", on=self.on, train=self.train, test=self.test, seed=self.seed
+        )
+        fit = cross_validated if self.protocol.folds else standardised_multinomial
+        return read_out(rows, fit, seed=self.seed)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric by name: how it is computed, and which changes of the latents leave it the same.
+
+    Permutation: the order of latents; sign: some z_j to -z_j; scale: each latent by a positive
+    number of its own; rotation: z to z R. The same up to what a classifier's stopping rule, ties
+    and values on the edge of a bin may change.
+    """
+
+    compute: Callable[[Work], Score]
+    permutation: bool = True
+    sign: bool = True
+    scale: bool = True
+    rotation: bool = False
+
+
+def _mig_sup(work: Work) -> Score:
+    if work.protocol.posterior_information:  # over paper 003's active latents
+        return mig_sup_of(work.of_factors, work.of_factors.informed)
+    table = work.of_latents
+    return mig_sup_of(table, table.informed if work.protocol.adjusted_information else None)
+
+
+def _modularity(work: Work) -> Score:
+    table = work.of_latents
+    return modularity_of(table, table.informed if work.protocol.adjusted_information else None)
+
+
+def _sap(work: Work) -> Score:
+    return sap(
+        work.codes, standardised=work.protocol.standardised_codes, on=work.on, train=work.train,
+        test=work.test, seed=work.seed,
+    )  # fmt: skip
+
+
+def _beta_vae(work: Work) -> Score:
+    return beta_vae(work.codes, standardised=work.protocol.standardised_codes, on=work.on,
+                    seed=work.seed)  # fmt: skip
+
+
+def _factor_vae(work: Work) -> Score:
+    protocol = work.protocol
+    return factor_vae(
+        work.codes, batch=protocol.factor_vae_batch, votes=protocol.votes,
+        test_votes=protocol.test_votes, least_deviation=protocol.least_deviation, on=work.on,
+        seed=work.seed,
+    )  # fmt: skip
+
+
+def _explicitness(work: Work) -> Score:
+    if work.protocol.rescaled_explicitness and not work.protocol.folds:
+        return explicitness_of(work.readout, rescaled=True, resamples=100)
+    return explicitness(
+        work.codes, rescaled=work.protocol.rescaled_explicitness, on=work.on, train=work.train,
+        test=work.test, seed=work.seed,
+    )  # fmt: skip
+
+
+def _irs(work: Work) -> Score:
+    return irs(work.codes, factor_bins=work.protocol.factor_bins, on=work.on,
+               limit=work.protocol.points, seed=work.seed)  # fmt: skip
+
+
+#: Interface name -> metric.
+METRICS: Mapping[str, Metric] = {
+    "mig": Metric(lambda work: mig_of(work.of_factors)),
+    "mig_sup": Metric(_mig_sup),
+    "dci_disentanglement": Metric(lambda work: work.dci.disentanglement),
+    "dci_completeness": Metric(lambda work: work.dci.completeness),
+    "dci_informativeness": Metric(lambda work: work.dci.informativeness),
+    "sap": Metric(_sap),
+    "sap_continuous": Metric(
+        lambda work: sap_continuous(
+            work.codes, on=work.on, limit=work.protocol.points, seed=work.seed
+        )
+    ),
+    "beta_vae": Metric(_beta_vae),
+    "factor_vae": Metric(_factor_vae, scale=False),  # latents of small deviation are left out
+    "modularity": Metric(_modularity),
+    "explicitness": Metric(_explicitness, rotation=True),
+    "irs": Metric(_irs, scale=False),  # latents are weighted by their largest deviation
+    "mcc": Metric(
+        lambda work: mcc(work.codes, on=work.on, limit=work.protocol.points, seed=work.seed)
+    ),
+    "knn_score": Metric(lambda work: knn_score(work.codes, on=work.on, seed=work.seed)),
+    "downstream": Metric(lambda work: downstream_of(work.readout), rotation=True),
+}
+
+
+def measure_metrics(
+    codes: Codes,
+    *,
+    metrics: Sequence[str] | None = None,
+    on: Sequence[Representation] = ("mean", "sample"),
+    protocol: str = "default",
+    train: int | None = None,
+    test: int | None = None,
+    seed: int = 0,
+) -> tuple[dict[Representation, dict[str, Score]], dict[str, str]]:
+    """Scores by representation and name, and the reason for each metric that cannot be had.
+
+    `train` and `test` are the first rows and the next, for metrics that learn; metrics that do not
+    take all rows, or as many as the protocol has. A metric that one representation allows and the
+    other does not is listed as e.g. `mig on mean`.
+    """
+    chosen = list(METRICS) if metrics is None else list(metrics)
+    unknown = [name for name in chosen if name not in METRICS]
+    if unknown:
+        raise UsageError(
+            f"There is no metric {', '.join(unknown)}; there are {', '.join(METRICS)}.",
+            "Use those, or all.",
+        )
+    settings = preset(protocol)
+    if train is not None or test is not None:
+        sizes(codes.n, train, test)  # a wrong number is an error, not a reason to skip
+    scores: dict[Representation, dict[str, Score]] = {}
+    reasons: dict[str, dict[Representation, str]] = {}
+    for representation in on:
+        work = Work(codes, representation, settings, train, test, seed)
+        scores[representation] = {}
+        for name in chosen:
+            try:
+                score = METRICS[name].compute(work)
+            except VaescopeError as error:
+                reasons.setdefault(name, {})[representation] = str(error)
+            else:
+                scores[representation][name] = score.named(settings.name)
+    skipped = {}
+    for name, found in reasons.items():
+        if len(found) == len(on):
+            skipped[name] = next(iter(found.values()))
+        else:
+            skipped.update({f"{name} on {where}": why for where, why in found.items()})
+    return scores, skipped

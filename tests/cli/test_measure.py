@@ -1,0 +1,82 @@
+"""`vaescope measure` on real codes, against disentanglement_lib's values."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vaescope.cli import main
+
+MODELS = ["btcvae_dsprites", "betaB_dsprites", "VAE_dsprites", "betaH_dsprites",
+          "btcvae_dsprites_a0"]  # fmt: skip
+
+
+def run(monkeypatch: Any, capsys: Any, *arguments: str) -> tuple[int, dict[str, Any]]:
+    monkeypatch.setattr("sys.argv", ["vaescope", "measure", *arguments, "--json"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return int(stop.value.code or 0), json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_dlib_protocol_gives_disentanglement_libs_values(
+    model: str, shared_data: Callable[[str], Path], monkeypatch: Any, capsys: Any
+) -> None:
+    codes = shared_data(f"pretrained/codes/{model}_codes.npz")
+    oracle = json.loads(shared_data("pretrained/oracle.json").read_text())[model]
+    chosen = ["--metrics", "mig,modularity,sap_continuous", "--protocol", "dlib"]
+    code, got = run(monkeypatch, capsys, str(codes), *chosen)
+    assert code == 0
+    scores = got["metrics"]["mean"]
+    assert scores["mig"]["value"] == pytest.approx(oracle["MIG_20bins_10000"], abs=1e-6)
+    assert scores["modularity"]["value"] == pytest.approx(oracle["modularity"], abs=1e-6)
+    assert scores["sap_continuous"]["value"] == pytest.approx(oracle["SAP_cont_10000"], abs=1e-6)
+    np.testing.assert_allclose(
+        scores["mig"]["details"]["mutual_information"],
+        oracle["MI_matrix_nats_latent_by_factor"],
+        atol=1e-6,
+    )
+    correlation = got["correlation"]["mean"]["total_correlation"]
+    assert correlation == pytest.approx(oracle["gaussian_TC_mean_all"], abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_learnt_metrics_are_close_to_disentanglement_libs(
+    model: str, shared_data: Callable[[str], Path], monkeypatch: Any, capsys: Any
+) -> None:
+    codes = shared_data(f"pretrained/codes/{model}_codes.npz")
+    oracle = json.loads(shared_data("pretrained/oracle.json").read_text())[model]
+    wanted = "sap" + (",dci_disentanglement,dci_completeness" if _dci(oracle) else "")
+    settings = ["--protocol", "dlib", "--train", "1000", "--test", "1000", "--on", "mean"]
+    _, got = run(monkeypatch, capsys, str(codes), "--metrics", wanted, *settings)
+    scores = got["metrics"]["mean"]
+    assert scores["sap"]["value"] == pytest.approx(oracle["SAP_disc_1000_1000"], abs=0.005)
+    if dci := _dci(oracle):
+        assert scores["dci_disentanglement"]["value"] == pytest.approx(dci["D"], abs=0.03)
+        assert scores["dci_completeness"]["value"] == pytest.approx(dci["C"], abs=0.03)
+
+
+def _dci(oracle: dict[str, Any]) -> dict[str, float] | None:
+    found: dict[str, float] | None = oracle.get("DCI_gbt_1000_1000")
+    return found
+
+
+def test_codes_without_factors_are_measured_as_far_as_they_go(
+    tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    generator = np.random.default_rng(0)
+    np.savez(tmp_path / "c.npz", mean=generator.normal(size=(500, 3)), std=np.full((500, 3), 0.1))
+    code, got = run(monkeypatch, capsys, str(tmp_path / "c.npz"))
+    assert code == 0
+    assert got["metrics"] == {}
+    assert "factors" in got["skipped"]["metrics"]
+    assert got["latents"]["types"] == ["active"] * 3
+    code, got = run(monkeypatch, capsys, str(tmp_path / "c.npz"), "--metrics", "mig")
+    assert code == 1
+    assert "factors" in got["error"]["message"]
+    code, got = run(monkeypatch, capsys, str(tmp_path / "c.npz"), "--on", "median")
+    assert code == 2
