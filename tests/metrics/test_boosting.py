@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from vaescope.metrics.boosting import boost
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_trees_are_scikit_learns_where_every_value_may_be_cut(
+    classes: int, generator: np.random.Generator
+) -> None:
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    x = generator.normal(size=(60, 3))
+    y = (x[:, 0] + 0.5 * x[:, 1] > np.linspace(-1, 1, classes - 1)[:, None]).sum(axis=0)
+    ours = boost(x, y, x, rng=generator, rounds=20, bins=64)
+    theirs = GradientBoostingClassifier(n_estimators=20, random_state=0).fit(x, y)
+    # Not closer: with sixty rows several cuts are equally good, and chance takes one.
+    np.testing.assert_allclose(ours.importance, theirs.feature_importances_, atol=0.04)
+    assert np.mean(ours.train == theirs.predict(x)) > 0.96
+
+
+def test_importances_are_shares_and_go_to_what_predicts(generator: np.random.Generator) -> None:
+    x = generator.normal(size=(400, 5))
+    y = np.digitize(x[:, 3], [-0.5, 0.5])
+    fit = boost(x, y, generator.normal(size=(10, 5)), rng=generator, rounds=30)
+    assert fit.importance.sum() == pytest.approx(1.0)
+    assert fit.importance[3] > 0.95
+    np.testing.assert_array_equal(fit.train, y)
+
+
+def test_constant_and_tied_codes_are_not_cut_between_equal_values(
+    generator: np.random.Generator,
+) -> None:
+    y = np.arange(60) % 3
+    fit = boost(np.zeros((60, 2)), y, np.zeros((4, 2)), rng=generator, rounds=3)
+    np.testing.assert_array_equal(fit.importance, 0.0)
+    tied = (y > 0).astype(np.float64)[:, None]  # one value for classes 1 and 2
+    fit = boost(tied, y, np.array([[0.0], [1.0]]), rng=generator, rounds=30)
+    assert fit.test[0] == 0
+    assert np.mean(fit.train == y) == pytest.approx(2 / 3)
+
+
+def test_equal_features_share_importance_by_chance(generator: np.random.Generator) -> None:
+    y = generator.integers(10, size=800)
+    x = np.repeat(y[:, None] + 0.01 * generator.normal(size=(800, 1)), 2, axis=1)
+    fit = boost(x, y, x[:1], rng=generator, rounds=20)
+    np.testing.assert_allclose(fit.importance, 0.5, atol=0.15)
+
+
+def test_many_rows_are_cut_at_quantiles_and_then_exactly(generator: np.random.Generator) -> None:
+    x = np.sort(generator.normal(size=(5000, 1)), axis=0)
+    y = (np.arange(5000) >= 1234).astype(np.int64)  # not at a multiple of 5000 / 64
+    fit = boost(x, y, x, rng=generator, rounds=1, depth=1, rate=1.0)
+    np.testing.assert_array_equal(fit.test, y)

@@ -1,0 +1,55 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vaescope.errors import RangeError, ShapeError
+from vaescope.metrics.posterior_table import from_posteriors
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_information_of_two_separate_and_of_two_equal_gaussians(
+    make: Any, rng: np.random.Generator
+) -> None:
+    v = rng.integers(2, size=(1500, 1))
+    mean = np.column_stack([20.0 * v[:, 0], np.zeros(1500)])
+    sample = mean + rng.normal(size=mean.shape)
+    table = from_posteriors(make(mean, v, sample=sample), "mig")
+    np.testing.assert_allclose(table.information[:, 0], [np.log(2), 0.0], atol=0.01)
+    np.testing.assert_allclose(table.entropy, np.log(2))
+
+
+def test_information_of_overlapping_gaussians_by_integration(
+    make: Any, rng: np.random.Generator
+) -> None:
+    v = rng.integers(2, size=(3000, 1))
+    mean = 2.0 * v.astype(np.float64)
+    sample = mean + rng.normal(size=mean.shape)
+    x = np.linspace(-8, 10, 4001)
+    p = [np.exp(-0.5 * (x - m) ** 2) / np.sqrt(2 * np.pi) for m in (0, 2)]
+    mixed = 0.5 * (p[0] + p[1])
+    nats = np.trapezoid(-mixed * np.log(mixed), x) - 0.5 * np.log(2 * np.pi * np.e)
+    table = from_posteriors(make(mean, v, sample=sample), "mig")
+    assert table.information[0, 0] == pytest.approx(nats, abs=0.02)
+
+
+def test_shape_is_left_out_and_active_latents_are_marked(
+    make: Any, rng: np.random.Generator
+) -> None:
+    v = rng.integers(3, size=(200, 2))
+    mean = np.column_stack([v[:, 1], 0.01 * rng.normal(size=200)])
+    table = from_posteriors(make(mean, v, factor_names=("shape", "x")), "mig")
+    assert table.information.shape == (2, 1)
+    np.testing.assert_array_equal(table.informed, [True, False])
+    with pytest.raises(ShapeError, match="leaves out shape"):
+        from_posteriors(make(mean, v[:, :1], factor_names=("shape",)), "mig")
+
+
+def test_a_point_has_no_density(make: Any) -> None:
+    v = np.arange(6)[:, None] % 2
+    with pytest.raises(RangeError, match="positive variances"):
+        from_posteriors(make(v, v, variance=np.zeros((6, 1))), "mig")
