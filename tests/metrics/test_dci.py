@@ -13,8 +13,8 @@ from vaescope.metrics.dci import completeness, disentanglement
 FIVE = 5.0 * np.eye(5)
 SHARED = 1 - np.log(2) / np.log(10)
 
-#: (D, C) by scikit-learn's gradient boosting, random_state 0, 1,000 rows each for training and test,
-#: on a model's means and on these turned by `rotation(10, 0)`, `(10, 1)` and `(10, 2)`.
+#: (D, C) by scikit-learn's gradient boosting, random_state 0, 1,000 rows each for training and
+#: test, on a model's means and on these turned by `rotation(10, 0)`, `(10, 1)` and `(10, 2)`.
 BY_GRADIENT_BOOSTING = {
     "VAE_dsprites": [(0.1032, 0.0897), (0.0279, 0.0208), (0.0414, 0.0361), (0.0225, 0.0175)],
     "betaB_dsprites": [(0.2628, 0.3086), (0.0644, 0.0524), (0.1711, 0.1500), (0.1046, 0.0859)],

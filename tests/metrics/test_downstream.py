@@ -19,8 +19,7 @@ def test_downstream_is_one_for_perfect_codes_and_chance_for_constant_ones(
 def test_a_rotation_keeps_it(make: Any, factors: np.ndarray) -> None:
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
     straight, turned = (
-        downstream(make(z, factors[:1200])).value
-        for z in (factors[:1200], factors[:1200] @ turn)
+        downstream(make(z, factors[:1200])).value for z in (factors[:1200], factors[:1200] @ turn)
     )
     assert turned == pytest.approx(straight, abs=0.02)
 
