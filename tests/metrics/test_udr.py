@@ -46,8 +46,9 @@ def test_models_that_agree_score_high_and_a_turned_one_low(udr: Any, models: lis
 def test_dead_latents_are_left_out(models: list[Codes]) -> None:
     found = udr_spearman([models[0], models[3]])
     np.testing.assert_array_equal(found.scores[1].details["used"], [True, True, True, False])
-    # Only the fourth latent of the other has no partner: rows 1, 1, 1, 0.03; columns 1, 1, 1.
-    assert 0.85 < found.scores[1].value < 0.95
+    # Only the fourth latent of the other has no partner. Without chance correlations rows give
+    # 1, 1, 1, 0 and columns 1, 1, 1: (3/4 + 1) / 2 = 0.875 at most; those of 400 points lower it.
+    assert 0.75 < found.scores[1].value < 0.875
 
 
 def test_lasso_weights_are_scikit_learns(models: list[Codes]) -> None:

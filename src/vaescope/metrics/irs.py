@@ -56,7 +56,7 @@ def irs(
             rows = stream.integers(seen.n, size=seen.n)
             z = seen.z[rows][:, varies]
             draws.append(_average(*_robustness(z, factors[rows], quantile)))
-        spread = interval(value, np.array(draws), least=0.0, most=1.0)
+        spread = interval(value, np.array(draws), most=1.0)  # chance is below 0
     return Score(value, protocol, {"robustness": robustness}, spread)
 
 

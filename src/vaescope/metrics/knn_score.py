@@ -96,8 +96,6 @@ def neighbours_in(x: Floats, queries: Floats, k: int) -> NDArray[np.int64]:
     window = np.clip(place[:, None] + np.arange(-k, k), -1, len(x))  # 2k candidates
     outside = (window < 0) | (window >= len(x))
     window = np.clip(window, 0, len(x) - 1)
-    # Clipping repeats the ends; only one of each is a candidate.
-    outside[:, 1:] |= window[:, 1:] == window[:, :-1]
     distance = np.where(outside, np.inf, np.abs(ascending[window] - queries[:, None]))
     nearest = np.argsort(distance, axis=1, kind="stable")[:, :k]
     return np.asarray(order[np.take_along_axis(window, nearest, axis=1)])
