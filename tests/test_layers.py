@@ -26,7 +26,17 @@ FLOORS = {
     "figures": 5, "report": 5, "cli": 5, "__main__": 5, "__init__": 5,
 }  # fmt: skip
 
-NO_TORCH = ("codes", "information", "metrics", "latents", "errors", "seeds", "paths", "regime")
+NO_TORCH = (
+    "codes",
+    "decomposition",
+    "information",
+    "metrics",
+    "latents",
+    "errors",
+    "seeds",
+    "paths",
+    "regime",
+)
 SHOWING_ONLY = ("matplotlib", "jinja2", "typer", "rich")
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vaescope import information, latents, metrics
+    from vaescope import decomposition, information, latents, metrics
     from vaescope.codes import Codes
     from vaescope.data import Dataset
     from vaescope.encoding import encode, load_vae
@@ -22,6 +22,7 @@ __all__ = [
     "Codes",
     "Dataset",
     "Run",
+    "decomposition",
     "encode",
     "information",
     "inspect",
@@ -45,7 +46,7 @@ _HOMES = {
     "load_vae": "vaescope.encoding",
     "train": "vaescope.training.api",
 }
-_MODULES = ("information", "latents", "metrics")
+_MODULES = ("decomposition", "information", "latents", "metrics")
 
 
 def __getattr__(name: str) -> Any:

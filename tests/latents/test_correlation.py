@@ -232,3 +232,18 @@ def test_float32_and_float64_codes_agree(generator: np.random.Generator) -> None
     np.testing.assert_allclose(single.covariance, double.covariance, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(single.rank_correlation, double.rank_correlation, atol=1e-12)
     np.testing.assert_allclose(single.mutual_information, double.mutual_information, atol=1e-12)
+
+
+def test_ranks_of_many_rows_are_of_a_drawn_part_and_said(generator: np.random.Generator) -> None:
+    """Rows in the order of a grid: the part is drawn, not the first."""
+    x = np.sort(generator.normal(size=220_000)).astype(np.float32)
+    z = np.column_stack([x, 0.8 * x + 0.6 * generator.normal(size=len(x)).astype(np.float32)])
+    result = mean_against_sample(of_samples(z), seed=3)
+    assert result.protocol() == {
+        "n": 220_000, "rank_rows": 200_000, "bins": 20, "types": "001", "seed": 3,
+    }  # fmt: skip
+    own = result["mean"]
+    assert own is not None
+    known = -0.5 * np.log(1 - 0.8**2)
+    assert own.total_correlation == pytest.approx(known, abs=0.01)
+    assert own.total_correlation_rank == pytest.approx(known, abs=0.01)

@@ -62,4 +62,4 @@ def hoyer(codes: Codes) -> Sparsity:
         ratio = np.abs(scaled[on]).sum(axis=1) / length[on]
         total += float((np.sqrt(d) - ratio).sum())
         counted += int(on.sum())
-    return Sparsity(total / counted / (np.sqrt(d) - 1.0), d, counted)
+    return Sparsity(float(total / counted / (np.sqrt(d) - 1.0)), d, counted)
