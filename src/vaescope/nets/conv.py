@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from vaescope.errors import UsageError
 from vaescope.nets.initialisation import glorot, kaiming, small_normal, torch_default
@@ -13,6 +14,7 @@ from vaescope.nets.pair import Pair
 __all__ = [
     "LAYOUTS",
     "Conv",
+    "Deconvolution",
     "Dense",
     "Layout",
     "Up",
@@ -113,6 +115,21 @@ class _Image(nn.Module):
         return x.reshape(*x.shape[:-1], self.size, self.size, self.channels).movedim(-1, -3)
 
 
+class Deconvolution(nn.ConvTranspose2d):
+    """`nn.ConvTranspose2d` with the bias added outside: oneDNN's gradient of a deconvolution's bias
+    in channels-last order takes longer than those of its weights and inputs together."""
+
+    def forward(self, x: Tensor, output_size: list[int] | None = None) -> Tensor:
+        assert self.bias is not None
+        y = F.conv_transpose2d(x, self.weight, None, self.stride, self.padding)  # type: ignore[arg-type]
+        return y.add_(self.bias[:, None, None])
+
+
+def _relu() -> nn.Module:
+    # In place: no layer before it needs its output for the gradient.
+    return nn.ReLU(inplace=True)
+
+
 def layout_for(event: tuple[int, ...], layouts: Mapping[int, Layout]) -> Layout:
     """The layout for the size of these images."""
     if len(event) != 3 or event[1] != event[2] or event[1] not in layouts:
@@ -128,7 +145,7 @@ def dense_layers(width: int, layers: tuple[Dense, ...]) -> list[nn.Module]:
     """Fully connected layers from `width` on."""
     modules: list[nn.Module] = []
     for layer in layers:
-        modules += [nn.Linear(width, layer.width), *([nn.ReLU()] if layer.active else [])]
+        modules += [nn.Linear(width, layer.width), *([_relu()] if layer.active else [])]
         width = layer.width
     return modules
 
@@ -139,7 +156,7 @@ def convolutions(event: tuple[int, ...], layout: Layout) -> tuple[list[nn.Module
     modules: list[nn.Module] = []
     for conv in layout.down:
         modules += [
-            nn.Conv2d(width, conv.channels, conv.kernel, conv.stride, conv.padding), nn.ReLU()
+            nn.Conv2d(width, conv.channels, conv.kernel, conv.stride, conv.padding), _relu()
         ]  # fmt: skip
         width = conv.channels
         size = (size + 2 * conv.padding - conv.kernel) // conv.stride + 1
@@ -153,10 +170,10 @@ def deconvolutions(latent: int, channels: int, layout: Layout) -> nn.Sequential:
     modules = [*dense_layers(latent, layout.dense), _Image(width, math.isqrt(flat // width))]
     for up in layout.up:
         modules += [
-            nn.ConvTranspose2d(width, up.channels, up.kernel, up.stride, up.padding), nn.ReLU()
+            Deconvolution(width, up.channels, up.kernel, up.stride, up.padding), _relu()
         ]  # fmt: skip
         width = up.channels
-    return nn.Sequential(*modules, nn.ConvTranspose2d(width, channels, 4, 2, 1))
+    return nn.Sequential(*modules, Deconvolution(width, channels, 4, 2, 1))
 
 
 def conv_pair(
