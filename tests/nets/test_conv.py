@@ -4,7 +4,7 @@ from torch import nn
 
 from vaescope.errors import UsageError
 from vaescope.nets import conv_pair
-from vaescope.nets.conv import LAYOUTS
+from vaescope.nets.conv import LAYOUTS, Deconvolution
 
 EVERY = [(name, size) for name, sizes in LAYOUTS.items() for size in sizes]
 
@@ -97,3 +97,17 @@ def test_another_size_is_refused_with_a_remedy() -> None:
         conv_pair((1, 28, 28), 10)
     with pytest.raises(UsageError, match=r"images of 64 pixels"):
         conv_pair((1, 32, 32), 10, layouts=LAYOUTS["mathieu"])
+
+
+def test_a_deconvolution_is_torchs_with_its_gradients() -> None:
+    torch.manual_seed(0)
+    ours = Deconvolution(6, 3, 4, 2, 1).double()
+    theirs = nn.ConvTranspose2d(6, 3, 4, 2, 1).double()
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(2, 6, 5, 5, dtype=torch.double, requires_grad=True)
+    weights = torch.randn(2, 3, 10, 10, dtype=torch.double)
+    for layer in (ours, theirs):
+        (layer(x) * weights).sum().backward()
+    torch.testing.assert_close(ours(x), theirs(x))
+    for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, other.grad)
