@@ -1,0 +1,116 @@
+"""Precision budget: how noise is best spread over latents. Paper 002 section 3.2.4.
+
+Minimise sum_j sigma_j^2 ||c_j||^2 at a fixed sum_j -log sigma_j^2 = C. Every latent then costs the
+same, sigma_j^2 ||c_j||^2 = (prod ||c||^2)^(1/d) exp(-C/d), and the bound is d times that. (The
+thesis prints exp(-C) for d = 2; it is exp(-C/2).) Over rotations of the latents the product of
+column norms is least where columns are orthogonal: det(J'J), by Hadamard.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vaescope.errors import ShapeError
+from vaescope.geometry.jacobian import Grams, grams
+from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
+from vaescope.geometry.space import Decode, LikelihoodOf, Space
+from vaescope.types import Array, Floats
+
+__all__ = [
+    "Budget",
+    "budget_bound",
+    "budget_bound_over_rotations",
+    "optimal_variance",
+    "precision_budget",
+    "precision_budget_of",
+]
+
+Matrix = NDArray[np.float64]
+
+
+def budget_bound(squared_norms: Floats, budget: float | Floats = 0.0) -> Matrix:
+    """Least E||M eps||^2 at the budget, for squared column norms along the last axis.
+
+    >>> round(float(budget_bound(np.array([50.0, 3.0]))), 2)  # the thesis's M_1
+    24.49
+    """
+    squares = np.asarray(squared_norms, dtype=np.float64)
+    d = squares.shape[-1]
+    with np.errstate(divide="ignore"):
+        return np.asarray(d * np.exp((np.log(squares).sum(axis=-1) - budget) / d))
+
+
+def optimal_variance(squared_norms: Floats, budget: float | Floats = 0.0) -> Matrix:
+    """The sigma_j^2 that reach the bound: inversely proportional to the squared norms."""
+    squares = np.asarray(squared_norms, dtype=np.float64)
+    share = budget_bound(squares, budget) / squares.shape[-1]
+    return np.asarray(share[..., None] / squares)
+
+
+def budget_bound_over_rotations(gram: Floats, budget: float | Floats = 0.0) -> Matrix:
+    """Least E||M V eps||^2 over rotations V too: d det(M'M)^(1/d) exp(-C/d).
+
+    >>> m = np.array([[4.0, 1.0], [-3.0, 1.0], [5.0, -1.0]])
+    >>> round(float(budget_bound_over_rotations(m.T @ m)), 2)
+    23.15
+    """
+    g = np.asarray(gram, dtype=np.float64)
+    d = g.shape[-1]
+    return np.asarray(d * np.exp((np.linalg.slogdet(g)[1] - budget) / d))
+
+
+@dataclass(frozen=True, eq=False)
+class Budget(Measured):
+    """The value is the noise's cost over the least cost at the same budget: 1 at the optimum."""
+
+    rotation: Spread  # that least cost over the least one over rotations: 1 if orthogonal
+    budget_nats: Spread  # sum_j -log sigma_j^2
+    columns: tuple[int, ...]
+
+    def summary(self) -> str:
+        return (
+            f"noise costs {self.value:.2f} times the optimum of its budget, and that "
+            f"{self.rotation.value:.2f} times the optimum over rotations ({self.n} points, "
+            f"{self.space} space)"
+        )
+
+
+def precision_budget_of(found: Grams, variance: Floats) -> Budget:
+    """Of Gram matrices that are at hand; `variance` (n, columns) belongs to the same points."""
+    noise = np.asarray(variance, dtype=np.float64)
+    squares = np.diagonal(found.values, axis1=1, axis2=2)
+    if noise.shape != squares.shape or np.any(noise <= 0):
+        raise ShapeError(
+            f"variance has shape {noise.shape} and least value {noise.min(initial=np.inf):g}; "
+            f"wanted positive numbers of shape {squares.shape}.",
+            "Give the posterior variances of the same points and latents.",
+        )
+    full = np.linalg.eigvalsh(found.values)[:, 0] > 0
+    noise, squares, metric = noise[full], squares[full], found.values[full]
+    spent = -np.log(noise).sum(axis=1)
+    best = budget_bound(squares, spent)
+    ratio = (noise * squares).sum(axis=1) / best
+    rotation = best / budget_bound_over_rotations(metric, spent)
+    value = float(ratio.mean()) if len(ratio) else float("nan")
+    return Budget(
+        value, interval_of_mean(ratio), len(ratio), found.space, spread_of(rotation, found.space),
+        spread_of(spent, found.space), found.columns,
+    )  # fmt: skip
+
+
+def precision_budget(
+    decode: Decode,
+    mean: Floats | Tensor,
+    variance: Floats,
+    *,
+    space: Space | None = None,
+    likelihood: LikelihoodOf | None = None,
+    columns: Sequence[int] | Array | None = None,
+) -> Budget:
+    """Does the encoder spend its precision where the decoder needs it? For active latents: where
+    the variance is near the prior's, the simplified rate of the thesis does not hold."""
+    found = grams(decode, mean, space=space, likelihood=likelihood, columns=columns)
+    return precision_budget_of(found, np.asarray(variance)[:, list(found.columns)])

@@ -1,0 +1,115 @@
+"""Columns of the Jacobian: how long they are, and the cosines between them.
+
+The plainest measure of orthogonality: no singular vectors, hence no degenerate case.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vaescope.geometry.jacobian import Grams, grams
+from vaescope.geometry.result import Measured, interval_of_mean
+from vaescope.geometry.space import Decode, LikelihoodOf, Space
+from vaescope.types import Array, Floats
+
+__all__ = [
+    "ColumnCosine",
+    "ColumnNorm",
+    "column_cosine",
+    "column_cosine_of",
+    "column_norm",
+    "column_norm_of",
+]
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCosine(Measured):
+    """Mean |cosine| over pairs of columns, and the mean of each pair."""
+
+    per_point: Matrix
+    pairs: Matrix  # (columns, columns) mean |cosine|, 1 on the diagonal
+    columns: tuple[int, ...]
+
+    def summary(self) -> str:
+        return (
+            f"mean |cosine| of {len(self.columns)} columns {self.value:.3f} over {self.n} points "
+            f"in {self.space} space"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnNorm(Measured):
+    """Mean column norm over columns and points, and that of each column."""
+
+    per_column: Matrix
+    columns: tuple[int, ...]
+
+    def summary(self) -> str:
+        each = ", ".join(
+            f"{j}: {norm:.3g}" for j, norm in zip(self.columns, self.per_column, strict=True)
+        )
+        return f"column norms over {self.n} points in {self.space} space: {each}"
+
+
+def column_cosine_of(found: Grams) -> ColumnCosine:
+    """Of Gram matrices that are at hand. One column alone gives 0."""
+    norms = found.norms
+    scale = norms[:, :, None] * norms[:, None, :]
+    # A column of 0 has no direction; it counts as orthogonal.
+    cosine = np.divide(found.values, scale, out=np.zeros_like(found.values), where=scale > 0)
+    size = np.clip(np.abs(cosine), 0.0, 1.0)
+    d = size.shape[-1]
+    rows, others = np.triu_indices(d, 1)
+    per_point = size[:, rows, others].mean(axis=1) if d > 1 else np.zeros(found.n)
+    pairs = size.mean(axis=0)
+    np.fill_diagonal(pairs, 1.0)
+    return ColumnCosine(
+        float(per_point.mean()), interval_of_mean(per_point), found.n, found.space, per_point,
+        pairs, found.columns,
+    )  # fmt: skip
+
+
+def column_norm_of(found: Grams) -> ColumnNorm:
+    """Of Gram matrices that are at hand."""
+    norms = found.norms
+    per_point = norms.mean(axis=1)
+    return ColumnNorm(
+        float(per_point.mean()), interval_of_mean(per_point), found.n, found.space,
+        norms.mean(axis=0), found.columns,
+    )  # fmt: skip
+
+
+def column_cosine(
+    decode: Decode,
+    points: Floats | Tensor,
+    *,
+    space: Space | None = None,
+    likelihood: LikelihoodOf | None = None,
+    columns: Sequence[int] | Array | None = None,
+) -> ColumnCosine:
+    """Mean over points and pairs i < j of |c_i . c_j| / (||c_i|| ||c_j||), c_j = dx/dz_j.
+
+    Leave passive latents out by `columns`: the direction of a column of nearly 0 is noise.
+    """
+    return column_cosine_of(
+        grams(decode, points, space=space, likelihood=likelihood, columns=columns)
+    )
+
+
+def column_norm(
+    decode: Decode,
+    points: Floats | Tensor,
+    *,
+    space: Space | None = None,
+    likelihood: LikelihoodOf | None = None,
+    columns: Sequence[int] | Array | None = None,
+) -> ColumnNorm:
+    """Mean over points of ||dx/dz_j||: what the decoder makes of each latent."""
+    return column_norm_of(
+        grams(decode, points, space=space, likelihood=likelihood, columns=columns)
+    )

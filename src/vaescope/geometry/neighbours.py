@@ -1,0 +1,102 @@
+"""Neighbours in the data and in the latents. Paper 003 Theorem 2.
+
+(a) Posteriors that overlap belong to neighbours in the data; (b) with less rate, data neighbours
+come closer in the latents. Measured, not assumed: the expected distance of samples contains both
+posterior variances, which grow as the rate falls, so it can rise; the means' distance is beside it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.errors import ShapeError
+from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
+from vaescope.types import Floats
+
+__all__ = ["Neighbours", "neighbours"]
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours(Measured):
+    """The value is the share of the k nearest posteriors that are among the k nearest examples."""
+
+    chance: float  # that share for posteriors without any relation to the data
+    distance: Spread  # E||z_i - z_k||^2 over data neighbours k, samples of both posteriors
+    distance_of_means: Spread
+    relative_distance: float  # distance over that of any two examples
+    kl_nats: Spread
+    k: int
+
+    def summary(self) -> str:
+        return (
+            f"{self.value:.1%} of the {self.k} nearest posteriors are nearest examples (chance "
+            f"{self.chance:.1%}); data neighbours are {self.distance.value:.3g} apart "
+            f"({self.relative_distance:.2f} of any two) at a rate of {self.kl_nats.value:.2f} nats"
+        )
+
+
+def _squared(a: Matrix, b: Matrix) -> Matrix:
+    """Squared Euclidean distances of rows."""
+    cross = a @ b.T
+    apart = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2.0 * cross
+    return np.asarray(np.clip(apart, 0.0, None))
+
+
+def _bhattacharyya(mean: Matrix, variance: Matrix, rows: slice) -> Matrix:
+    """Bhattacharyya distances of diagonal Gaussians: 0 for full overlap."""
+    middle = 0.5 * (variance[rows, None, :] + variance[None, :, :])
+    apart = (mean[rows, None, :] - mean[None, :, :]) ** 2 / middle
+    logs = np.log(variance).sum(axis=1)
+    spread = np.log(middle).sum(axis=2) - 0.5 * (logs[rows, None] + logs[None, :])
+    return np.asarray(0.125 * apart.sum(axis=2) + 0.5 * spread)
+
+
+def _nearest(distance: Matrix, first: int, k: int) -> NDArray[np.int64]:
+    """The k nearest others of each row; row i of the block is example first + i."""
+    rows = np.arange(len(distance))
+    distance[rows, first + rows] = np.inf
+    return np.argpartition(distance, k - 1, axis=1)[:, :k]
+
+
+def neighbours(
+    x: Floats, mean: Floats, variance: Floats, *, k: int = 10, block: int = 128
+) -> Neighbours:
+    """Theorem 2's two quantities for examples x and posteriors N(mean, diag(variance)).
+
+    Neighbours of posteriors are by Bhattacharyya distance, those of data by squared error. Takes
+    time and memory of n^2 and block * n * d: a few thousand examples.
+    """
+    data = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
+    mu, v = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+    n = len(data)
+    if mu.shape != v.shape or len(mu) != n or not 0 < k < n or np.any(v <= 0):
+        raise ShapeError(
+            f"There are {n} examples, means of shape {mu.shape} and variances of shape {v.shape} "
+            f"for {k} neighbours; wanted positive variances, one row per example, and k below n.",
+            "Encode the same rows with a stochastic encoder.",
+        )
+    noise = v.sum(axis=1)
+    share, between, of_means = (np.empty(n) for _ in range(3))
+    everything = 0.0
+    for start in range(0, n, block):
+        rows = slice(start, min(n, start + block))
+        near = _nearest(_squared(data[rows], data), start, k)
+        overlapping = _nearest(_bhattacharyya(mu, v, rows), start, k)
+        apart = _squared(mu[rows], mu)
+        samples = apart + noise[rows, None] + noise[None, :]
+        samples[np.arange(len(samples)), start + np.arange(len(samples))] = 0.0
+        everything += float(samples.sum())
+        shared = [np.isin(a, b).mean() for a, b in zip(overlapping, near, strict=True)]
+        share[rows] = shared
+        of_means[rows] = np.take_along_axis(apart, near, axis=1).mean(axis=1)
+        between[rows] = np.take_along_axis(samples, near, axis=1).mean(axis=1)
+    rate = 0.5 * (mu**2 + v - 1.0 - np.log(v)).sum(axis=1)
+    typical = everything / (n * (n - 1))
+    return Neighbours(
+        float(share.mean()), interval_of_mean(share), n, "latent", k / (n - 1),
+        spread_of(between, "latent"), spread_of(of_means, "latent"),
+        float(between.mean()) / typical, spread_of(rate, "latent"), k,
+    )  # fmt: skip

@@ -1,0 +1,217 @@
+"""Distance to orthogonality: how far V of J = U S V' is from a signed permutation.
+
+Paper 002 eq. (3.25), and Rolinek et al. 2019, https://arxiv.org/abs/1812.06775. The thesis solves
+a mixed-integer program per point. As |V_ij| <= 1, taking sign(V_ij) for entry ij instead of 0
+lowers its L1 cost by 2 |V_ij| - 1, so the nearest signed permutation maximises the sum of the
+|V_ij| it selects: a linear assignment, the same for L1 and Frobenius distance.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor, nn
+
+from vaescope.errors import UsageError
+from vaescope.geometry.jacobian import Grams, grams
+from vaescope.geometry.result import Interval, Measured, Spread, interval_of_mean
+from vaescope.geometry.space import Decode, LikelihoodOf, Space
+from vaescope.seeds import derive, rng
+from vaescope.types import Array, Floats
+
+__all__ = [
+    "DEGENERATE",
+    "Orthogonality",
+    "degenerate",
+    "distance_of",
+    "distance_to_orthogonality",
+    "distances",
+    "haar_baseline",
+    "nearest_signed_permutation",
+    "random_decoder_baseline",
+    "reinitialised",
+]
+
+Matrix = NDArray[np.float64]
+
+#: Singular values whose ratio is above this cannot be told apart: V may turn in their plane.
+DEGENERATE = 0.9
+
+
+def nearest_signed_permutation(v: Matrix) -> Matrix:
+    """The signed permutation matrix nearest to a matrix with entries in [-1, 1].
+
+    >>> nearest_signed_permutation(np.array([[0.1, -0.9], [0.8, 0.2]]))
+    array([[ 0., -1.],
+           [ 1.,  0.]])
+    """
+    rows, columns = linear_sum_assignment(np.abs(v), maximize=True)
+    p = np.zeros_like(v)
+    p[rows, columns] = np.where(v[rows, columns] < 0, -1.0, 1.0)
+    return p
+
+
+def distances(v: Matrix) -> Matrix:
+    """||V - P(V)||_F of each orthogonal matrix of a stack: shape (n,)."""
+    rest = np.abs(v)
+    if v.shape[-1] == 2:  # two candidates: no assignment needed
+        crossed = rest[:, 0, 1] + rest[:, 1, 0] > rest[:, 0, 0] + rest[:, 1, 1]
+        rest[crossed] = rest[crossed][:, :, ::-1]
+        chosen = np.arange(2)
+        rest[:, chosen, chosen] = 1.0 - rest[:, chosen, chosen]
+    else:
+        for one in rest:
+            entry = linear_sum_assignment(one, maximize=True)
+            one[entry] = 1.0 - one[entry]
+    # sqrt(2d - 2 sum of the selected |V_ij|) is the same, with half of the digits near 0.
+    return np.asarray(np.linalg.norm(rest, axis=(1, 2)))
+
+
+@lru_cache(maxsize=64)
+def haar_baseline(d: int, *, draws: int = 10_000, seed: int = 0) -> Spread:
+    """Mean distance of Haar-random orthogonal matrices: what axes without any meaning get.
+
+    Exact for d = 2: (16 sqrt 2 / pi) (1 - cos(pi / 8)); n is the number of draws, 0 if exact.
+
+    >>> round(haar_baseline(2).value, 4)
+    0.5483
+    """
+    if d <= 2:
+        exact = 16.0 * math.sqrt(2.0) / math.pi * (1.0 - math.cos(math.pi / 8.0))
+        value = exact if d == 2 else 0.0
+        return Spread(value, (value, value), 0, "Haar")
+    generator = rng(seed, "haar", d)
+    parts = []
+    for start in range(0, draws, 10_000):
+        gauss = generator.standard_normal((min(10_000, draws - start), d, d))
+        # The signs of R's diagonal only flip columns of Q, which the distance does not see.
+        parts.append(distances(np.linalg.qr(gauss)[0]))
+    values = np.concatenate(parts)
+    return Spread(float(values.mean()), interval_of_mean(values), draws, "Haar")
+
+
+def degenerate(singular: Matrix, *, ratio: float = DEGENERATE) -> NDArray[np.bool_]:
+    """Points with two singular values closer than `ratio`, or with two that vanish.
+
+    There V is arbitrary in a plane, for PCA as for a VAE (002 section 3.3.4): the distance then
+    measures nothing. Singular values descend, shape (n, d).
+    """
+    larger, smaller = singular[:, :-1], singular[:, 1:]
+    vanishes = larger <= 1e-6 * singular[:, :1]
+    return np.asarray(((smaller > ratio * larger) | vanishes).any(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Orthogonality(Measured):
+    """DtO, 0 for orthogonal columns of distinct norms, with what to hold it against."""
+
+    per_point: Matrix
+    haar: Spread  # axes turned at random
+    random_decoder: Spread | None  # untrained decoders at the same codes; n counts decoders
+    degenerate_share: float  # of points where two singular values cannot be told apart
+    columns: tuple[int, ...]
+    method: str
+
+    @property
+    def warning(self) -> str:
+        """Empty, or why the distance may mean nothing."""
+        if self.degenerate_share < 0.5:
+            return ""
+        return (
+            f"at {self.degenerate_share:.0%} of the points two singular values are within "
+            f"{1.0 - DEGENERATE:.0%} of each other, so V may turn freely there"
+        )
+
+    def summary(self) -> str:
+        between = "" if self.interval is None else " ({:.3f} to {:.3f})".format(*self.interval)
+        untrained = (
+            "" if self.random_decoder is None else f", untrained {self.random_decoder.value:.3f}"
+        )
+        return (
+            f"DtO {self.value:.3f}{between} over {self.n} points in {self.space} space; "
+            f"Haar {self.haar.value:.3f}{untrained}" + (f"; {self.warning}" if self.warning else "")
+        )
+
+
+def distance_of(found: Grams, *, random_decoder: Spread | None = None) -> Orthogonality:
+    """DtO of Gram matrices that are at hand."""
+    singular, v = found.singular()
+    per_point = distances(v)
+    interval: Interval | None = interval_of_mean(per_point)
+    return Orthogonality(
+        float(per_point.mean()), interval, found.n, found.space, per_point,
+        haar_baseline(len(found.columns)), random_decoder,
+        float(degenerate(singular).mean()), found.columns, found.method,
+    )  # fmt: skip
+
+
+def distance_to_orthogonality(
+    decode: Decode,
+    points: Floats | Tensor,
+    *,
+    space: Space | None = None,
+    likelihood: LikelihoodOf | None = None,
+    columns: Sequence[int] | Array | None = None,
+    untrained: Callable[[int], Decode] | None = None,
+) -> Orthogonality:
+    """DtO = mean over points of ||V - P(V)||_F, J = U S V' the decoder's Jacobian there.
+
+    Take `points` at posterior means and `columns` without the passive latents: two columns of
+    nearly 0 make V arbitrary. `untrained` gives the decoder freshly initialised with a seed, for
+    the baseline of five of them. Do not trust the value where `.warning` speaks.
+
+    >>> stretch = torch.tensor([[0.0, 2.0], [-1.0, 0.0], [0.0, 0.0]])
+    >>> distance_to_orthogonality(lambda z: z @ stretch.T, torch.zeros(3, 2)).value
+    0.0
+    """
+    found = grams(decode, points, space=space, likelihood=likelihood, columns=columns)
+    baseline = None
+    if untrained is not None:
+        baseline = random_decoder_baseline(
+            untrained, points, space=space, likelihood=likelihood, columns=columns
+        )
+    return distance_of(found, random_decoder=baseline)
+
+
+def random_decoder_baseline(
+    untrained: Callable[[int], Decode],
+    points: Floats | Tensor,
+    *,
+    seeds: int = 5,
+    space: Space | None = None,
+    likelihood: LikelihoodOf | None = None,
+    columns: Sequence[int] | Array | None = None,
+) -> Spread:
+    """Mean DtO of decoders that were never trained, at the same codes; n counts decoders."""
+    values, name = [], ""
+    for seed in range(seeds):
+        found = grams(untrained(seed), points, space=space, likelihood=likelihood, columns=columns)
+        values.append(float(distances(found.singular()[1]).mean()))
+        name = found.space
+    each = np.array(values)
+    return Spread(float(each.mean()), interval_of_mean(each), seeds, name)
+
+
+def reinitialised(decoder: nn.Module, seed: int) -> nn.Module:
+    """A copy with weights drawn anew by each layer's own rule: an untrained decoder of somebody
+    else's class. For a run, build its experiment with another seed instead."""
+    fresh = copy.deepcopy(decoder)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive(seed, "weights"))
+        for name, layer in fresh.named_modules():
+            reset = getattr(layer, "reset_parameters", None)
+            if reset is not None:
+                reset()
+            elif any(True for _ in layer.parameters(recurse=False)):
+                raise UsageError(
+                    f"{type(layer).__name__} ({name or 'the decoder'}) has weights of its own but "
+                    "no reset_parameters(), so it cannot be initialised anew.",
+                    "Pass untrained=... a function from a seed to a fresh decoder.",
+                )
+    return fresh

@@ -1,0 +1,137 @@
+"""The geometry of one decoder at a glance: every measure of a dissection from one pass of
+Jacobians. Its plain data have the shape of the interface's `geometry`."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from vaescope.errors import ShapeError
+from vaescope.geometry.columns import column_cosine_of, column_norm_of
+from vaescope.geometry.jacobian import grams
+from vaescope.geometry.local_decoder import local_decoders
+from vaescope.geometry.mechanism import ima_contrast_of
+from vaescope.geometry.od_score import od_score_of
+from vaescope.geometry.orthogonality import distance_of, random_decoder_baseline
+from vaescope.geometry.result import Measured
+from vaescope.geometry.space import Decode, LikelihoodOf, Space, as_points
+from vaescope.geometry.variance_law import variance_law_of
+from vaescope.types import Array, Floats
+
+__all__ = ["KEYS", "Overview", "overview"]
+
+#: Names in the order of the interface.
+KEYS = (
+    "dto", "dto_haar", "dto_random_decoder", "od_score", "column_cosine", "column_norm",
+    "ima_contrast", "variance_law", "stochastic_loss",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Overview:
+    """Measures by their name in the interface, and why some are missing."""
+
+    measures: Mapping[str, Measured]
+    skipped: Mapping[str, str]
+    columns: tuple[int, ...]
+    method: str  # how the Jacobians were had
+    notes: tuple[str, ...]
+
+    def summary(self) -> str:
+        lines = [measure.summary() for measure in self.measures.values()]
+        lines += [f"{name}: left out, {reason}" for name, reason in self.skipped.items()]
+        return "\n".join([*lines, *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every key, null where it is in `skipped`."""
+        return {
+            name: self.measures[name].to_dict() if name in self.measures else None for name in KEYS
+        }
+
+
+def _spaced(n: int, count: int) -> Array:
+    return np.unique(np.linspace(0, n - 1, min(n, count)).astype(np.int64))
+
+
+def overview(
+    decode: Decode,
+    mean: Floats | Tensor,
+    variance: Floats,
+    *,
+    columns: Sequence[int] | Array | None = None,
+    space: Space | None = None,
+    likelihood: LikelihoodOf | None = None,
+    beta: float | None = None,
+    prior_variance: float = 1.0,
+    untrained: Callable[[int], Decode] | None = None,
+    points: int = 200,
+    fits: int = 20,
+) -> Overview:
+    """Jacobian measures at `points` posteriors and local decoders at `fits` of them, spread over
+    the rows. Arguments as for the single measures; pass `columns` without passive latents."""
+    z = as_points(mean)
+    chosen = list(range(z.shape[1])) if columns is None else [int(j) for j in columns]
+    if not chosen:
+        reason = "no latent is used: all are passive"
+        return Overview({}, dict.fromkeys(KEYS, reason), (), "none", ())
+    rows = _spaced(len(z), points)
+    noise = np.asarray(variance, dtype=np.float64)
+    if noise.shape != tuple(z.shape):
+        raise ShapeError(
+            f"variance has shape {noise.shape}; wanted {tuple(z.shape)}, the shape of the means.",
+            "Pass the mean and variance of the same codes.",
+        )
+    at = z[rows]
+    found = grams(decode, at, space=space, likelihood=likelihood, columns=chosen)
+    measures: dict[str, Measured] = {"column_norm": column_norm_of(found)}
+    skipped: dict[str, str] = {}
+    notes: list[str] = [] if not found.note else [f"Jacobians by {found.method}: {found.note}."]
+    if len(chosen) < 2:
+        alone = "one used latent has no other axis to be orthogonal to"
+        axes = ("dto", "dto_haar", "dto_random_decoder", "od_score", "column_cosine")
+        skipped |= dict.fromkeys((*axes, "ima_contrast"), alone)
+    else:
+        baseline = None
+        if untrained is None:
+            skipped["dto_random_decoder"] = "no way to initialise this decoder anew was given"
+        else:
+            baseline = random_decoder_baseline(
+                untrained, at, space=space, likelihood=likelihood, columns=chosen
+            )
+            measures["dto_random_decoder"] = baseline
+        dto = distance_of(found, random_decoder=baseline)
+        if dto.warning:
+            notes.append(f"Distance to orthogonality: {dto.warning}.")
+        measures |= {"dto": dto, "dto_haar": dto.haar, "od_score": od_score_of(found)}
+        measures |= {"column_cosine": column_cosine_of(found)}
+        mechanism = ima_contrast_of(found)
+        if mechanism.n:
+            measures["ima_contrast"] = mechanism
+        else:
+            skipped["ima_contrast"] = "the Jacobian has full rank nowhere"
+    local = noise[rows][:, chosen]
+    if np.any(local <= 0):
+        reason = "the posterior has no noise"
+        return _ordered(measures, skipped | dict.fromkeys(KEYS[-2:], reason), found, notes)
+    law = variance_law_of(found, local, beta=beta, prior_variance=prior_variance)
+    if math.isfinite(law.value):
+        measures["variance_law"] = law
+    else:
+        skipped["variance_law"] = "column norms do not differ, so no slope can be had"
+    few = rows[_spaced(len(rows), fits)]
+    fitted = local_decoders(decode, z[few], noise[few], likelihood=likelihood, columns=chosen)
+    measures["stochastic_loss"] = fitted.stochastic_loss
+    return _ordered(measures, skipped, found, notes)
+
+
+def _ordered(
+    measures: Mapping[str, Measured], skipped: Mapping[str, str], found: Any, notes: list[str]
+) -> Overview:
+    return Overview(
+        {name: measures[name] for name in KEYS if name in measures},
+        {name: skipped[name] for name in KEYS if name in skipped},
+        found.columns, found.method, tuple(notes),
+    )  # fmt: skip

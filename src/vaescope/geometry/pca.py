@@ -1,0 +1,269 @@
+"""Principal component analysis beside VAEs: of a linear decoder, of latents, of the data itself.
+
+Paper 002 Theorem 2: a linear VAE's columns are the principal axes. Section 3.3.5: latents by
+ascending posterior variance are non-linear principal components. Chapter 4: VAEs disentangle where
+the factors move the data along its local principal directions, which needs no model to be seen.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial import cKDTree
+from torch import Tensor
+
+from vaescope.errors import ShapeError
+from vaescope.geometry.jacobian import jacobians, read_at
+from vaescope.geometry.orthogonality import DEGENERATE
+from vaescope.geometry.result import Interval, Measured, interval_of_mean
+from vaescope.geometry.space import Decode, as_points
+from vaescope.seeds import rng
+from vaescope.types import Array, Floats
+
+__all__ = [
+    "DataBias",
+    "PrincipalAlignment",
+    "PrincipalOrder",
+    "data_bias",
+    "matched_angles",
+    "principal_alignment",
+    "principal_order",
+]
+
+Matrix = NDArray[np.float64]
+
+
+def matched_angles(columns: Matrix, axes: Matrix) -> Matrix:
+    """Degrees between columns and axes, each with a partner of its own, in the best order.
+
+    Columns of both are vectors, and there are at least as many axes. Signs do not matter; a column
+    of 0 has no direction and counts as 90 degrees.
+
+    >>> matched_angles(np.array([[0.0, 1.0], [-2.0, 1.0]]), np.eye(2))
+    array([ 0., 45.])
+    """
+    units, along = _units(columns), _units(axes)
+    own, partner = linear_sum_assignment(np.abs(units.T @ along), maximize=True)
+    along = along[:, partner]
+    inner = (units[:, own] * along).sum(axis=0)
+    # arccos has no digits left near 1; the part that sticks out has.
+    rest = np.linalg.norm(units[:, own] - along * inner, axis=0)
+    angles = np.degrees(np.arctan2(rest, np.abs(inner)))
+    return np.asarray(np.where(rest + np.abs(inner) > 0, angles, 90.0))
+
+
+def _units(columns: Matrix) -> Matrix:
+    norms = np.linalg.norm(columns, axis=0)
+    out = np.zeros(columns.shape)
+    return np.asarray(np.divide(columns, norms, out=out, where=norms > 0))
+
+
+def _close(singular: Matrix) -> bool:
+    """Whether two neighbours among descending singular values cannot be told apart."""
+    return bool(np.any(singular[1:] > DEGENERATE * singular[:-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalAlignment(Measured):
+    """The value is the largest angle, degrees, between a column and its principal axis."""
+
+    angles: Matrix  # (columns,) means over points
+    deviations: Matrix  # (columns,) standard deviations of the data along the axes
+    degenerate: bool  # two of them within 10%: these axes may turn freely
+
+    def summary(self) -> str:
+        warning = "; axes of equal variance may turn freely" if self.degenerate else ""
+        each = ", ".join(f"{angle:.2f}" for angle in self.angles)
+        return f"angles to the principal axes {each} degrees, {self.n} points{warning}"
+
+
+def principal_alignment(
+    decode: Decode,
+    points: Floats | Tensor,
+    x: Floats,
+    *,
+    columns: Sequence[int] | Array | None = None,
+) -> PrincipalAlignment:
+    """Angles of the decoder's columns to the principal axes of x after the best matching.
+
+    For a linear decoder one point is enough. A curved one has other columns everywhere: then its
+    distance to orthogonality is the measure, or the data's local directions.
+    """
+    j = jacobians(decode, points, space="output", columns=columns).values.astype(np.float64)
+    data = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
+    if data.shape[1] != j.shape[1] or min(data.shape) < j.shape[2]:
+        raise ShapeError(
+            f"The decoder makes {j.shape[1]} outputs of {j.shape[2]} latents; the data have shape "
+            f"{np.shape(x)}.",
+            "Pass the data that the model was trained on.",
+        )
+    singular, axes = np.linalg.svd(data - data.mean(axis=0), full_matrices=False)[1:]
+    axes, d = axes[: j.shape[2]].T, j.shape[2]
+    angles = np.array([matched_angles(one, axes) for one in j])
+    largest = angles.max(axis=1)
+    return PrincipalAlignment(
+        float(largest.mean()), interval_of_mean(largest), len(j), "output", angles.mean(axis=0),
+        singular[:d] / np.sqrt(len(data)), _close(singular[: d + 1]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalOrder(Measured):
+    """The value is Spearman's correlation of certainty with column length: 1 if the latents that
+    are encoded most precisely move the output most. n counts points."""
+
+    order: tuple[int, ...]  # latents by ascending mean posterior variance
+    mean_variance: Matrix  # in that order
+    column_norm: Matrix  # in that order
+    explained: Matrix  # (columns + 1,) share of the output's variation with the first k latents
+
+    @property
+    def monotone(self) -> bool:
+        """Whether each further latent brings the output nearer."""
+        return bool(np.all(np.diff(self.explained) >= -1e-6))
+
+    def summary(self) -> str:
+        shares = ", ".join(f"{share:.2f}" for share in self.explained[1:])
+        return (
+            f"latents by certainty {', '.join(map(str, self.order))}; Spearman with column length "
+            f"{self.value:.2f}; explained by the first 1, 2, ...: {shares} ({self.n} points)"
+        )
+
+
+@torch.no_grad()
+def principal_order(
+    decode: Decode,
+    mean: Floats | Tensor,
+    variance: Floats,
+    *,
+    columns: Sequence[int] | Array | None = None,
+) -> PrincipalOrder:
+    """Latents as non-linear principal components: by ascending posterior variance.
+
+    `explained[k]` is 1 - E||Dec(z_k) - Dec(mu)||^2 / E||Dec(z_0) - Dec(mu)||^2, where z_k has the
+    first k latents of mu and the average code elsewhere.
+    """
+    z = as_points(mean)
+    j = jacobians(decode, z, space="output", columns=columns)
+    chosen = np.array(j.columns)
+    spread = np.asarray(variance, dtype=np.float64)[:, chosen].mean(axis=0)
+    norms = np.linalg.norm(j.values, axis=1).astype(np.float64).mean(axis=0)
+    order = np.argsort(spread, kind="stable")
+    reader = read_at(decode, z, space="output")
+    goal = reader.coordinates(z).double()
+    partial = z.clone()
+    partial[:, chosen] = z[:, chosen].mean(0)
+    errors = []
+    for step in range(len(order) + 1):
+        if step:
+            latent = chosen[order[step - 1]]
+            partial[:, latent] = z[:, latent]
+        errors.append(float(((reader.coordinates(partial).double() - goal) ** 2).sum(1).mean()))
+    left = np.array(errors)
+    explained = 1.0 - left / left[0] if left[0] > 0 else np.ones_like(left)
+    value = float("nan")
+    if len(order) > 1 and np.ptp(spread) > 0 and np.ptp(norms) > 0:
+        value = float(stats.spearmanr(-spread, norms).statistic)
+    return PrincipalOrder(
+        value, None, len(z), "output", tuple(int(i) for i in chosen[order]), spread[order],
+        norms[order], explained,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class DataBias(Measured):
+    """The value is the mean angle, degrees, between factors' directions and local principal
+    directions; NaN where they are undefined. n counts the points where they are defined."""
+
+    per_point: Matrix  # NaN where undefined
+    defined_share: float
+
+    @property
+    def defined(self) -> bool:
+        return self.defined_share >= 0.5
+
+    def summary(self) -> str:
+        if not self.defined:
+            return (
+                f"the data's own bias is undefined: at {1.0 - self.defined_share:.0%} of the "
+                "points two directions have nearly the same variance and may turn freely"
+            )
+        return (
+            f"factors are {self.value:.1f} degrees off the data's local principal directions "
+            f"({self.n} points)"
+        )
+
+
+def _box(tree: cKDTree, w: Matrix, row: int, count: int) -> NDArray[np.int64]:
+    """Rows around one, in a box of the factors: all that are as near as the count-th."""
+    for wanted in (count, 4 * count, 16 * count):
+        k = min(wanted, len(w) - 1) + 1
+        radius = tree.query(w[row], k=k, p=np.inf)[0][-1]
+        rows = np.array(tree.query_ball_point(w[row], radius * (1.0 + 1e-9), p=np.inf))
+        if np.all(np.ptp(w[rows], axis=0) > 0):
+            break
+    return rows
+
+
+def _local_angle(x: Matrix, w: Matrix) -> float:
+    """Mean angle at one point, NaN if undefined: x and w are the neighbourhood's rows."""
+    centred, factors = x - x.mean(axis=0), w - w.mean(axis=0)
+    if np.linalg.matrix_rank(factors) < factors.shape[1]:
+        return float("nan")
+    effect = np.linalg.lstsq(factors, centred, rcond=None)[0]  # (factors, outputs)
+    rest = (centred - factors @ effect) / np.sqrt(len(x))
+    # Factors are independent by definition: their chance correlation in the box is left out.
+    moved = effect * factors.std(axis=0)[:, None]
+    sizes = np.linalg.norm(moved, axis=1)
+    seen = sizes > 1e-6 * sizes.max(initial=0.0)
+    if not seen.any():
+        return float("nan")
+    singular, axes = np.linalg.svd(np.vstack([moved, rest]), full_matrices=False)[1:]
+    k = int(seen.sum())
+    if _close(singular[: k + 1]):
+        return float("nan")
+    return float(matched_angles(effect[seen].T, axes[:k].T).mean())
+
+
+def data_bias(
+    x: Floats, factors: Array, *, points: int = 50, neighbours: int = 256, seed: int = 0
+) -> DataBias:
+    """Angle between the directions in which factors move the data and its local principal ones.
+
+    Around each of some rows, a box in factor space (whole steps of integer factors, fractions of
+    the range of continuous ones) gives a linear effect of each factor and what it leaves. The
+    principal directions of both together are compared with the effects. 0 is the bias that VAEs
+    exploit; where two directions have nearly equal variance nothing is defined (002 section
+    3.3.4). No model is needed.
+    """
+    data = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
+    w = np.asarray(factors)
+    if w.ndim != 2 or len(w) != len(data):
+        raise ShapeError(
+            f"factors have shape {w.shape} for {len(data)} examples; wanted one row per example.",
+            "Pass dataset.sources or the classes of the factors.",
+        )
+    w = w[:, np.ptp(w, axis=0) > 0]
+    if w.shape[1] == 0:
+        raise ShapeError("No factor varies.", "Pass factors that do.")
+    whole = np.issubdtype(w.dtype, np.integer)
+    w = w.astype(np.float64) / (1.0 if whole else np.ptp(w, axis=0))
+    tree = cKDTree(w)
+    rows = rng(seed, "data-bias").choice(len(w), size=min(points, len(w)), replace=False)
+    boxes = [_box(tree, w, int(row), neighbours) for row in rows]
+    angles = np.array([_local_angle(data[box], w[box]) for box in boxes])
+    known = angles[np.isfinite(angles)]
+    share = len(known) / len(angles)
+    value, interval = float("nan"), None
+    if share >= 0.5:
+        value = float(known.mean())
+        interval = _degrees(interval_of_mean(known))
+    return DataBias(value, interval, len(known), "output", angles, share)
+
+
+def _degrees(interval: Interval | None) -> Interval | None:
+    return None if interval is None else (max(0.0, interval[0]), interval[1])

@@ -1,0 +1,146 @@
+"""Posterior variance against the length of the decoder's column. Paper 003 Theorem 1(c).
+
+The theorem's sigma_j^2 ~ 1 / ||c_j||^2 is the limit of what a diagonal Gaussian posterior has at
+its optimum (paper 000 eq. 11 for the diagonal family): sigma_j^2 = 1 / (1 / prior_j + G_jj / beta)
+with G the decoder's Fisher metric, so that passive latents keep the prior's variance.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vaescope.errors import ShapeError
+from vaescope.geometry.jacobian import Grams, grams
+from vaescope.geometry.result import Interval, Measured
+from vaescope.geometry.space import Decode, LikelihoodOf, Space
+from vaescope.seeds import rng
+from vaescope.types import Array, Floats
+
+__all__ = ["VarianceLaw", "predicted_variance", "variance_law", "variance_law_of"]
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class VarianceLaw(Measured):
+    """The value is the slope of log variance on log G_jj over points and latents: -1 by the
+    theorem, flatter where latents are near the prior. NaN where no slope can be had."""
+
+    ratio: float | None  # geometric mean of variance over the law's prediction: 1 if it holds
+    law_slope: float | None  # of log variance on log prediction: 1 if it holds
+    variance: Matrix  # (columns,) geometric means over points
+    metric: Matrix  # (columns,) of G_jj
+    predicted: Matrix | None  # (columns,)
+    columns: tuple[int, ...]
+
+    def summary(self) -> str:
+        law = "" if self.ratio is None else f"; variance is {self.ratio:.2f} of the law's"
+        between = "" if self.interval is None else " ({:.2f} to {:.2f})".format(*self.interval)
+        return (
+            f"slope of log variance on log G_jj {self.value:.2f}{between} over {self.n} points and "
+            f"{len(self.columns)} latents in {self.space} space{law}"
+        )
+
+
+def predicted_variance(
+    metric: Floats, *, beta: float, prior_variance: float | Floats = 1.0
+) -> Matrix:
+    """1 / (1 / prior + G_jj / beta).
+
+    >>> float(predicted_variance(np.array(9.0), beta=1.0))
+    0.1
+    """
+    return np.asarray(1.0 / (1.0 / np.asarray(prior_variance) + np.asarray(metric) / beta))
+
+
+def _slopes(x: Matrix, y: Matrix, weights: Matrix) -> Matrix:
+    """Least-squares slopes of y on x, shape (points, columns), for each row of point weights."""
+    total = weights.sum(axis=1) * x.shape[1]
+    mean_x, mean_y = weights @ x.sum(axis=1) / total, weights @ y.sum(axis=1) / total
+    covariance = weights @ (x * y).sum(axis=1) / total - mean_x * mean_y
+    variance = weights @ (x * x).sum(axis=1) / total - mean_x**2
+    known = variance > 1e-12
+    slopes = np.full(len(weights), np.nan)
+    return np.asarray(np.divide(covariance, variance, out=slopes, where=known))
+
+
+def _slope(x: Matrix, y: Matrix) -> tuple[float, Interval | None]:
+    n = len(x)
+    x, y = x - x.mean(), y - y.mean()
+    value = float(_slopes(x, y, np.ones((1, n)))[0])
+    if n < 2 or not np.isfinite(value):
+        return value, None
+    counts = rng(0, "variance-law", n).multinomial(n, np.full(n, 1.0 / n), size=1000)
+    low, high = np.nanquantile(_slopes(x, y, counts.astype(np.float64)), (0.025, 0.975))
+    return value, (min(float(low), value), max(float(high), value))
+
+
+def variance_law_of(
+    found: Grams,
+    variance: Floats,
+    *,
+    beta: float | None = None,
+    prior_variance: float | Floats = 1.0,
+) -> VarianceLaw:
+    """Of Gram matrices that are at hand; `variance` (n, columns) belongs to the same points.
+
+    The law itself is tested only in the likelihood's own space and where beta is known.
+    """
+    metric = np.diagonal(found.values, axis1=1, axis2=2)
+    measured = np.asarray(variance, dtype=np.float64)
+    if measured.shape != metric.shape:
+        raise ShapeError(
+            f"variance has shape {measured.shape}; wanted {metric.shape}, points and columns.",
+            "Give the variances of the same points and latents.",
+        )
+    if np.any(measured <= 0):
+        raise ShapeError(
+            "A posterior variance is 0: a point posterior has no noise to weigh.",
+            "The law is about stochastic encoders; leave it out for autoencoders.",
+        )
+    usable = np.all(metric > 0, axis=1)
+    metric, measured = metric[usable], measured[usable]
+    x, y = np.log(metric), np.log(measured)
+    value, interval = _slope(x, y)
+    ratio, law_slope, predicted = None, None, None
+    if beta is not None and found.space == "likelihood" and len(x):
+        prior = np.asarray(prior_variance, dtype=np.float64)
+        if prior.ndim:
+            prior = np.broadcast_to(prior, (*usable.shape, len(found.columns)))[usable]
+        expected = predicted_variance(metric, beta=beta, prior_variance=prior)
+        ratio = float(np.exp((y - np.log(expected)).mean()))
+        law_slope = _slope(np.log(expected), y)[0]
+        predicted = np.exp(np.log(expected).mean(axis=0))
+    return VarianceLaw(
+        value, interval, len(x), found.space, ratio, law_slope, np.exp(y.mean(axis=0)),
+        np.exp(x.mean(axis=0)), predicted, found.columns,
+    )  # fmt: skip
+
+
+def variance_law(
+    decode: Decode,
+    mean: Floats | Tensor,
+    variance: Floats,
+    *,
+    beta: float | None = None,
+    prior_variance: float | Floats = 1.0,
+    space: Space | None = None,
+    likelihood: LikelihoodOf | None = None,
+    columns: Sequence[int] | Array | None = None,
+) -> VarianceLaw:
+    """Does the encoder's variance follow the decoder's columns?
+
+    `mean` and `variance` are posteriors, shape (n, d); `beta` is the rate's weight in training.
+    """
+    found = grams(decode, mean, space=space, likelihood=likelihood, columns=columns)
+    chosen = list(found.columns)
+    prior = np.asarray(prior_variance)
+    return variance_law_of(
+        found,
+        np.asarray(variance)[:, chosen],
+        beta=beta,
+        prior_variance=prior[..., chosen] if prior.ndim else float(prior),
+    )

@@ -1,0 +1,120 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from vaescope.errors import ShapeError
+from vaescope.geometry import local_decoders, od_score_of
+from vaescope.nets import BernoulliLikelihood
+
+MEAN, VARIANCE = np.zeros((6, 2), np.float32), np.full((6, 2), 0.25, np.float32)
+
+
+def linear(z: Tensor) -> Tensor:
+    return z @ z.new_tensor([[1.0, 0.0, 2.0], [0.5, -1.0, 0.0]])
+
+
+def curved(z: Tensor) -> Tensor:
+    """Pure curvature beside a straight part."""
+    return torch.cat([z, 0.4 * z**2], 1)
+
+
+def cubic(z: Tensor) -> Tensor:
+    """Saturates and has no even part."""
+    return torch.cat([z - 0.3 * z**3, z], 1)
+
+
+def mixed(z: Tensor) -> Tensor:
+    return torch.cat([z + 0.6 * z**2 - 0.3 * z**3, torch.sin(2.0 * z)], 1)
+
+
+def test_a_linear_decoder_is_fitted_exactly_by_all() -> None:
+    found = local_decoders(linear, MEAN, VARIANCE)
+    for error in (found.errors.linear, found.errors.tanh, found.errors.quadratic):
+        assert error.value < 1e-9
+    for name in ("jacobian", "linear", "quadratic"):
+        assert found.stochastic_loss.relative_errors[name].value < 1e-4
+    # E||M eps||^2 = sum_j sigma_j^2 ||c_j||^2, here 0.25 (5 + 1.25)
+    assert found.stochastic_loss.jacobian_exact.value == pytest.approx(1.5625, rel=1e-5)
+    assert found.stochastic_loss.value == pytest.approx(1.5625, rel=0.1)
+
+
+def test_tanh_cannot_follow_pure_curvature_and_the_quadratic_can() -> None:
+    """Per latent E t^2 = s + 0.16 * 3 s^2 with s = 0.25; the linear part leaves 0.03 of 0.28."""
+    found = local_decoders(curved, MEAN, VARIANCE, draws=4000).errors
+    assert found.linear.value == pytest.approx(0.03 / 0.28, rel=0.1)
+    assert found.tanh.value == pytest.approx(found.linear.value, abs=2e-3)
+    assert found.quadratic.value < 1e-9
+
+
+def test_tanh_wins_where_the_decoder_saturates() -> None:
+    found = local_decoders(cubic, MEAN, VARIANCE, draws=2000).errors
+    assert found.tanh.value < 0.6 * found.linear.value
+    assert found.tanh.value < 0.6 * found.quadratic.value
+    assert found.tanh_gain.interval is not None and found.tanh_gain.interval[0] > 0
+
+
+def test_the_quadratic_wins_where_both_are_mixed() -> None:
+    found = local_decoders(mixed, MEAN + 0.3, VARIANCE, draws=2000).errors
+    assert found.quadratic.value < found.tanh.value < found.linear.value
+    assert found.quadratic_gain.interval is not None and found.quadratic_gain.interval[0] > 0
+
+
+def test_small_noise_makes_all_agree_with_the_jacobian() -> None:
+    found = local_decoders(mixed, MEAN + 0.3, np.full((6, 2), 1e-6, np.float32))
+    assert found.errors.linear.value < 1e-4
+    for error in found.stochastic_loss.relative_errors.values():
+        assert error.value < 1e-3
+
+
+def test_noise_goes_into_the_chosen_columns_only() -> None:
+    found = local_decoders(linear, MEAN, VARIANCE, columns=[1])
+    assert found.stochastic_loss.jacobian_exact.value == pytest.approx(0.25 * 1.25, rel=1e-5)
+    np.testing.assert_allclose(found.linear.values, 1.25, rtol=1e-5)
+    assert found.linear.columns == (1,)
+
+
+def test_fitted_matrices_go_on_to_the_od_score() -> None:
+    straight = local_decoders(lambda z: z * z.new_tensor([2.0, 1.0]), MEAN, VARIANCE)
+    assert od_score_of(straight.linear).value < 1e-6
+    np.testing.assert_allclose(straight.linear.values[0], np.diag([4.0, 1.0]), atol=1e-6)
+    assert od_score_of(local_decoders(linear, MEAN, VARIANCE).tanh).value > 1e-3
+
+
+def test_likelihood_space_is_named() -> None:
+    found = local_decoders(
+        linear, MEAN, VARIANCE, likelihood=BernoulliLikelihood(), space="likelihood"
+    )
+    assert found.errors.space == found.linear.space == "likelihood"
+    # p (1 - p) = 1/4 at logits of 0, where the weights are taken
+    assert found.stochastic_loss.jacobian_exact.value == pytest.approx(1.5625 / 4, rel=1e-5)
+    assert found.errors.linear.value < 1e-9
+
+
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    a, b, c = (local_decoders(mixed, MEAN, VARIANCE, seed=seed).errors for seed in (0, 0, 1))
+    np.testing.assert_allclose(a.per_point, b.per_point, rtol=1e-9)
+    assert not np.allclose(a.per_point, c.per_point, rtol=1e-3)
+
+
+def test_noise_is_wanted_and_enough_draws() -> None:
+    with pytest.raises(ShapeError, match="positive variance"):
+        local_decoders(linear, MEAN, np.zeros_like(VARIANCE))
+    with pytest.raises(ShapeError, match="quadratic terms"):
+        local_decoders(linear, MEAN, VARIANCE, draws=5)
+
+
+def test_on_a_real_decoder_the_nonlinear_models_are_nearer(
+    third_party: Callable[[str], object],
+) -> None:
+    model = third_party("btcvae_dsprites")
+    found = local_decoders(
+        model.decode, model.mean[:8], model.variance[:8], columns=model.used, draws=250
+    )
+    assert found.errors.quadratic_gain.interval is not None
+    assert found.errors.quadratic_gain.interval[0] > 0
+    assert found.errors.tanh.value < found.errors.linear.value
+    assert set(found.to_dict()) == {"errors", "stochastic_loss", "draws"}
+    assert "gain over linear" in found.summary()

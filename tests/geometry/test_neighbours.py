@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+
+from vaescope.errors import ShapeError
+from vaescope.geometry import neighbours
+
+
+@pytest.fixture
+def x(generator: np.random.Generator) -> np.ndarray:
+    return generator.normal(size=(400, 3))
+
+
+def test_posteriors_of_a_faithful_encoder_are_neighbours_where_the_data_are(
+    x: np.ndarray,
+) -> None:
+    found = neighbours(x, x, np.full_like(x, 0.01), k=8)
+    assert found.value == 1.0
+    assert found.chance == pytest.approx(8 / 399)
+
+
+def test_codes_without_relation_to_the_data_are_at_chance(
+    x: np.ndarray, generator: np.random.Generator
+) -> None:
+    found = neighbours(x, generator.normal(size=x.shape), np.full_like(x, 0.01), k=8)
+    assert found.value == pytest.approx(found.chance, abs=0.01)
+    assert found.relative_distance == pytest.approx(1.0, abs=0.05)
+
+
+def test_the_expected_distance_is_that_of_samples(
+    x: np.ndarray, generator: np.random.Generator
+) -> None:
+    variance = generator.uniform(0.01, 0.5, size=x.shape)
+    found = neighbours(x, x, variance, k=1)
+    apart = ((x[:, None] - x[None]) ** 2).sum(-1)
+    np.fill_diagonal(apart, np.inf)
+    near = apart.argmin(1)
+    draws = []
+    for _ in range(300):
+        a = x + np.sqrt(variance) * generator.normal(size=x.shape)
+        b = x + np.sqrt(variance) * generator.normal(size=x.shape)
+        draws.append(((a - b[near]) ** 2).sum(1).mean())
+    assert found.distance.value == pytest.approx(np.mean(draws), rel=0.02)
+    assert found.distance_of_means.value == pytest.approx(apart.min(1).mean())
+
+
+def test_shrinking_means_bring_neighbours_nearer_and_lower_the_rate(x: np.ndarray) -> None:
+    """Theorem 2(b) for the means; samples also carry the noise that came in exchange."""
+    sharp = neighbours(x, x, np.full_like(x, 0.05))
+    blurred = neighbours(x, 0.5 * x, np.full_like(x, 0.5))
+    assert blurred.kl_nats.value < sharp.kl_nats.value
+    assert blurred.distance_of_means.value < sharp.distance_of_means.value
+    assert blurred.distance.value > sharp.distance.value
+
+
+def test_blocks_do_not_change_the_result(x: np.ndarray) -> None:
+    small, whole = (
+        neighbours(x, x[:, ::-1] ** 3, np.full_like(x, 0.1), block=block) for block in (37, 400)
+    )
+    for name in ("value", "relative_distance"):
+        assert getattr(small, name) == pytest.approx(getattr(whole, name))
+    assert small.distance.value == pytest.approx(whole.distance.value)
+
+
+def test_point_posteriors_and_too_many_neighbours_are_refused(x: np.ndarray) -> None:
+    for bad in (np.zeros_like(x), np.ones((3, 3))):
+        with pytest.raises(ShapeError, match="positive variances"):
+            neighbours(x, x, bad)
+    with pytest.raises(ShapeError, match="k below n"):
+        neighbours(x, x, np.ones_like(x), k=400)

@@ -1,0 +1,81 @@
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from vaescope.errors import ShapeError
+from vaescope.geometry import bernoulli_of_means, distance_to_orthogonality, overview, reinitialised
+from vaescope.geometry.overview import KEYS
+from vaescope.nets import SquaredErrorLikelihood
+from vaescope.vae import Decoder
+
+
+def decoder() -> Decoder:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        body = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 8))
+    return Decoder(body, SquaredErrorLikelihood()).eval()
+
+
+MEAN = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
+VARIANCE = np.tile(np.array([0.02, 0.05, 0.1], np.float32), (300, 1))
+
+
+def test_every_key_of_the_interface_is_there_as_strict_json() -> None:
+    model = decoder()
+    found = overview(
+        model, MEAN, VARIANCE, beta=1.0, untrained=lambda seed: reinitialised(model, seed), fits=3
+    )
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert tuple(plain) == KEYS
+    assert not found.skipped
+    for measure in plain.values():
+        assert {"value", "interval", "n", "space"} <= set(measure)
+    assert {"u", "s", "v"} <= set(plain["od_score"])
+    for part in ("jacobian", "linear", "tanh", "quadratic"):
+        assert {"value", "interval", "n", "space"} <= set(plain["stochastic_loss"][part])
+    assert plain["dto"]["n"] == 200
+    assert plain["dto"]["space"] == "likelihood"
+
+
+def test_it_says_what_the_single_measures_say() -> None:
+    found = overview(decoder(), MEAN[:50], VARIANCE[:50], fits=2)
+    alone = distance_to_orthogonality(decoder(), MEAN[:50])
+    assert found.measures["dto"].value == pytest.approx(alone.value)
+    assert "DtO" in found.summary()
+
+
+def test_what_is_missing_has_its_reason() -> None:
+    model = decoder()
+    found = overview(model, MEAN, VARIANCE, fits=2)
+    assert found.to_dict()["dto_random_decoder"] is None
+    assert "anew" in found.skipped["dto_random_decoder"]
+    point = overview(model, MEAN, np.zeros_like(VARIANCE))
+    assert set(point.skipped) == {"dto_random_decoder", "variance_law", "stochastic_loss"}
+    single = overview(model, MEAN, VARIANCE, columns=[1], fits=2)
+    assert {"dto", "column_cosine", "ima_contrast"} <= set(single.skipped)
+    assert single.to_dict()["column_norm"] is not None
+    nothing = overview(model, MEAN, VARIANCE, columns=[])
+    assert set(nothing.skipped) == set(KEYS)
+    assert set(nothing.to_dict().values()) == {None}
+    with pytest.raises(ShapeError, match="shape of the means"):
+        overview(model, MEAN, VARIANCE[:, :2])
+
+
+def test_finite_differences_are_noted() -> None:
+    found = overview(lambda z: torch.tanh(z.detach()), MEAN, VARIANCE, fits=2)
+    assert found.method == "finite differences"
+    assert any("finite differences" in note for note in found.notes)
+
+
+def test_a_model_of_somebody_else_is_read(third_party: Callable[[str], object]) -> None:
+    model = third_party("btcvae_dsprites")
+    found = overview(
+        model.decode, model.mean, model.variance, columns=model.used, points=30, fits=2,
+        likelihood=bernoulli_of_means, untrained=lambda seed: reinitialised(model.decode, seed),
+    )  # fmt: skip
+    assert found.measures["dto"].value < found.measures["dto_haar"].value
+    assert not found.skipped
