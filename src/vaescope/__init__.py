@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vaescope import decomposition, information, latents, metrics
+    from vaescope import decomposition, geometry, information, latents, metrics
     from vaescope.codes import Codes
     from vaescope.data import Dataset
     from vaescope.encoding import encode, load_vae
@@ -24,6 +24,7 @@ __all__ = [
     "Run",
     "decomposition",
     "encode",
+    "geometry",
     "information",
     "inspect",
     "latents",
@@ -46,7 +47,7 @@ _HOMES = {
     "load_vae": "vaescope.encoding",
     "train": "vaescope.training.api",
 }
-_MODULES = ("decomposition", "information", "latents", "metrics")
+_MODULES = ("decomposition", "geometry", "information", "latents", "metrics")
 
 
 def __getattr__(name: str) -> Any:

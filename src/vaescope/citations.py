@@ -21,6 +21,14 @@ METHODS: Mapping[str, str] = {
     "demo": "higgins2017",
     "mig": "chen2018",
     "types": "bonheme2023",
+    "dto": "rolinek2019",
+    "precision-budget": "rolinek2019",
+    "linear-vae-pca": "zietlow2021",
+    "polar": "zietlow2022",
+    "od-score": "bhowal2024",
+    "local-decoder": "bhowal2024",
+    "ima-contrast": "gresele2021",
+    "self-consistency": "reizinger2022",
 }
 
 
@@ -99,7 +107,38 @@ BIBTEX: Mapping[str, str] = {
     ),
     "zietlow2022": _entry(
         "phdthesis", "zietlow2022",
-        title="On the Inner Workings of Variational Autoencoders", author="Zietlow, Dominik",
+        title="An Analysis of the Inner Workings of Variational Autoencoders",
+        author="Zietlow, Dominik", year="2022",
+    ),
+    "rolinek2019": _entry(
+        "inproceedings", "rolinek2019",
+        title="Variational Autoencoders Pursue {PCA} Directions (by Accident)",
+        author="Rolinek, Michal and Zietlow, Dominik and Martius, Georg", booktitle="CVPR",
+        pages="12406--12415", year="2019",
+    ),
+    "zietlow2021": _entry(
+        "inproceedings", "zietlow2021",
+        title="Demystifying Inductive Biases for $\\beta$-{VAE} Based Architectures",
+        author="Zietlow, Dominik and Rolinek, Michal and Martius, Georg", booktitle="ICML",
+        year="2021",
+    ),
+    "bhowal2024": _entry(
+        "inproceedings", "bhowal2024",
+        title="Why do Variational Autoencoders Really Promote Disentanglement?",
+        author="Bhowal, Pratik and Soni, Achint and Rambhatla, Sirisha", booktitle="ICML",
+        pages="3817--3849", year="2024",
+    ),
+    "gresele2021": _entry(
+        "inproceedings", "gresele2021", title="Independent mechanism analysis, a new concept?",
+        author="Gresele, Luigi and von K{\\\"u}gelgen, Julius and Stimper, Vincent and "
+        "Sch{\\\"o}lkopf, Bernhard and Besserve, Michel", booktitle="NeurIPS", year="2021",
+    ),
+    "reizinger2022": _entry(
+        "inproceedings", "reizinger2022",
+        title="Embrace the Gap: {VAEs} Perform Independent Mechanism Analysis",
+        author="Reizinger, Patrik and Gresele, Luigi and Brady, Jack and "
+        "von K{\\\"u}gelgen, Julius and Zietlow, Dominik and Sch{\\\"o}lkopf, Bernhard and "
+        "Martius, Georg and Brendel, Wieland and Besserve, Michel", booktitle="NeurIPS",
         year="2022",
     ),
     "dsprites": _entry(
