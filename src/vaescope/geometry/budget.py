@@ -15,6 +15,7 @@ from torch import Tensor
 
 from vaescope.errors import ShapeError
 from vaescope.geometry.jacobian import Grams, grams
+from vaescope.geometry.reader import variances_of
 from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.types import Array, Floats
@@ -88,7 +89,7 @@ def precision_budget_of(found: Grams, variance: Floats) -> Budget:
             f"wanted positive numbers of shape {squares.shape}.",
             "Give the posterior variances of the same points and latents.",
         )
-    full = np.linalg.eigvalsh(found.values)[:, 0] > 0
+    full = found.full_rank
     noise, squares, metric = noise[full], squares[full], found.values[full]
     spent = -np.log(noise).sum(axis=1)
     best = budget_bound(squares, spent)
@@ -113,4 +114,4 @@ def precision_budget(
     """Does the encoder spend its precision where the decoder needs it? For active latents: where
     the variance is near the prior's, the simplified rate of the thesis does not hold."""
     found = grams(decode, mean, space=space, likelihood=likelihood, columns=columns)
-    return precision_budget_of(found, np.asarray(variance)[:, list(found.columns)])
+    return precision_budget_of(found, variances_of(variance, mean, found.columns))

@@ -9,6 +9,7 @@ As g tanh(M eps / g) is odd, it cannot follow curvature; the quadratic model can
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.errors import ShapeError
-from vaescope.geometry.jacobian import Grams, ReadDecoder, grams, read_at
-from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
-from vaescope.geometry.space import Decode, LikelihoodOf, Space, as_points
+from vaescope.geometry.jacobian import Grams, grams
+from vaescope.geometry.reader import Reader, as_points, columns_of, read_at
+from vaescope.geometry.result import Measured, Shown, Spread, interval_of_mean, spread_of
+from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.tanh_fit import fit_tanh
 from vaescope.seeds import derive
 from vaescope.types import Array, Floats
@@ -75,7 +77,7 @@ class StochasticLoss(Measured):
 
 
 @dataclass(frozen=True, eq=False)
-class LocalDecoders:
+class LocalDecoders(Shown):
     """What the fits say, and the Gram matrices of their linear parts for the OD-Score."""
 
     errors: LocalErrors
@@ -87,7 +89,7 @@ class LocalDecoders:
     def summary(self) -> str:
         return f"{self.errors.summary()}\n{self.stochastic_loss.summary()}"
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "errors": self.errors.to_dict(),
             "stochastic_loss": self.stochastic_loss.to_dict(),
@@ -128,9 +130,7 @@ def _fit(xi: Tensor, target: Tensor) -> _Fitted:
     return _Fitted(models, linear, tanh.matrix)
 
 
-def _moved(
-    reader: ReadDecoder, centre: Tensor, noise: Tensor, columns: list[int], batch: int
-) -> Tensor:
+def _moved(reader: Reader, centre: Tensor, noise: Tensor, columns: list[int], batch: int) -> Tensor:
     """Weighted differences Dec(mu + eps) - Dec(mu) in float64: (draws, outputs)."""
     codes = centre.expand(len(noise), -1).clone()
     codes[:, columns] += noise
@@ -166,8 +166,8 @@ def local_decoders(
     goes into `columns` only: the columns of passive latents would be fitted to noise. Squared
     error is the paper's; in logit or likelihood space, differences are weighted as at the mean.
     """
-    z = as_points(mean)
-    chosen = list(range(z.shape[1])) if columns is None else [int(j) for j in columns]
+    z = as_points(mean, decode)
+    chosen = list(columns_of(columns, z.shape[1]))
     std = as_points(variance).to(z).sqrt()[:, chosen]
     if len(std) != len(z) or not bool((std > 0).all()):
         raise ShapeError(

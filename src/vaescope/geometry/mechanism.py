@@ -16,9 +16,6 @@ from vaescope.types import Array, Floats
 
 __all__ = ["Mechanism", "ima_contrast", "ima_contrast_of"]
 
-#: Eigenvalues of J'J below this share of the largest are rounding of float32 Jacobians.
-_RANK = 1e-12
-
 
 @dataclass(frozen=True, eq=False)
 class Mechanism(Measured):
@@ -38,10 +35,9 @@ class Mechanism(Measured):
 
 def ima_contrast_of(found: Grams) -> Mechanism:
     """Of Gram matrices that are at hand; the value is NaN where no point has full rank."""
-    eigenvalues = np.linalg.eigvalsh(found.values)
-    full = eigenvalues[:, 0] > _RANK * eigenvalues[:, -1]
+    full = found.full_rank
     log_columns = np.log(found.norms[full]).sum(axis=1)
-    per_point = log_columns - 0.5 * np.log(eigenvalues[full]).sum(axis=1)
+    per_point = log_columns - 0.5 * np.linalg.slogdet(found.values[full])[1]
     per_point = np.clip(per_point, 0.0, None)  # Hadamard; rounding may fall just below
     value = float(per_point.mean()) if len(per_point) else float("nan")
     return Mechanism(

@@ -16,8 +16,9 @@ from vaescope.geometry.local_decoder import local_decoders
 from vaescope.geometry.mechanism import ima_contrast_of
 from vaescope.geometry.od_score import od_score_of
 from vaescope.geometry.orthogonality import distance_of, random_decoder_baseline
-from vaescope.geometry.result import Measured
-from vaescope.geometry.space import Decode, LikelihoodOf, Space, as_points
+from vaescope.geometry.reader import as_points, columns_of
+from vaescope.geometry.result import Measured, Shown
+from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.variance_law import variance_law_of
 from vaescope.types import Array, Floats
 
@@ -31,7 +32,7 @@ KEYS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Overview:
+class Overview(Shown):
     """Measures by their name in the interface, and why some are missing."""
 
     measures: Mapping[str, Measured]
@@ -72,11 +73,11 @@ def overview(
 ) -> Overview:
     """Jacobian measures at `points` posteriors and local decoders at `fits` of them, spread over
     the rows. Arguments as for the single measures; pass `columns` without passive latents."""
-    z = as_points(mean)
-    chosen = list(range(z.shape[1])) if columns is None else [int(j) for j in columns]
-    if not chosen:
+    z = as_points(mean, decode)
+    if columns is not None and not len(columns):
         reason = "no latent is used: all are passive"
         return Overview({}, dict.fromkeys(KEYS, reason), (), "none", ())
+    chosen = list(columns_of(columns, z.shape[1]))
     rows = _spaced(len(z), points)
     noise = np.asarray(variance, dtype=np.float64)
     if noise.shape != tuple(z.shape):

@@ -17,10 +17,11 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from vaescope.errors import ShapeError
-from vaescope.geometry.jacobian import jacobians, read_at
+from vaescope.geometry.jacobian import grams, jacobians
 from vaescope.geometry.orthogonality import DEGENERATE
+from vaescope.geometry.reader import as_points, read_at, variances_of
 from vaescope.geometry.result import Interval, Measured, interval_of_mean
-from vaescope.geometry.space import Decode, as_points
+from vaescope.geometry.space import Decode
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats
 
@@ -147,11 +148,11 @@ def principal_order(
     `explained[k]` is 1 - E||Dec(z_k) - Dec(mu)||^2 / E||Dec(z_0) - Dec(mu)||^2, where z_k has the
     first k latents of mu and the average code elsewhere.
     """
-    z = as_points(mean)
-    j = jacobians(decode, z, space="output", columns=columns)
-    chosen = np.array(j.columns)
-    spread = np.asarray(variance, dtype=np.float64)[:, chosen].mean(axis=0)
-    norms = np.linalg.norm(j.values, axis=1).astype(np.float64).mean(axis=0)
+    z = as_points(mean, decode)
+    found = grams(decode, z, space="output", columns=columns)
+    chosen = np.array(found.columns)
+    spread = variances_of(variance, mean, found.columns).mean(axis=0)
+    norms = found.norms.mean(axis=0)
     order = np.argsort(spread, kind="stable")
     reader = read_at(decode, z, space="output")
     goal = reader.coordinates(z).double()

@@ -95,6 +95,8 @@ def pushforward(function: Map, x: Tensor, tangents: Tensor) -> tuple[Tensor, Ten
             [0., 1.]])
     """
     rule = _RULES.get(type(function), _any)
-    if isinstance(function, nn.Module) and (function._forward_hooks or function._forward_pre_hooks):
-        rule = _any  # hooks may change what the layer does
+    if isinstance(function, nn.Module) and (
+        function._forward_hooks or function._forward_pre_hooks or "forward" in vars(function)
+    ):
+        rule = _any  # hooks, and a forward of the layer's own, may change what it does
     return rule(function, x, tangents)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.errors import ShapeError
-from vaescope.geometry.jacobian import read_at
+from vaescope.geometry.reader import as_points, read_at
 from vaescope.geometry.result import Measured, Spread, interval_of_ratio, spread_of
-from vaescope.geometry.space import Decode, as_points
+from vaescope.geometry.space import Decode
 from vaescope.seeds import derive
 from vaescope.types import Floats
 
@@ -55,7 +55,7 @@ def reconstruction_parts(
 
     The three add up to the total by construction, at any number of draws.
     """
-    z = as_points(mean)
+    z = as_points(mean, decode)
     std = as_points(variance).to(z).sqrt()
     target = (x if isinstance(x, Tensor) else torch.as_tensor(x)).to(z).flatten(1)
     if len(target) != len(z) or std.shape != z.shape:

@@ -13,30 +13,46 @@ from scipy import stats
 
 from vaescope.seeds import rng
 
-__all__ = ["Interval", "Measured", "Spread", "interval_of_mean", "interval_of_ratio", "spread_of"]
+__all__ = [
+    "Interval",
+    "Measured",
+    "Shown",
+    "Spread",
+    "interval_of_mean",
+    "interval_of_ratio",
+    "spread_of",
+]
 
 Interval = tuple[float, float]
 
 
+class Shown(ABC):
+    """Declares what a result can say of itself; notebooks show it."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """One line for people."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
+
+
 @dataclass(frozen=True, eq=False)
-class Measured(ABC):
-    """Declares what all results have; each measure's own class adds the numbers behind it."""
+class Measured(Shown):
+    """Declares what all measures have; each one's own class adds the numbers behind it."""
 
     value: float
     interval: Interval | None  # 95%; None where one number is all there is
     n: int  # what the interval is over, points unless the class says otherwise
     space: str
 
-    @abstractmethod
-    def summary(self) -> str:
-        """One line for people."""
-
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain data; what is not finite is None."""
         return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +94,9 @@ def interval_of_ratio(
 
 
 def spread_of(values: NDArray[np.float64], space: str) -> Spread:
-    """Mean and interval of one number per point."""
+    """Mean and interval of one number per point; NaN of none."""
+    if not len(values):
+        return Spread(math.nan, None, 0, space)
     return Spread(float(values.mean()), interval_of_mean(values), len(values), space)
 
 

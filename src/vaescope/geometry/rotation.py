@@ -243,7 +243,5 @@ def rate_under_rotation(
     cosines = np.abs(turned) / np.sqrt(squares[:, :, None] * squares[:, None, :])
     upper = np.triu_indices(d, 1)
     excess = rate - least
-    return RateUnderRotation(
-        float(excess.min()), None, len(turns), space, excess,
-        cosines[:, upper[0], upper[1]].mean(axis=1),
-    )  # fmt: skip
+    cosine = cosines[:, upper[0], upper[1]].mean(axis=1) if d > 1 else np.zeros(len(turns))
+    return RateUnderRotation(float(excess.min()), None, len(turns), space, excess, cosine)

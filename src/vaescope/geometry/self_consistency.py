@@ -1,7 +1,7 @@
 """Self-consistency: does the encoder invert the decoder? Paper 002 section 7.6;
 Reizinger et al. 2022, https://arxiv.org/abs/2206.02416."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,10 @@ from torch import Tensor
 
 from vaescope.distributions import Distribution
 from vaescope.errors import ShapeError
+from vaescope.geometry.reader import as_points, columns_of
 from vaescope.geometry.result import Measured, Spread, interval_of_ratio, spread_of
-from vaescope.geometry.space import Decode, as_points
-from vaescope.types import Floats
+from vaescope.geometry.space import Decode
+from vaescope.types import Array, Floats
 
 __all__ = ["SelfConsistency", "self_consistency"]
 
@@ -40,7 +41,7 @@ def self_consistency(
     decode: Decode,
     points: Floats | Tensor,
     *,
-    columns: tuple[int, ...] | None = None,
+    columns: Sequence[int] | Array | None = None,
     batch: int = 256,
 ) -> SelfConsistency:
     """How far mu(Dec(z)) is from z, for codes z such as samples of the posterior.
@@ -48,7 +49,7 @@ def self_consistency(
     `encode` returns posterior means, or a distribution that has them. Leave passive latents out by
     `columns`: nothing of them reaches the output.
     """
-    z = as_points(points)
+    z = as_points(points, decode)
     answers = []
     for start in range(0, len(z), batch):
         output = decode(z[start : start + batch])
@@ -60,7 +61,7 @@ def self_consistency(
             f"The encoder returned shape {tuple(back.shape)}; wanted {tuple(z.shape)}.",
             "encode must return posterior means of shape (n, d).",
         )
-    chosen = list(range(z.shape[1]) if columns is None else columns)
+    chosen = list(columns_of(columns, z.shape[1]))
     codes, error = (t[:, chosen].double().cpu().numpy() for t in (z, back - z))
     spread = (codes - codes.mean(axis=0)) ** 2
     missed, variance = (error**2).sum(axis=1), spread.sum(axis=1)

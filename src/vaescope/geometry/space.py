@@ -15,14 +15,12 @@ import torch
 from torch import Tensor
 
 from vaescope.distributions import Bernoulli, DiagonalGaussian, Distribution, Laplace
-from vaescope.errors import ShapeError, UsageError
-from vaescope.types import Floats
+from vaescope.errors import UsageError
 
 __all__ = [
     "Decode",
     "LikelihoodOf",
     "Space",
-    "as_points",
     "bernoulli_of_means",
     "choose",
     "read",
@@ -42,17 +40,6 @@ def bernoulli_of_means(means: Tensor) -> Bernoulli:
     return Bernoulli(torch.logit(means, eps=1e-6))
 
 
-def as_points(points: Floats | Tensor) -> Tensor:
-    """Codes as decoders take them: arrays become float32, tensors stay as they are."""
-    z = points if isinstance(points, Tensor) else torch.as_tensor(points, dtype=torch.float32)
-    if z.ndim != 2 or len(z) == 0 or not z.is_floating_point():
-        raise ShapeError(
-            f"Points have shape {tuple(z.shape)} and type {z.dtype}; wanted codes of shape (n, d).",
-            "Pass posterior means, e.g. codes.mean[:200].",
-        )
-    return z.detach()
-
-
 def choose(output: Tensor | Distribution, space: Space | None) -> Space:
     """The space asked for, or the default: the likelihood's own where it is known."""
     if space is None:
@@ -64,21 +51,26 @@ def choose(output: Tensor | Distribution, space: Space | None) -> Space:
     return space
 
 
+def _rows(output: Tensor) -> Tensor:
+    """One row per code, also for decoders to a single number."""
+    return output.flatten(1) if output.ndim > 1 else output.unsqueeze(1)
+
+
 def _bernoulli(p: Bernoulli) -> tuple[Tensor, Tensor | None]:
     mean = p.logits.sigmoid()
-    return p.logits.flatten(1), (mean * (1.0 - mean)).sqrt().flatten(1)
+    return _rows(p.logits), _rows((mean * (1.0 - mean)).sqrt())
 
 
 def _located(
     loc: Tensor, precision: Tensor, log_scale: Tensor, root_information: float
 ) -> tuple[Tensor, Tensor]:
     """A family with a location, and a scale that is a coordinate too where it moves with z."""
-    weights = precision.expand_as(loc).flatten(1)
+    weights = _rows(precision.expand_as(loc))
     if log_scale.shape != loc.shape:  # one scale for all of x: a constant
-        return loc.flatten(1), weights
-    spread = log_scale.flatten(1)
+        return _rows(loc), weights
+    spread = _rows(log_scale)
     rest = torch.full_like(spread, root_information)
-    return torch.cat([loc.flatten(1), spread], 1), torch.cat([weights, rest], 1)
+    return torch.cat([_rows(loc), spread], 1), torch.cat([weights, rest], 1)
 
 
 def _gaussian(p: DiagonalGaussian) -> tuple[Tensor, Tensor | None]:
@@ -104,7 +96,7 @@ def read(output: Tensor | Distribution, space: Space) -> tuple[Tensor, Tensor | 
     if space == "output":
         mean = output.mean if isinstance(output, Distribution) else output
         assert isinstance(mean, Tensor)
-        return mean.flatten(1), None
+        return _rows(mean), None
     if not isinstance(output, Distribution):
         raise UsageError(
             f"The {space} space needs a likelihood, and this decoder is a plain function.",
@@ -117,7 +109,7 @@ def read(output: Tensor | Distribution, space: Space) -> tuple[Tensor, Tensor | 
             raise UsageError(
                 f"{type(output).__name__} has no logits.", "Use space='output' or 'likelihood'."
             )
-        return output.logits.flatten(1), None
+        return _rows(output.logits), None
     if type(output) not in _LIKELIHOODS:
         known = ", ".join(family.__name__ for family in _LIKELIHOODS)
         raise UsageError(

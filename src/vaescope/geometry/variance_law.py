@@ -5,6 +5,7 @@ its optimum (paper 000 eq. 11 for the diagonal family): sigma_j^2 = 1 / (1 / pri
 with G the decoder's Fisher metric, so that passive latents keep the prior's variance.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from vaescope.errors import ShapeError
 from vaescope.geometry.jacobian import Grams, grams
+from vaescope.geometry.reader import variances_of
 from vaescope.geometry.result import Interval, Measured
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.seeds import rng
@@ -69,6 +71,8 @@ def _slopes(x: Matrix, y: Matrix, weights: Matrix) -> Matrix:
 
 def _slope(x: Matrix, y: Matrix) -> tuple[float, Interval | None]:
     n = len(x)
+    if not n:
+        return math.nan, None
     x, y = x - x.mean(), y - y.mean()
     value = float(_slopes(x, y, np.ones((1, n)))[0])
     if n < 2 or not np.isfinite(value):
@@ -76,6 +80,12 @@ def _slope(x: Matrix, y: Matrix) -> tuple[float, Interval | None]:
     counts = rng(0, "variance-law", n).multinomial(n, np.full(n, 1.0 / n), size=1000)
     low, high = np.nanquantile(_slopes(x, y, counts.astype(np.float64)), (0.025, 0.975))
     return value, (min(float(low), value), max(float(high), value))
+
+
+def _typical(logs: Matrix) -> Matrix:
+    """Geometric means of the columns; NaN where there are no rows."""
+    means = logs.mean(axis=0) if len(logs) else np.full(logs.shape[1], np.nan)
+    return np.asarray(np.exp(means))
 
 
 def variance_law_of(
@@ -113,10 +123,10 @@ def variance_law_of(
         expected = predicted_variance(metric, beta=beta, prior_variance=prior)
         ratio = float(np.exp((y - np.log(expected)).mean()))
         law_slope = _slope(np.log(expected), y)[0]
-        predicted = np.exp(np.log(expected).mean(axis=0))
+        predicted = _typical(np.log(expected))
     return VarianceLaw(
-        value, interval, len(x), found.space, ratio, law_slope, np.exp(y.mean(axis=0)),
-        np.exp(x.mean(axis=0)), predicted, found.columns,
+        value, interval, len(x), found.space, ratio, law_slope, _typical(y), _typical(x), predicted,
+        found.columns,
     )  # fmt: skip
 
 
@@ -137,10 +147,11 @@ def variance_law(
     """
     found = grams(decode, mean, space=space, likelihood=likelihood, columns=columns)
     chosen = list(found.columns)
+    noise = variances_of(variance, mean, chosen)
     prior = np.asarray(prior_variance)
     return variance_law_of(
         found,
-        np.asarray(variance)[:, chosen],
+        noise,
         beta=beta,
         prior_variance=prior[..., chosen] if prior.ndim else float(prior),
     )
