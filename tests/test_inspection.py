@@ -18,7 +18,6 @@ from vaescope.inspection import (
     Training,
     inspect_codes,
     inspect_run,
-    kl_per_latent,
 )
 from vaescope.report import page_of
 from vaescope.runs import Run, strict_json
@@ -50,20 +49,6 @@ def codes_of(
 
 def verdict(verdicts: tuple[Verdict, ...], name: str) -> Verdict:
     return {one.id: one for one in verdicts}[name]
-
-
-def test_kl_is_the_closed_form_against_the_standard_normal() -> None:
-    codes = Codes(
-        np.array([[1.0, 0.0, 0.0]]), np.array([[1.0, math.exp(-2.0), 1.0]]), np.zeros((1, 3))
-    )
-    expected = [[0.5, 0.5 * (math.exp(-2.0) - 1.0 + 2.0), 0.0]]
-    np.testing.assert_allclose(kl_per_latent(codes), expected, rtol=1e-12)
-
-
-def test_kl_is_zero_where_the_posterior_is_the_conditional_prior() -> None:
-    mean, variance = np.array([[3.0, -1.0]]), np.array([[0.25, 4.0]])
-    codes = Codes(mean, variance, mean, prior_mean=mean, prior_variance=variance)
-    np.testing.assert_allclose(kl_per_latent(codes), 0.0, atol=1e-12)
 
 
 def test_latents_are_sorted_by_mean_posterior_variance_and_typed() -> None:

@@ -31,6 +31,12 @@ def test_kl_does_not_change_when_latents_and_prior_are_moved_and_stretched(
     assert kl(moved).prior != "N(0, 1)"
 
 
+def test_kl_is_zero_where_the_posterior_is_the_conditional_prior() -> None:
+    mean, variance = np.array([[3.0, -1.0]]), np.array([[0.25, 4.0]])
+    codes = Codes(mean, variance, mean, prior_mean=mean, prior_variance=variance)
+    np.testing.assert_allclose(kl_of_rows(codes), 0.0, atol=1e-12)
+
+
 def test_the_marginals_of_a_full_covariance_say_that_they_are_marginals() -> None:
     """Correlation 0.9 between two latents costs 0.83 nats that no marginal knows of."""
     covariance = np.tile([[1.0, 0.9], [0.9, 1.0]], (3, 1, 1))

@@ -3,7 +3,7 @@
 `vaescope.figures` draws these results and `vaescope.report` writes them.
 """
 
-from vaescope.inspection.codes import inspect_codes, kl_per_latent
+from vaescope.inspection.codes import inspect_codes
 from vaescope.inspection.results import (
     Factors,
     Fit,
@@ -31,5 +31,4 @@ __all__ = [
     "inspect",
     "inspect_codes",
     "inspect_run",
-    "kl_per_latent",
 ]

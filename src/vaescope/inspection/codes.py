@@ -1,31 +1,14 @@
 """Dissects codes: types, rates, histograms and what the latents know. Needs no model."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.inspection.results import Factors, Histograms, Inspection, Latent, Moments, Subject
-from vaescope.latents import types
+from vaescope.latents import kl, types
 from vaescope.metrics import mig
 from vaescope.verdicts import THRESHOLDS, judge
 
-__all__ = ["inspect_codes", "kl_per_latent"]
-
-
-def kl_per_latent(codes: Codes) -> NDArray[np.float64]:
-    """KL(q(z_j|x) || p(z_j)) of each row and latent, nats: shape (n, d); infinite at variance 0.
-
-    0.5 (m^2 + v - 1 - log v) against N(0, 1), with m and v measured in units of the prior where
-    the codes have one. Of a full-covariance posterior it takes the marginals, which do not add up
-    to its rate.
-    """
-    mean, variance = codes.mean.astype(np.float64), codes.variance.astype(np.float64)
-    if codes.prior_mean is not None:
-        mean = mean - codes.prior_mean
-    if codes.prior_variance is not None:
-        mean, variance = mean / np.sqrt(codes.prior_variance), variance / codes.prior_variance
-    with np.errstate(divide="ignore"):
-        return np.asarray(0.5 * (mean**2 + variance - 1.0 - np.log(variance)))
+__all__ = ["inspect_codes"]
 
 
 def _factors(codes: Codes) -> Factors | None:
@@ -50,7 +33,7 @@ def _known(factors: Factors | None, latent: int) -> tuple[str, float] | None:
 
 def _latents(codes: Codes, factors: Factors | None) -> tuple[Latent, ...]:
     kinds = types(codes)
-    kl = kl_per_latent(codes).mean(axis=0)
+    nats = kl(codes).nats
     spread = codes.mean.astype(np.float64).var(axis=0)
     rows = []
     for index in np.argsort(kinds.mean_variance, kind="stable").tolist():
@@ -60,7 +43,7 @@ def _latents(codes: Codes, factors: Factors | None) -> tuple[Latent, ...]:
             Latent(
                 index,
                 kinds.names[index],
-                float(kl[index]) if np.isfinite(kl[index]) else None,
+                float(nats[index]) if np.isfinite(nats[index]) else None,
                 float(spread[index]),
                 float(kinds.mean_variance[index]),
                 float(kinds.variance_of_variance[index]),

@@ -12,8 +12,9 @@ from vaescope.build import build_data
 from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.encoding import encode, load_vae
-from vaescope.inspection.codes import inspect_codes, kl_per_latent
+from vaescope.inspection.codes import inspect_codes
 from vaescope.inspection.results import Fit, Inspection, Settings, Subject, Training
+from vaescope.latents import kl_of_rows
 from vaescope.runs import Run
 from vaescope.settings import experiment, preset
 from vaescope.specs import Experiment, to_dict
@@ -30,7 +31,7 @@ ROWS, DECODED, SHOWN = 10_000, 2_000, 12
 @torch.inference_mode()
 def _fit(vae: VAE, data: Dataset, codes: Codes, rows: NDArray[np.int64]) -> Fit | None:
     """Distortion at one sample of the posterior each, and the rate in closed form."""
-    rate = kl_per_latent(codes).sum(axis=1)
+    rate = kl_of_rows(codes).sum(axis=1)
     if not np.isfinite(rate).all() or codes.covariance is not None:
         return None
     few = np.linspace(0, len(rows) - 1, min(DECODED, len(rows))).astype(np.int64)
