@@ -74,6 +74,8 @@ def test_a_missing_sample_is_drawn_from_the_posterior_by_seed(
         ({"factors": np.ones((N, 2))}, "factors has type float64"),
         ({"factors": -np.ones((N, 2), dtype=int)}, "class -1"),
         ({"factors": np.ones((N + 1, 2), dtype=int)}, r"factors has shape \(21, 2\)"),
+        ({"factors": np.full((N, 2), 2**40)}, "class 1099511627776; wanted"),
+        ({"mean": np.full((N, D), 1e200)}, r"mean has values up to 1e\+200"),
         ({"factor_names": np.array(["a"])}, "factor_names has 1"),
         ({"factor_sizes": np.array([2, 2])}, r"factor_sizes says \[2, 2\]"),
         ({"mean": np.array([["a"] * D] * N)}, "mean has type"),

@@ -20,6 +20,10 @@ __all__ = ["Codes"]
 
 _LOG = logging.getLogger("vaescope")
 _FORMAT = 1
+#: Sums of fourth powers of it are still finite in float64; float32 never gets there.
+_LARGEST = 1e70
+#: More classes than any table of counts could have.
+_CLASSES = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,11 @@ class Codes:
     @property
     def d(self) -> int:
         return int(self.mean.shape[1])
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether all posteriors have a density: of narrower ones float64 cannot hold the peak."""
+        return bool(self.variance.min() > 1.0 / _LARGEST)
 
     def require_factors(self, what: str) -> Integers:
         if self.factors is None:
@@ -198,6 +207,11 @@ def _check(codes: Codes) -> None:
                 f"{name} has {bad} values that are NaN or infinite.",
                 "Remove those rows, or look for the cause in the encoder.",
             )
+        if array.dtype == np.float64 and np.abs(array).max(initial=0.0) > _LARGEST:
+            raise ShapeError(
+                f"{name} has values up to {np.abs(array).max():.3g}; wanted below {_LARGEST:g}.",
+                "Squares of such numbers are infinite: look for the cause in the encoder.",
+            )
     if np.any(codes.variance < 0):
         raise ShapeError(
             f"variance has negative values, least {codes.variance.min():g}.",
@@ -215,6 +229,11 @@ def _check_factors(codes: Codes, factors: Integers) -> None:
         )
     if factors.min() < 0:
         raise ShapeError(f"factors has the class {factors.min()}.", "Count classes from 0.")
+    if factors.max() >= _CLASSES:
+        raise ShapeError(
+            f"factors has the class {factors.max()}; wanted classes below {_CLASSES}.",
+            "Count classes from 0, e.g. by np.unique(column, return_inverse=True).",
+        )
     k = factors.shape[1]
     if len(codes.factor_names) not in (0, k) or len(codes.factor_sizes) not in (0, k):
         raise ShapeError(

@@ -143,7 +143,6 @@ def aggregate(codes: Codes, *, seed: int = 0) -> Aggregate:
     noise = stream.standard_normal((len(rows), codes.d))
     prior = p.mean + p.scale * noise  # one Gaussian, or that of each row
     sample = codes.sample[rows].astype(np.float64)
-    stochastic = bool(codes.variance.min() > 0)
     means = moments(codes.mean)
     if codes.covariance is not None:
         within = codes.covariance.mean(axis=0, dtype=np.float64)
@@ -152,7 +151,7 @@ def aggregate(codes: Codes, *, seed: int = 0) -> Aggregate:
     return Aggregate(
         mmd(sample, prior),
         mmd_joint(sample, prior),
-        inclusive_kl(codes, seed=seed) if stochastic else None,
+        inclusive_kl(codes, seed=seed) if codes.stochastic else None,
         means.mean,
         means.covariance + within,
         codes.n,

@@ -4,12 +4,11 @@ import html
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from vaescope.codes import Codes
 from vaescope.decomposition.aggregate import Aggregate, aggregate
 from vaescope.decomposition.overlap import Overlap, overlap
 from vaescope.decomposition.sparsity import Sparsity, hoyer
+from vaescope.errors import ShapeError
 
 __all__ = ["Decomposition", "decomposition"]
 
@@ -59,15 +58,16 @@ def decomposition(codes: Codes, *, seed: int = 0) -> Decomposition:
     the overlap, 1,000 points for the divergences. The parts' `to_dict` say how many.
     """
     skipped = {}
-    if not codes.variance.min() > 0:
+    if not codes.stochastic:
         skipped["overlap"] = "posteriors of variance 0 have no density"
-    varying = int(np.any(codes.mean != codes.mean[0], axis=0).sum())
-    if varying < 2:
-        skipped["hoyer"] = f"{varying} of {codes.d} latents vary, at least two are needed"
+    try:
+        sparsity = hoyer(codes)
+    except ShapeError as error:
+        sparsity, skipped["hoyer"] = None, str(error)
     return Decomposition(
-        None if "overlap" in skipped else overlap(codes, seed=seed),
+        overlap(codes, seed=seed) if codes.stochastic else None,
         aggregate(codes, seed=seed),
-        None if "hoyer" in skipped else hoyer(codes),
+        sparsity,
         seed,
         skipped,
     )

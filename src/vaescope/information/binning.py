@@ -6,17 +6,18 @@ from numpy.typing import NDArray
 from vaescope.errors import RangeError
 from vaescope.types import Floats
 
-__all__ = ["equal_width", "quantile"]
+__all__ = ["equal_width", "has_room", "quantile"]
 
 #: Rows at a time, so that they stay in a core's second cache.
 _ROWS = 16_384
 
 
 def equal_width(values: Floats, bins: int) -> NDArray[np.int64]:
-    """Classes 0 to bins - 1 over each column's own range; a constant column has one class.
+    """Classes 0 to bins - 1 over each column's own range; one class if constant to rounding.
 
     The same as `np.digitize(column, np.histogram(column, bins)[1][:-1]) - 1`, which is how
-    disentanglement_lib bins. An outlier widens all bins: with heavy tails use `quantile`.
+    disentanglement_lib bins, but for the number of a constant column's class. An outlier
+    widens all bins: with heavy tails use `quantile`.
 
     >>> equal_width(np.array([[0.0], [0.1], [1.0]]), 2).T
     array([[0, 0, 1]])
@@ -30,6 +31,8 @@ def equal_width(values: Floats, bins: int) -> NDArray[np.int64]:
 
 def _affine(column: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
     """The bin by arithmetic, moved by one where rounding put a value across an edge."""
+    if not has_room(column.min(), column.max(), bins):
+        return np.zeros(len(column), dtype=np.int64)
     edges = np.histogram_bin_edges(column, bins)
     upper = np.append(edges[1:-1], np.inf)  # the last bin holds its upper edge
     scale = bins / (edges[-1] - edges[0])
@@ -41,6 +44,13 @@ def _affine(column: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
         place += part >= upper[place]
         classes[start : start + _ROWS] = place
     return classes
+
+
+def has_room(least: Floats, most: Floats, bins: int) -> NDArray[np.bool_]:
+    """Whether float64 can hold the edges of so many bins between these; else take as constant."""
+    float64 = np.finfo(np.float64)
+    rounding = np.maximum(float64.eps * np.maximum(-least, most), float64.tiny)
+    return np.asarray(most - least > 4 * bins * rounding)
 
 
 def quantile(values: Floats, bins: int) -> NDArray[np.int64]:

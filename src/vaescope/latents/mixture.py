@@ -87,9 +87,9 @@ class Components:
 def posteriors_of(codes: Codes, rows: Rows) -> Components:
     """The posteriors of these rows."""
     variance = codes.variance[rows].astype(np.float64)
-    if not variance.min() > 0:
+    if not codes.stochastic:
         raise RangeError(
-            "variance has zeros: a point posterior has no density.",
+            f"variance has the value {codes.variance.min():g}: a point posterior has no density.",
             "Overlap and aggregate densities are for stochastic encoders.",
         )
     mean = codes.mean[rows].astype(np.float64, order="F")  # densities read latent by latent

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, xlogy
 
+from vaescope.information.binning import has_room
 from vaescope.latents.moments import chunks, moments
 from vaescope.seeds import rng
 from vaescope.types import Floats
@@ -56,8 +57,7 @@ def pairwise(values: Floats, *, bins: int = 20, seed: int = 0) -> Pairwise:
     n = len(values)
     columns = np.ascontiguousarray(values.T)
     least, most = columns.min(axis=1).astype(np.float64), columns.max(axis=1).astype(np.float64)
-    # Constant, or so nearly that float64 has no room for the bins.
-    varies = most - least > 2 * bins * np.finfo(np.float64).eps * np.maximum(-least, most)
+    varies = has_room(least, most, bins)
     covariance = moments(columns.T).covariance * (n / max(n - 1, 1))
     covariance[~varies] = 0.0
     covariance[:, ~varies] = 0.0

@@ -298,4 +298,5 @@ def _leaves(key: Places, residual: Single, probability: Single, size: int) -> Si
     curve = np.bincount(key.ravel(), (probability * (1.0 - probability)).ravel(), minlength=size)
     known = curve > 1e-150  # as in scikit-learn
     steps = np.where(known, slope / np.where(known, curve, 1.0), 0.0)
-    return np.asarray(steps, dtype=np.float32)
+    # Where p is 0 or 1 to rounding a step may exceed float32; far smaller ones change no class.
+    return np.clip(steps, -1e5, 1e5).astype(np.float32)

@@ -13,6 +13,9 @@ from vaescope.types import Floats, Integers
 
 __all__ = ["irs"]
 
+#: Rows in all resamples together; each costs as much as the score, so large sets have no interval.
+_AFFORDABLE = 2_000_000
+
 
 def irs(
     codes: Codes,
@@ -49,7 +52,7 @@ def irs(
     robustness[varies] = matrix
     value = _average(matrix, weights)
     spread = None
-    if resamples:
+    if 0 < resamples * seen.n <= _AFFORDABLE:
         stream = rng(seed, "irs-bootstrap")
         draws = []
         for _ in range(resamples):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.errors import ShapeError
 from vaescope.seeds import derive
 from vaescope.types import Floats, Integers
 
@@ -20,6 +21,9 @@ __all__ = [
     "one_against_rest",
     "standardised_multinomial",
 ]
+
+#: Weights up to which Newton's matrix is affordable: 40 classes of 24 latents.
+_NEWTON = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +56,13 @@ def _fit(name: str, model: Any, x: Floats, y: Integers, *, standardise: bool) ->
         # Of separable classes the weights grow without end: where the solver stops changes no
         # prediction that counts, and its warnings would reach the user.
         warnings.simplefilter("ignore")
-        model.fit((x - mean) / scale, y)
+        try:
+            model.fit((x - mean) / scale, y)
+        except ValueError as error:  # e.g. fewer rows than folds, or a fold of one class
+            raise ShapeError(
+                f"{name} cannot be fitted to {len(x)} rows: {str(error).splitlines()[0]}",
+                "Encode more rows, or use the protocol default.",
+            ) from error
     return Classifier(name, model, mean, scale)
 
 
@@ -61,12 +71,17 @@ def standardised_multinomial(x: Floats, y: Integers, *, seed: int = 0) -> Classi
 
     Thirty-two positions along one latent need steep lines: on real codes of dSprites C = 1 reads
     the position right in 32% of cases, C = 10,000 in 63%. Newton's method takes ten steps where
-    lbfgs takes a thousand.
+    lbfgs takes a thousand, but its matrix grows with the square of the weights: with many of them
+    300 steps of lbfgs are taken, and the name says so.
     """
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(C=1e4, solver="newton-cholesky", max_iter=50)
-    return _fit("multinomial logistic regression, standardised", model, x, y, standardise=True)
+    name = "multinomial logistic regression, standardised"
+    if len(np.unique(y)) * (x.shape[1] + 1) <= _NEWTON:
+        model = LogisticRegression(C=1e4, solver="newton-cholesky", max_iter=50)
+    else:
+        model, name = LogisticRegression(C=1e4, solver="lbfgs", max_iter=300), f"{name}, lbfgs"
+    return _fit(name, model, x, y, standardise=True)
 
 
 def one_against_rest(

@@ -27,9 +27,8 @@ def mig(
     Depends on `bins` (equal width, plug-in, as in disentanglement_lib: both latents have the same
     bias); says nothing of a latent that holds two factors. Constant factors are left out.
     """
-    return mig_of(
-        counted(codes, "mig", bins=bins, on=on, limit=limit, resamples=resamples, seed=seed)
-    )
+    tally = counted(codes, "mig", bins=bins, on=on, limit=limit, resamples=resamples, seed=seed)
+    return mig_of(tally.plug_in())
 
 
 def _gaps(information: Floats, entropy: Floats) -> Floats:

@@ -28,10 +28,8 @@ def mig_sup(
     Sees what MIG does not: a latent that holds two factors. Information is adjusted for chance,
     since the bias of counting grows with a factor's classes; zero if no latent knows anything.
     """
-    table = counted(
-        codes, "mig_sup", bins=bins, adjusted=adjusted, on=on, limit=limit,
-        resamples=resamples, seed=seed,
-    )  # fmt: skip
+    tally = counted(codes, "mig_sup", bins=bins, on=on, limit=limit, resamples=resamples, seed=seed)
+    table = tally.adjusted() if adjusted else tally.plug_in()
     return mig_sup_of(table, table.informed if adjusted else None)
 
 

@@ -29,10 +29,10 @@ def modularity(
     latents 0 and averages over all, which makes it a count of dead latents (`adjusted=False`). High
     for nearly anything, as the information is squared: compare, do not admire.
     """
-    table = counted(
-        codes, "modularity", bins=bins, adjusted=adjusted, on=on, limit=limit,
-        resamples=resamples, seed=seed,
-    )  # fmt: skip
+    tally = counted(
+        codes, "modularity", bins=bins, on=on, limit=limit, resamples=resamples, seed=seed
+    )
+    table = tally.adjusted() if adjusted else tally.plug_in()
     return modularity_of(table, table.informed if adjusted else None)
 
 

@@ -33,7 +33,7 @@ def from_posteriors(
     out, as in the original, and entropies of factors are logarithms of their number of values.
     """
     seen = labelled(codes, what, on="sample")
-    if not codes.variance.min() > 0:
+    if not codes.stochastic:
         raise RangeError(
             f"{what} by posteriors needs positive variances; got {codes.variance.min():g}.",
             "A point has no density: use the protocol default or dlib.",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError, UsageError
 from vaescope.seeds import rng
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Floats, Integers
 
 __all__ = [
     "Labelled",
@@ -120,9 +120,15 @@ def labelled(
             f"{what} compares {factors} factors that vary; got {len(columns)}.",
             "Use data with more factors.",
         )
-    return Labelled(
-        np.asarray(z, dtype=np.float64), v[:, columns].astype(np.int64), columns, codes, on
-    )
+    return Labelled(np.asarray(z, dtype=np.float64), _compact(v[:, columns]), columns, codes, on)
+
+
+def _compact(factors: Integers) -> NDArray[np.int64]:
+    """Classes numbered anew where numbers exceed the rows: tables have a cell for each number."""
+    classes = factors.astype(np.int64)
+    for column in np.flatnonzero(classes.max(axis=0) >= len(classes)):
+        classes[:, column] = np.unique(classes[:, column], return_inverse=True)[1]
+    return classes
 
 
 def split(
@@ -150,6 +156,14 @@ def split(
             f"{len(varies)}.",
             "Give more training rows, or factors with at least two classes.",
         )
+    for column, values in zip(whole.columns[varies], whole.factors[:train, varies].T, strict=True):
+        classes = len(np.unique(values))
+        if classes > max(train // 2, 2):
+            raise ShapeError(
+                f"{what} learns classes, but factor {column} has {classes} of them among {train} "
+                "training rows; wanted two rows a class.",
+                "Encode more rows, or give this factor as `factor_values`.",
+            )
 
     def part(rows: slice) -> Labelled:
         return Labelled(

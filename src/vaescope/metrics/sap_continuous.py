@@ -20,7 +20,7 @@ __all__ = ["correlations", "sap_continuous"]
 def correlations(z: Floats, y: Floats) -> NDArray[np.float64]:
     """Pearson correlations of the columns, (latent, factor); 0 where one is constant."""
     left, right = _standard(z), _standard(y)
-    return np.asarray(left.T @ right / len(z), dtype=np.float64)
+    return np.clip(left.T @ right / len(z), -1.0, 1.0)  # rounding gives 1 + 1e-16
 
 
 def _standard(values: Floats) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from vaescope.metrics.rows import Representation, sizes, split
 from vaescope.metrics.sap import sap
 from vaescope.metrics.sap_continuous import sap_continuous
 from vaescope.metrics.score import Score
-from vaescope.metrics.table import Table, counted
+from vaescope.metrics.table import Table, Tally, counted
 
 __all__ = ["METRICS", "Metric", "measure_metrics"]
 
@@ -50,22 +50,18 @@ class Work:
                     "Ask for --on sample, or use the protocol default or dlib.",
                 )
             return from_posteriors(self.codes, "information", seed=self.seed)
-        return self._plug_in
+        return self._tally.plug_in()
 
     @cached_property
     def of_latents(self) -> Table:
         """Of MIG-sup and modularity, which compare factors of different sizes."""
-        if self.protocol.adjusted_information:
-            return self._counted(adjusted=True)
-        return self._plug_in
+        adjusted = self.protocol.adjusted_information
+        return self._tally.adjusted() if adjusted else self._tally.plug_in()
 
     @cached_property
-    def _plug_in(self) -> Table:
-        return self._counted(adjusted=False)
-
-    def _counted(self, *, adjusted: bool) -> Table:
+    def _tally(self) -> Tally:
         return counted(
-            self.codes, "information", bins=self.protocol.bins, adjusted=adjusted, on=self.on,
+            self.codes, "information", bins=self.protocol.bins, on=self.on,
             limit=self.protocol.points, seed=self.seed,
         )  # fmt: skip
 

@@ -11,17 +11,22 @@ from vaescope.codes import Codes
 from vaescope.errors import ShapeError
 from vaescope.information.binning import equal_width
 from vaescope.information.bootstrap import interval
-from vaescope.information.discrete import joint_counts
+from vaescope.information.discrete import Counts, joint_counts
 from vaescope.information.resampling import Replicates, information_replicates
 from vaescope.metrics.rows import Representation, labelled
 from vaescope.metrics.score import Protocol
 from vaescope.seeds import rng
 from vaescope.types import Floats
 
-__all__ = ["Table", "counted"]
+__all__ = ["RESAMPLES", "Table", "Tally", "counted"]
+
+Matrix = NDArray[np.float64]
 
 #: Of bootstrap intervals: the ends are then good to about a tenth of the interval.
 RESAMPLES = 200
+
+#: Cells of bins and classes up to which there are intervals: each block of rows has a table.
+_AFFORDABLE = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,42 +75,56 @@ class Table:
         return replace(self.protocol, settings={**self.protocol.settings, **settings})
 
 
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Counts of codes in bins against factors, from which both kinds of table are had."""
+
+    counts: Counts
+    drawn: Replicates | None  # plug-in
+    protocol: Protocol
+
+    def plug_in(self) -> Table:
+        """As disentanglement_lib has it: biased by about (bins - 1)(classes - 1) / 2n."""
+        return self._table(self.counts.information(), "plug-in", 1.0)
+
+    def adjusted(self) -> Table:
+        """Less what random pairing would give: else factors of many classes seem better known."""
+        return self._table(self.counts.adjusted_information(), "adjusted for chance", 2.0)
+
+    def _table(self, information: Matrix, estimator: str, biases: float) -> Table:
+        replicates = None
+        if self.drawn is not None:
+            # A resample adds the plug-in bias to the one that the counts have.
+            centred = np.maximum(self.drawn.information - biases * self.counts.chance(), 0.0)
+            replicates = Replicates(centred, self.drawn.entropy_of_b)
+        settings = {**self.protocol.settings, "estimator": estimator}
+        return Table(
+            information,
+            self.counts.entropy_of_b(),
+            self.counts.informed(),
+            replicates,
+            replace(self.protocol, settings=settings),
+        )
+
+
 def counted(
     codes: Codes,
     what: str,
     *,
     bins: int = 20,
-    adjusted: bool = False,
     on: Representation = "mean",
     limit: int | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> Table:
-    """From counts of codes in `bins` of equal width, over all rows or the first `limit`.
-
-    Plug-in, as disentanglement_lib has it, or `adjusted` for what random pairing would give: the
-    plug-in bias is (bins - 1)(classes - 1) / 2n, so that factors of many classes seem better known.
-    """
+) -> Tally:
+    """Counts of codes in `bins` of equal width, over all rows or the first `limit`."""
     seen = labelled(codes, what, on=on, limit=limit, seed=seed)
     factors = np.zeros((seen.n, codes.require_factors(what).shape[1]), dtype=np.int64)
     factors[:, seen.columns] = seen.factors
     classes = equal_width(seen.z, bins)
-    counts = joint_counts(classes, factors)
-    replicates = None
-    if resamples:
+    drawn = None
+    if resamples and bins * int(factors.max(axis=0).sum()) <= _AFFORDABLE:
         stream = rng(seed, "information-bootstrap")
         drawn = information_replicates(classes, factors, resamples=resamples, rng=stream)
-        # A resample adds the plug-in bias once more; adjusted information has none to begin with.
-        chance = counts.chance() * (2.0 if adjusted else 1.0)
-        replicates = Replicates(np.maximum(drawn.information - chance, 0.0), drawn.entropy_of_b)
-    estimator = "adjusted for chance" if adjusted else "plug-in"
-    return Table(
-        counts.adjusted_information() if adjusted else counts.information(),
-        counts.entropy_of_b(),
-        counts.informed(),
-        replicates,
-        Protocol(
-            "default", seen.n, {"bins": bins, "estimator": estimator, "seed": seed}, on,
-            codes.supervised,
-        ),
-    )  # fmt: skip
+    protocol = Protocol("default", seen.n, {"bins": bins, "seed": seed}, on, codes.supervised)
+    return Tally(joint_counts(classes, factors), drawn, protocol)
