@@ -1,0 +1,200 @@
+"""Charts and tables of a sweep's page: Vega-Lite specs and the rows that they draw."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from vaescope.report.page import Column, Figure, Table
+from vaescope.statistics import Shares, Source, rank_correlations, summarise
+from vaescope.tables import Table as Runs
+from vaescope.tables import Value
+
+__all__ = ["correlations_figure", "curves_figure", "means_table", "shares_table", "strength_of"]
+
+#: Lines of a panel that can be told apart, and their colours (Okabe and Ito).
+LINES = 8
+COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#000000"]
+#: Rows of the table of means.
+ROWS = 500
+
+
+def strength_of(runs: Runs) -> str | None:
+    """The number that the curves run along: the objective's own where one is varied."""
+    numbers = [
+        name
+        for name in runs.varying()
+        if name != "seed" and np.unique(_finite(runs.numbers(name))).size > 1
+    ]
+    own = [name for name in numbers if name.startswith("objective.")]
+    found = own or numbers
+    return found[0] if found else None
+
+
+def _finite(values: Any) -> Any:
+    return values[np.isfinite(values)]
+
+
+def _series(runs: Runs, strength: str) -> list[str]:
+    """Settings that tell lines of a panel apart: all others that vary, if there are few of them."""
+    others = [name for name in runs.varying() if name not in ("seed", strength)]
+    lines = set(zip(*(runs.settings[name] for name in others), strict=True)) if others else set()
+    if len(lines) <= LINES:
+        return others
+    return [name for name in others if name == "objective.name"]
+
+
+def curves_figure(runs: Runs, measures: Sequence[str]) -> Figure | None:
+    """Every measure along the strength: the mean over seeds, and its t interval as a band."""
+    strength = strength_of(runs)
+    if strength is None or not measures:
+        return None
+    series = _series(runs, strength)
+    rows: list[tuple[Value, ...]] = []
+    for measure in measures:
+        for one in summarise(runs, measure, [strength, *series]):
+            at = one.settings[strength]
+            if isinstance(at, str) or at is None or one.estimate.n == 0:
+                continue
+            line = ", ".join(_text(one.settings[name]) for name in series) or "all"
+            low, high = one.estimate.interval or (one.estimate.mean, one.estimate.mean)
+            rows.append((measure, line, float(at), one.estimate.mean, low, high, one.estimate.n))
+    rows.sort(key=lambda row: (measures.index(str(row[0])), str(row[1]), float(row[2] or 0)))
+    lines = sorted({str(row[1]) for row in rows})
+    x = {
+        "field": "strength", "type": "quantitative", "title": None,
+        "axis": {"tickCount": 4, "grid": False, "format": "~g"},
+        "scale": _scale(runs.numbers(strength)),
+    }  # fmt: skip
+    y = {"type": "quantitative", "title": None, "axis": {"tickCount": 4}, "scale": {"zero": False}}
+    colour: dict[str, Any] = {"value": "var(--accent)"}
+    if len(lines) > 1:
+        scale = {"domain": lines, "range": COLOURS[: len(lines)]}
+        colour = {"field": "line", "type": "nominal", "legend": {"title": None}, "scale": scale}
+    spec = {
+        "usermeta": {"cell": 230, "most": 3, "axis": 46},
+        "facet": {
+            "field": "measure", "type": "nominal", "sort": list(measures),
+            "header": {"title": None, "labelAnchor": "start"},
+        },
+        "resolve": {"scale": {"y": "independent"}},
+        "spec": {
+            "height": 150,
+            "encoding": {"x": x, "color": colour},
+            "layer": [
+                {
+                    "mark": {"type": "area", "opacity": 0.18},
+                    "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}},
+                },
+                {
+                    "mark": {"type": "line", "strokeWidth": 1.75, "point": {"size": 18}},
+                    "encoding": {"y": {"field": "mean", **y}},
+                },
+            ],
+        },
+    }  # fmt: skip
+    names = ("measure", "line", "strength", "mean", "low", "high", "n")
+    columns = tuple(Column(n, "text" if n in ("measure", "line") else "number", 4) for n in names)
+    by = f", one line for each {' and '.join(series)}" if series else ""
+    caption = f"Measures along {strength}{by}: mean over seeds and its 95% t interval."
+    alt = f"Curves of {', '.join(measures)} along {strength}."
+    return Figure(caption, alt, spec, Table("curves", caption, columns, tuple(rows)))
+
+
+def _text(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _scale(values: Any) -> dict[str, Any]:
+    """Logarithmic where values span more than one order and a half; about zero where it is one."""
+    known = _finite(values)
+    low, high = known.min(), known.max()
+    if low > 0 and high / low > 30:
+        return {"type": "log"}
+    positive = known[known > 0]
+    if low == 0 and positive.size > 1 and high / positive.min() > 30:
+        return {"type": "symlog", "constant": float(positive.min())}
+    return {"zero": False}
+
+
+def means_table(runs: Runs, measures: Sequence[str]) -> Table:
+    """Mean and half-width of the interval for each setting."""
+    by = [name for name in runs.varying() if name != "seed"]
+    found = {measure: summarise(runs, measure, by) for measure in measures}
+    settings = [one.settings for one in found[measures[0]]]
+    columns = [Column(name) for name in by] + [Column("n", "number", 0)]
+    for measure in measures:
+        columns += [Column(measure, "number", 4), Column("\N{PLUS-MINUS SIGN}", "number", 4)]
+    rows = []
+    for place, setting in enumerate(settings[:ROWS]):
+        row: list[Value] = [_text(setting[name]) for name in by]
+        row.append(max(found[measure][place].estimate.n for measure in measures))
+        for measure in measures:
+            t = found[measure][place].estimate
+            row += [
+                t.mean if t.n else None,
+                None if t.interval is None else t.interval[1] - t.mean,
+            ]
+        rows.append(tuple(row))
+    more = f" The first {ROWS} of {len(settings):,} settings." if len(settings) > ROWS else ""
+    caption = f"Means over seeds and half the width of their 95% t intervals.{more}"
+    return Table("means", caption, tuple(columns), tuple(rows))
+
+
+def correlations_figure(runs: Runs, measures: Sequence[str]) -> Figure:
+    """The matrix of rank correlations."""
+    matrix = rank_correlations(runs, measures)
+    axis = {"title": None, "type": "nominal", "sort": list(measures)}
+    plain = {"ticks": False, "domain": False, "labelLimit": 160}
+    value = {"field": "correlation", "type": "quantitative"}
+    spec = {
+        "usermeta": {"cell": min(240 + 44 * len(measures), 900), "most": 1, "axis": 160},
+        "height": {"step": 28},
+        "encoding": {
+            "x": {**axis, "field": "with", "axis": {**plain, "orient": "top", "labelAngle": -40}},
+            "y": {**axis, "field": "measure", "axis": plain},
+        },
+        "layer": [
+            {
+                "mark": {"type": "rect", "cornerRadius": 2},
+                "encoding": {
+                    "color": {
+                        **value, "legend": None,
+                        "scale": {"domain": [-1, 0, 1], "range": ["#e69f00", "#bbbbbb", "#0072b2"]},
+                    },
+                    "fillOpacity": {
+                        "field": "strength", "type": "quantitative", "legend": None,
+                        "scale": {"domain": [0, 1], "range": [0.06, 0.6]},
+                    },
+                },
+            },
+            {
+                "mark": {"type": "text", "fontSize": 11},
+                "encoding": {
+                    "text": {**value, "format": ".2f"}, "color": {"value": "var(--ink)"},
+                },
+            },
+        ],
+    }  # fmt: skip
+    rows = tuple(
+        (a, b, *((None, None) if np.isnan(r) else (float(r), abs(float(r)))))
+        for a, line in zip(measures, matrix, strict=True)
+        for b, r in zip(measures, line, strict=True)
+    )
+    columns = (Column("measure"), Column("with"), Column("correlation", "number", 2),
+               Column("strength", "number", 2))  # fmt: skip
+    caption = f"Rank correlations between measures over {len(runs):,} runs."
+    pairs = sum(abs(row[2]) >= 0.7 for row in rows if row[2] is not None and row[0] < row[1])
+    alt = f"Rank correlations of {len(measures)} measures; {pairs} pairs are at 0.7 or more."
+    return Figure(caption, alt, spec, Table("correlations", caption, columns, rows))
+
+
+def shares_table(shares: Mapping[str, Shares]) -> Table:
+    """What each measure's variance is due to."""
+    kinds: tuple[Source, ...] = ("objective", "strength", "seed")
+    rows: list[tuple[Value, ...]] = [
+        (name, *(f"{s.share[kind]:.0%} ({s.chance[kind]:.0%})" for kind in kinds), s.n)
+        for name, s in shares.items()
+    ]
+    columns = (Column("measure"), *(Column(kind) for kind in kinds), Column("runs", "number", 0))
+    return Table("variance", "Shares of variance, in brackets by chance.", columns, tuple(rows))

@@ -1,0 +1,260 @@
+"""What a table of runs says: means over seeds with intervals, paired differences, rank correlations
+between measures, and how much of a measure's variance its settings explain."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from vaescope.errors import UsageError
+from vaescope.seeds import rng
+from vaescope.tables import Table, Value
+
+__all__ = [
+    "Difference",
+    "Estimate",
+    "Shares",
+    "Source",
+    "Summary",
+    "bootstrap_interval",
+    "mean_over_seeds",
+    "paired",
+    "rank_correlations",
+    "summarise",
+    "t_interval",
+    "variance_shares",
+]
+
+Floats = NDArray[np.float64]
+
+#: Share of intervals that should hold the truth.
+LEVEL = 0.95
+#: Resamples of a bootstrap; sign patterns of a paired test where not all of them are tried.
+DRAWS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean, its interval, and the number of values behind it. One value has no interval."""
+
+    mean: float
+    interval: tuple[float, float] | None
+    n: int
+
+
+def _known(values: ArrayLike) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    return array[np.isfinite(array)]
+
+
+def t_interval(values: ArrayLike, *, level: float = LEVEL) -> Estimate:
+    """The mean with Student's interval; values that are missing are left out.
+
+    >>> [round(end, 4) for end in t_interval([1.0, 2.0, 3.0]).interval]
+    [-0.4841, 4.4841]
+    """
+    known = _known(values)
+    n = known.size
+    if n == 0:
+        return Estimate(float("nan"), None, 0)
+    mean = float(known.mean())
+    if n == 1:
+        return Estimate(mean, None, 1)
+    half = float(stats.t.ppf(0.5 + level / 2, n - 1) * known.std(ddof=1) / np.sqrt(n))
+    return Estimate(mean, (mean - half, mean + half), n)
+
+
+def bootstrap_interval(values: ArrayLike, *, level: float = LEVEL, seed: int = 0) -> Estimate:
+    """The mean with its bias-corrected and accelerated bootstrap interval.
+
+    Efron 1987, Better bootstrap confidence intervals, J. Amer. Stat. Assoc. 82. Does not assume
+    normal values, but with fewer than about ten it is too narrow: take the t interval there.
+    """
+    known = _known(values)
+    n = known.size
+    if n < 2:
+        return t_interval(known)
+    mean = float(known.mean())
+    if np.ptp(known) == 0:
+        return Estimate(mean, (mean, mean), n)
+    draws = rng(seed, "bootstrap").integers(n, size=(DRAWS, n))
+    means = np.sort(known[draws].mean(axis=1))
+    # Half of the ties count as below, and no share is zero or one, so that z stays finite.
+    below = (np.sum(means < mean) + 0.5 * np.sum(means == mean)) / DRAWS
+    bias = stats.norm.ppf(np.clip(below, 1 / DRAWS, 1 - 1 / DRAWS))
+    jackknife = (known.sum() - known) / (n - 1)
+    offsets = jackknife.mean() - jackknife
+    acceleration = np.sum(offsets**3) / (6.0 * np.sum(offsets**2) ** 1.5)
+    z = bias + stats.norm.ppf([0.5 - level / 2, 0.5 + level / 2])
+    low, high = np.quantile(means, stats.norm.cdf(bias + z / (1.0 - acceleration * z)))
+    return Estimate(mean, (min(float(low), mean), max(float(high), mean)), n)
+
+
+Interval = Callable[[Floats], Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A measure over the seeds of one setting."""
+
+    settings: Mapping[str, Value]
+    estimate: Estimate
+
+
+def _groups(table: Table, by: Sequence[str]) -> dict[tuple[Value, ...], list[int]]:
+    _check(table, by)
+    columns = table.columns
+    found: dict[tuple[Value, ...], list[int]] = {}
+    for place, key in enumerate(zip(*(columns[name] for name in by), strict=True)):
+        found.setdefault(key, []).append(place)
+    return found or {(): list(range(len(table)))}
+
+
+def _check(table: Table, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in table.columns:
+            raise UsageError(
+                f"The table has no column {name}.", f"It has {', '.join(table.columns)}."
+            )
+
+
+def summarise(
+    table: Table, measure: str, by: Sequence[str], *, interval: Interval = t_interval
+) -> list[Summary]:
+    """Mean and interval of a measure for each combination of the settings `by`."""
+    _check(table, [measure])
+    values = table.numbers(measure)
+    return [
+        Summary(dict(zip(by, key, strict=True)), interval(values[places]))
+        for key, places in _groups(table, by).items()
+    ]
+
+
+def mean_over_seeds(
+    table: Table, measure: str, *, interval: Interval = t_interval
+) -> list[Summary]:
+    """`summarise` over all that was varied but the seed."""
+    by = [name for name in table.varying() if name != "seed"]
+    return summarise(table, measure, by, interval=interval)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much higher the second is than the first, pair by pair."""
+
+    estimate: Estimate
+    wins: int  # pairs in which the second is higher
+    p_value: float | None  # of no difference; None below two pairs
+
+
+def paired(first: ArrayLike, second: ArrayLike) -> Difference:
+    """Second minus first over pairs, e.g. the same seeds under two settings.
+
+    The p-value is that of the sign-flip test of the mean: exact up to 12 pairs, else over a sample
+    of sign patterns. Pairs with a missing value are left out. With 4 pairs no p-value is below
+    1/8, with 5 none below 1/16.
+    """
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if a.shape != b.shape or a.ndim != 1:
+        raise UsageError(
+            f"Paired values have shapes {a.shape} and {b.shape}.", "Give two lists of one length."
+        )
+    differences = _known(b - a)
+    estimate = t_interval(differences)
+    wins = int(np.sum(differences > 0))
+    n = differences.size
+    if n < 2:
+        return Difference(estimate, wins, None)
+    exact = n <= 12
+    if exact:
+        signs = 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
+    else:
+        signs = rng(0, "signs").choice((-1, 1), size=(DRAWS, n))
+    means = np.abs(signs @ differences) / n
+    observed = abs(estimate.mean) * (1 - 1e-12)  # the same sum in another order is the same sum
+    hits = int(np.sum(means >= observed))
+    p = hits / len(means) if exact else (hits + 1) / (len(means) + 1)
+    return Difference(estimate, wins, p)
+
+
+def rank_correlations(table: Table, measures: Sequence[str]) -> Floats:
+    """Spearman's rank correlation of each two measures over the runs that have both.
+
+    NaN where fewer than three runs have both, or where one does not vary. (measure, measure)
+    """
+    _check(table, measures)
+    columns = [table.numbers(name) for name in measures]
+    found = np.full((len(measures), len(measures)), np.nan)
+    whole = all(np.isfinite(column).all() for column in columns)
+    ranks = [stats.rankdata(column) for column in columns] if whole else []
+    for i in range(len(measures)):
+        for j in range(i + 1):
+            if whole:
+                pair = (ranks[i], ranks[j])
+            else:
+                both = np.isfinite(columns[i]) & np.isfinite(columns[j])
+                pair = (stats.rankdata(columns[i][both]), stats.rankdata(columns[j][both]))
+            found[i, j] = found[j, i] = _pearson(*pair)
+    return found
+
+
+def _pearson(a: Floats, b: Floats) -> float:
+    if a.size < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return float("nan")
+    a, b = a - a.mean(), b - b.mean()
+    return float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
+
+
+Source = Literal["objective", "strength", "seed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Shares of a measure's variance; they add up to one. `chance`: what noise alone would get."""
+
+    share: Mapping[Source, float]
+    chance: Mapping[Source, float]
+    n: int
+
+
+def variance_shares(table: Table, measure: str) -> Shares | None:
+    """How much of a measure's variance the objective, its strength and the seed explain.
+
+    Nested sums of squares: means of objectives about the overall mean; means of strengths (all
+    other settings that vary) about those; runs about these, which is what seeds do. A share is not
+    corrected for the number of groups: hold it against `chance`. None where nothing varies or no
+    setting has two seeds.
+    """
+    _check(table, [measure])
+    values = table.numbers(measure)
+    kept = np.flatnonzero(np.isfinite(values))
+    table, values = table.select(kept.tolist()), values[kept]
+    others = [name for name in table.varying() if name not in ("seed", "objective.name")]
+    outer = list(_groups(table, ["objective.name"]).values())
+    inner = list(_groups(table, ["objective.name", *others]).values())
+    n = values.size
+    total = float(np.sum((values - values.mean()) ** 2)) if n else 0.0
+    if total == 0.0 or n == len(inner):
+        return None
+    between, within = _spread(values, outer), _spread(values, inner)
+    squares = {"objective": between, "strength": within - between, "seed": total - within}
+    degrees = {
+        "objective": len(outer) - 1,
+        "strength": len(inner) - len(outer),
+        "seed": n - len(inner),
+    }
+    names: tuple[Source, ...] = ("objective", "strength", "seed")
+    return Shares(
+        {name: min(1.0, max(0.0, squares[name] / total)) for name in names},
+        {name: degrees[name] / (n - 1) for name in names},
+        n,
+    )
+
+
+def _spread(values: Floats, groups: Sequence[Sequence[int]]) -> float:
+    """Sum over groups of size times squared distance of the group's mean from the overall mean."""
+    mean = values.mean()
+    return float(sum(len(g) * (values[list(g)].mean() - mean) ** 2 for g in groups))

@@ -1,0 +1,161 @@
+"""Trains the runs of a task. Writes files only; an error stays in the folder of its run."""
+
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TextIO
+
+from vaescope.allocator import keep_freed_memory
+from vaescope.errors import BusyError, Interrupted, VaescopeError
+from vaescope.paths import replace_file
+from vaescope.runs import Run, strict_json
+from vaescope.settings import experiment
+from vaescope.specs import FORMAT
+from vaescope.sweeps.engine import Job, Outcome, Task
+from vaescope.sweeps.leases import held, lease
+
+if TYPE_CHECKING:
+    from vaescope.data import Dataset
+
+__all__ = ["failure_path", "record_failure", "serve", "task_of", "work"]
+
+Stop = Callable[[], int]
+
+
+def failure_path(run: Path) -> Path:
+    """Where the error of a run is kept until the run is done."""
+    return run / "failed.json"
+
+
+def record_failure(run: Path, kind: str, message: str, remedy: str, trace: str) -> None:
+    """Leaves the error beside what the run has so far."""
+    content = {"format": FORMAT, "type": kind, "message": message, "remedy": remedy}
+    run.mkdir(parents=True, exist_ok=True)
+    text = strict_json({**content, "traceback": trace}, indent=1) + "\n"
+    replace_file(failure_path(run), text.encode())
+
+
+def task_of(content: dict[str, Any]) -> Task:
+    """A task from its JSON."""
+    return Task(**{**content, "jobs": tuple(Job(**job) for job in content["jobs"])})
+
+
+def work(task: Task, stop: Stop = lambda: 0) -> tuple[Outcome, ...]:
+    """Trains each run of the task that is neither done nor taken, one thread each.
+
+    Raises `Interrupted`, with the run under way saved, when `stop` gives the number of a signal.
+    """
+    keep_freed_memory()
+    import torch
+
+    torch.set_num_threads(1)
+    return tuple(_train(task, job, stop) for job in task.jobs)
+
+
+def _train(task: Task, job: Job, stop: Stop) -> Outcome:
+    run = Run(Path(task.folder) / job.name)
+    try:
+        if run.is_done:
+            return Outcome(job.name, "done")
+        spec = experiment(job.spec)
+        run.create(spec)
+        with _claim(run, task, stop) as halted:
+            trained = _steps(run, task, halted)
+        failure_path(run.path).unlink(missing_ok=True)
+        return Outcome(job.name, "trained" if trained else "done")
+    except BusyError:
+        return Outcome(job.name, "busy")
+    except Interrupted:
+        raise
+    except Exception as error:  # whatever it is, it concerns this run alone
+        return _failed(run, error)
+
+
+def _steps(run: Run, task: Task, stop: Stop) -> bool:
+    """Whether there was something to train."""
+    from vaescope.training.api import choose_device
+    from vaescope.training.run import train_run
+
+    spec = run.open()
+    data = _data(json.dumps(spec.data.model_dump(mode="json"), sort_keys=True))
+    count = 0
+    for _ in train_run(run, spec, data, device=choose_device(task.device), stop=stop):
+        count += 1
+    return count > 0
+
+
+@lru_cache(maxsize=1)
+def _data(settings: str) -> "Dataset":
+    """The dataset of the last run is kept: the next one mostly has the same."""
+    from pydantic import TypeAdapter
+
+    from vaescope.build import build_data
+    from vaescope.data.specs import DataSpec
+
+    return build_data(TypeAdapter(DataSpec).validate_python(json.loads(settings)))
+
+
+@contextmanager
+def _claim(run: Run, task: Task, stop: Stop) -> Iterator[Stop]:
+    """`train_run` takes the run's flock itself; here leases are taken, and those of others kept."""
+    if not task.lease:
+        if held(run.path):
+            raise BusyError(f"Another machine has the lease of {run.path}.", "Wait for it.")
+        yield stop
+        return
+    with lease(run.path) as lost:
+        try:
+            yield lambda: stop() or (signal.SIGTERM if lost() else 0)
+        except Interrupted as error:
+            if not lost():
+                raise
+            raise BusyError(error.message, error.remedy) from error
+
+
+def _failed(run: Run, error: Exception) -> Outcome:
+    kind, message, remedy = type(error).__name__, str(error), "Look at the traceback."
+    if isinstance(error, VaescopeError):
+        message, remedy = error.message, error.remedy
+    try:
+        record_failure(run.path, kind, message, remedy, traceback.format_exc())
+    except (VaescopeError, OSError):
+        message += " (its traceback could not be written)"
+    return Outcome(run.path.name, "failed", f"{kind}: {message}")
+
+
+def _receive(tasks: "SimpleQueue[Task | None]", halt: threading.Event, lines: TextIO) -> None:
+    for line in lines:
+        tasks.put(task_of(json.loads(line)))
+    halt.set()  # the driver has gone, or has closed this worker
+    tasks.put(None)
+
+
+def serve() -> None:
+    """The life of a local worker: tasks as lines on stdin, answers as lines on stdout.
+
+    When stdin ends, by order or because the driver was killed, the run under way is saved.
+    """
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever a library prints is no answer
+    halt = threading.Event()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the driver acts
+    signal.signal(signal.SIGTERM, lambda number, frame: halt.set())
+    tasks: SimpleQueue[Task | None] = SimpleQueue()
+    threading.Thread(target=_receive, args=(tasks, halt, sys.stdin), daemon=True).start()
+    print("ready", file=answers, flush=True)
+    while (task := tasks.get()) is not None:
+        try:
+            outcomes = work(task, lambda: signal.SIGTERM if halt.is_set() else 0)
+        except Interrupted:
+            break
+        print(json.dumps([asdict(one) for one in outcomes]), file=answers, flush=True)
+    os._exit(0)  # a thread still reads stdin, and Python would wait for it

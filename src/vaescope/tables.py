@@ -1,0 +1,286 @@
+"""Runs and their scores as tidy rows: one row per run folder, one column per dotted name."""
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.errors import RunError, UsageError
+from vaescope.paths import disk_errors, replace_file
+from vaescope.specs import FORMAT
+
+__all__ = ["Row", "Table", "Value", "read_row", "read_table", "save_table", "table_of"]
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the folder of one run says: how it was set, and what came of it."""
+
+    run: str
+    done: bool
+    settings: Mapping[str, Value]
+    results: Mapping[str, Value]
+
+
+@final
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length by name; None where a run has no such value.
+
+    `run`, `seed` and `done` come first, then settings by their dotted keys, then results.
+    """
+
+    settings: Mapping[str, Sequence[Value]]
+    results: Mapping[str, Sequence[Value]]
+
+    @property
+    def columns(self) -> Mapping[str, Sequence[Value]]:
+        return {**self.settings, **self.results}
+
+    def __len__(self) -> int:
+        return len(self.settings["run"])
+
+    def rows(self) -> Iterator[dict[str, Value]]:
+        columns = self.columns
+        for values in zip(*columns.values(), strict=True):
+            yield dict(zip(columns, values, strict=True))
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """A column as floats: NaN where there is no number."""
+        column = self.columns[name]
+        return np.array([_float(value) for value in column], dtype=np.float64)
+
+    def select(self, places: Iterable[int]) -> "Table":
+        """Some of the rows."""
+        kept = list(places)
+
+        def of(columns: Mapping[str, Sequence[Value]]) -> dict[str, Sequence[Value]]:
+            return {name: [values[i] for i in kept] for name, values in columns.items()}
+
+        return Table(of(self.settings), of(self.results))
+
+    def varying(self) -> list[str]:
+        """Settings that are not the same in all rows, without the name of the run."""
+        return [
+            name
+            for name, values in self.settings.items()
+            if name not in ("run", "done") and len(set(values)) > 1
+        ]
+
+    def measures(self) -> list[str]:
+        """Results that are numbers and differ between runs."""
+        found = []
+        for name in self.results:
+            numbers = self.numbers(name)
+            known = numbers[np.isfinite(numbers)]
+            if known.size > 1 and np.ptp(known) > 0:
+                found.append(name)
+        return found
+
+
+def _float(value: Value) -> float:
+    return float("nan") if value is None or isinstance(value, str) else float(value)
+
+
+def table_of(rows: Iterable[Row]) -> Table:
+    """Rows as one table, in their order."""
+    kept = list(rows)
+    settings = dict.fromkeys(name for row in kept for name in row.settings if name != "seed")
+    results = dict.fromkeys(name for row in kept for name in row.results)
+    first: dict[str, Sequence[Value]] = {
+        "run": [row.run for row in kept],
+        "seed": [row.settings.get("seed") for row in kept],
+        "done": [row.done for row in kept],
+    }
+    first.update({name: [row.settings.get(name) for row in kept] for name in settings})
+    # A result of the same name as a setting would hide it.
+    named = {name: f"result.{name}" if name in first else name for name in results}
+    return Table(
+        first, {new: [row.results.get(name) for row in kept] for name, new in named.items()}
+    )
+
+
+def read_table(folder: Path, *, timing: bool = False) -> Table:
+    """The runs in a folder, or the one that the folder is. `timing` adds `seconds`, which differ
+    from one execution of the same runs to the next; everything else does not."""
+    if not folder.is_dir():
+        raise RunError(f"There is no folder {folder}.", "Give the --out of a sweep.")
+    if (folder / "spec.json").exists():
+        names, parent = [folder.name], folder.parent
+    else:
+        names, parent = sorted(_folders(folder), key=_natural), folder
+    rows = (read_row(parent, name, timing=timing) for name in names)
+    table = table_of(row for row in rows if row is not None)
+    if not len(table):
+        raise RunError(f"There are no runs in {folder}.", "Give the --out of a sweep.")
+    return table
+
+
+def _folders(folder: Path) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [e.name for e in entries if not e.name.startswith(".") and e.is_dir()]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """`s10` after `s2`."""
+    return [(int(part or -1), text) for text, part in re.findall(r"(\D*)(\d*)", name)]
+
+
+def read_row(folder: Path, name: str, *, timing: bool = False) -> Row | None:
+    """The row of one run; None where the folder holds no run. Reads few files, whole ones only."""
+    run = os.path.join(folder, name)  # ten thousand Path objects take a second
+    spec = _json(run, "spec.json")
+    if spec is None:
+        return None
+    version = spec.pop("format", FORMAT)
+    if not isinstance(version, int) or version > FORMAT:
+        raise RunError(
+            f"{run}/spec.json has format {version}; this vaescope reads up to {FORMAT}.",
+            "Install a newer vaescope.",
+        )
+    settings: dict[str, Value] = {}
+    _flatten(spec, "", settings)
+    last = _last_line(run, "history.jsonl")
+    results: dict[str, Value] = {}
+    _flatten({} if last is None else _without_lists(last), "", results)
+    _flatten(_without_lists(_json(run, "scores.json") or {}), "", results)
+    done = os.path.exists(f"{run}/done.json")
+    failure = None if done else _json(run, "failed.json")
+    if failure is not None:
+        results["error"] = f"{failure.get('type')}: {failure.get('message')}"
+    if timing:
+        results["seconds"] = _seconds(run)
+    return Row(name, done, settings, results)
+
+
+def _read(run: str, name: str) -> bytes | None:
+    try:
+        with open(f"{run}/{name}", "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _json(run: str, name: str) -> dict[str, Any] | None:
+    content = _read(run, name)
+    if content is None:
+        return None
+    try:
+        loaded = json.loads(content.decode())  # json would guess the encoding of bytes
+        if not isinstance(loaded, dict):
+            raise ValueError("it is no group of keys")
+    except ValueError as error:
+        raise RunError(
+            f"{run}/{name} is damaged: {error}.", "Restore it, or delete the folder of this run."
+        ) from error
+    return loaded
+
+
+def _last_line(run: str, name: str) -> dict[str, Any] | None:
+    """The last whole line: a process killed while writing leaves half a line at the end."""
+    try:
+        with open(f"{run}/{name}", "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            reach = min(size, 1 << 13)
+            while True:
+                file.seek(size - reach)
+                tail = file.read(reach)
+                end = tail.rfind(b"\n")
+                start = tail.rfind(b"\n", 0, max(end, 0)) + 1
+                if start > 0 or reach == size:  # else it begins before what was read
+                    return json.loads(tail[start:end].decode()) if end > 0 else None
+                reach = min(size, 4 * reach)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _seconds(run: str) -> float | None:
+    """Time spent training, over all the processes that took the run up: each begins at zero."""
+    content = _read(run, "timing.jsonl")
+    if content is None:
+        return None
+    total = before = 0.0
+    for line in content[: content.rfind(b"\n") + 1].splitlines():
+        seconds = float(json.loads(line)["seconds"])
+        total += seconds - before if seconds >= before else seconds
+        before = seconds
+    return round(total, 3)
+
+
+def _without_lists(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers only: a score is its value; details and values per latent stay in their files."""
+    kept: dict[str, Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            single = value.get("value")
+            kept[name] = single if isinstance(single, int | float) else _without_lists(value)
+        elif not isinstance(value, list) and name != "format":
+            kept[name] = value
+    return kept
+
+
+def _flatten(tree: Mapping[str, Any], prefix: str, into: dict[str, Value]) -> None:
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            _flatten(value, f"{prefix}{name}.", into)
+        else:
+            into[prefix + name] = json.dumps(value) if isinstance(value, list) else value
+
+
+def save_table(table: Table, path: Path) -> None:
+    """Writes `.csv` or `.parquet`, which the ending says."""
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".csv":
+        replace_file(path, csv_text(table).encode())
+    elif path.suffix == ".parquet":
+        replace_file(path, _parquet(table))
+    else:
+        raise UsageError(f"A table cannot be written to {path}.", "End it in .csv or .parquet.")
+
+
+def csv_text(table: Table) -> str:
+    """Comma-separated values with all digits; empty where a run has no such value."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    columns = table.columns
+    writer.writerow(columns)
+    for values in zip(*columns.values(), strict=True):
+        writer.writerow([json.dumps(v) if isinstance(v, bool) else v for v in values])
+    return buffer.getvalue()
+
+
+def _parquet(table: Table) -> bytes:
+    try:
+        import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
+        import pyarrow.parquet  # type: ignore[import-untyped, import-not-found, unused-ignore]
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "Writing Parquet needs pyarrow, which is not installed.",
+            "Run: pip install 'vaescope[parquet]', or write a .csv.",
+        ) from error
+    arrays = {name: pyarrow.array(_alike(values)) for name, values in table.columns.items()}
+    made = pyarrow.table(arrays).replace_schema_metadata({"format": str(FORMAT)})
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(made, buffer)
+    return buffer.getvalue()
+
+
+def _alike(values: Sequence[Value]) -> list[Value]:
+    """Values of one type, as a column of Parquet needs them."""
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) <= 1:
+        return list(values)
+    if kinds == {int, float}:
+        return [None if value is None else _float(value) for value in values]
+    return [None if value is None else str(value) for value in values]
