@@ -9,16 +9,16 @@ from vaescope import build
 from vaescope.citations import BIBTEX, METHODS
 from vaescope.data import DATASETS
 from vaescope.data.specs import DataSpec
-from vaescope.presets import PRESETS
-from vaescope.settings import preset
-from vaescope.specs import (
+from vaescope.model_specs import (
+    ConditionalPriorSpec,
     LikelihoodSpec,
     NetSpec,
-    ObjectiveSpec,
-    OptimiserSpec,
     PosteriorSpec,
     PriorSpec,
 )
+from vaescope.presets import PRESETS
+from vaescope.settings import preset
+from vaescope.specs import ObjectiveSpec, OptimiserSpec
 
 
 def names(union: object) -> set[str]:
@@ -46,6 +46,12 @@ def names(union: object) -> set[str]:
 )
 def test_specs_and_tables_have_the_same_names(union: object, table: dict[str, object]) -> None:
     assert names(union) == set(table)
+
+
+def test_every_kind_of_u_can_be_built() -> None:
+    kinds = get_args(ConditionalPriorSpec.model_fields["u"].annotation)
+    assert set(kinds) == set(build.AUXILIARIES)
+    assert set(build.CONDITIONAL_NETS) < set(build.NETS)
 
 
 def test_every_preset_has_its_file_and_every_file_its_preset() -> None:

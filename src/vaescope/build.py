@@ -1,6 +1,6 @@
 """From names to objects: the one place that looks names up."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -10,6 +10,7 @@ from torch import nn
 
 from vaescope import divergences
 from vaescope.data import DATASETS, Dataset
+from vaescope.data.auxiliary import Auxiliary, one_hot, scaled
 from vaescope.data.in_memory import content_hash
 from vaescope.data.specs import ArraySpec
 from vaescope.errors import UsageError
@@ -24,6 +25,8 @@ from vaescope.nets import (
     Pair,
     PointPosterior,
     SquaredErrorLikelihood,
+    conditional_conv_pair,
+    conditional_mlp_pair,
     conv_pair,
     dcgan_pair,
     linear_pair,
@@ -47,12 +50,19 @@ from vaescope.objectives.entropy import EntropyVAE
 from vaescope.objectives.factor import FactorVAE, make_critic
 from vaescope.objectives.orthogonal import Orthogonal, logits, means
 from vaescope.objectives.total_correlation import BetaTCVAE
-from vaescope.priors import MixturePrior, SparsePrior, StandardNormal, StudentTPrior
+from vaescope.priors import (
+    ConditionalPrior,
+    MixturePrior,
+    SparsePrior,
+    StandardNormal,
+    StudentTPrior,
+)
 from vaescope.schedules import Constant, Cosine, Linear, Schedule
 from vaescope.seeds import derive
 from vaescope.specs import (
     AdagradSpec,
     AdamSpec,
+    ConditionalPriorSpec,
     CosineSpec,
     Experiment,
     FactorVAESpec,
@@ -60,9 +70,10 @@ from vaescope.specs import (
     Value,
     resolve,
 )
-from vaescope.vae import VAE, Decoder, Encoder, Prior
+from vaescope.vae import VAE, ConditionalEncoder, Decoder, Encoder, Prior
 
 __all__ = [
+    "build_auxiliary",
     "build_data",
     "build_objective",
     "build_optimiser",
@@ -98,6 +109,34 @@ NETS: Mapping[str, Callable[[Any, Event, int, int], Pair]] = {
     ),
 }
 
+
+def _conditional_mlp(spec: Any, event: Event, latent: int, auxiliary: int, width: int) -> Pair:
+    return conditional_mlp_pair(
+        event,
+        latent,
+        auxiliary,
+        encoder=spec.encoder,
+        decoder=spec.decoder,
+        encoder_activation=ACTIVATIONS[spec.encoder_activation],
+        decoder_activation=ACTIVATIONS[spec.decoder_activation],
+        width=width,
+    )
+
+
+#: The same with the width of u before the outputs per value: encoders that see u.
+CONDITIONAL_NETS: Mapping[str, Callable[[Any, Event, int, int, int], Pair]] = {
+    "mlp": _conditional_mlp,
+    "conv": lambda spec, event, latent, auxiliary, width: conditional_conv_pair(
+        event, latent, auxiliary, layouts=LAYOUTS[spec.layout], width=width
+    ),
+}
+
+#: (data, names of factors) -> u.
+AUXILIARIES: Mapping[str, Callable[[Dataset, Sequence[str]], Auxiliary]] = {
+    "scaled": lambda data, names: scaled(data, names=names or None),
+    "one-hot": lambda data, names: one_hot(data, names=names or None),
+}
+
 POSTERIORS: Mapping[str, Callable[[int, int], nn.Module]] = {
     "diagonal": DiagonalPosterior,
     "isotropic": IsotropicPosterior,
@@ -112,6 +151,13 @@ PRIORS: Mapping[str, Callable[[Any, int], Prior]] = {
         torch.tensor(spec.means), variance=spec.variance, legacy=spec.legacy
     ),
     "sparse": lambda spec, latent: SparsePrior(latent, spec.gamma, spike_std=spec.spike_std),
+    "conditional": lambda spec, latent: ConditionalPrior(
+        spec.width,
+        latent,
+        hidden=spec.hidden,
+        activation=ACTIVATIONS[spec.activation],
+        learned_mean=spec.learned_mean,
+    ),
 }
 
 LIKELIHOODS: Mapping[str, Callable[[Any], Likelihood]] = {
@@ -213,12 +259,36 @@ def build_vae(experiment: Experiment) -> VAE:
     spec = resolve(experiment)
     with _generator_of(spec.seed, "weights"):
         likelihood = LIKELIHOODS[spec.likelihood.name](spec.likelihood)
-        pair = NETS[spec.net.name](spec.net, spec.data.shape, spec.latent, likelihood.width)
+        pair = _pair(spec, likelihood.width)
         posterior = POSTERIORS[spec.posterior.name](pair.features, spec.latent)
         # Heads keep torch's own start: from `pair.initialise`, Glorot's for the convolutions, the
         # demo aligned worse (MIG over seeds in docs/results/demo.md).
         prior = PRIORS[spec.prior.name](spec.prior, spec.latent)
-        return VAE(Encoder(pair.encoder, posterior), Decoder(pair.decoder, likelihood), prior)
+        sees_u = isinstance(spec.prior, ConditionalPriorSpec)
+        encoder = (ConditionalEncoder if sees_u else Encoder)(pair.encoder, posterior)
+        return VAE(encoder, Decoder(pair.decoder, likelihood), prior)
+
+
+def _pair(spec: Experiment, width: int) -> Pair:
+    event, prior = spec.data.shape, spec.prior
+    if isinstance(prior, ConditionalPriorSpec):
+        make = CONDITIONAL_NETS[spec.net.name]
+        return make(spec.net, event, spec.latent, prior.width, width)
+    return NETS[spec.net.name](spec.net, event, spec.latent, width)
+
+
+def build_auxiliary(experiment: Experiment, data: Dataset) -> Auxiliary | None:
+    """u of the rows of `data`, or None where nothing depends on it."""
+    prior = experiment.prior
+    if not isinstance(prior, ConditionalPriorSpec):
+        return None
+    auxiliary = AUXILIARIES[prior.u](data, prior.factors)
+    if auxiliary.width != prior.width:
+        raise UsageError(
+            f"u has {auxiliary.width} values in {data.name}; prior.width={prior.width}.",
+            f"Give prior.width={auxiliary.width}, or choose prior.factors.",
+        )
+    return auxiliary
 
 
 @contextmanager

@@ -17,6 +17,8 @@ METHODS: Mapping[str, str] = {
     "pinwheel": "mathieu2019",
     "student-t-vae": "mathieu2019",
     "sparse-vae": "mathieu2019",
+    "ivae": "khemakhem2020",
+    "ivae-dsprites": "khemakhem2020",
     "orthogonal-vae": "zietlow2022",
     "demo": "higgins2017",
     "mig": "chen2018",

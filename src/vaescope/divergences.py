@@ -64,6 +64,10 @@ def stratified(z: Tensor, size: int) -> Tensor:
     sum_j w_ij q(z_i|x_j) is then unbiased for q(z_i), exact if the batch is the dataset. Chen et
     al.'s minibatch stratified sampling gives one of the others a weight of its own; this is its
     mean over which one, so it has less variance and does not depend on the order of the batch.
+
+    >>> stratified(torch.zeros(2, 1), 4).exp()
+    tensor([[0.2500, 0.7500],
+            [0.7500, 0.2500]])
     """
     _need_others("stratified", len(z), size)
     own = torch.eye(len(z), dtype=z.dtype, device=z.device)
@@ -218,6 +222,9 @@ def mmd(x: Tensor, y: Tensor, *, scales: Sequence[float] = SCALES) -> Tensor:
 
     k = sum_s C/(C + ||x - y||^2), C = 2 d s (Tolstikhin et al.; 004 prints the norm unsquared).
     Unbiased, so it may be negative when the two distributions are close.
+
+    >>> mmd(torch.zeros(2, 1), torch.ones(2, 1), scales=[0.5]).item()  # 1 + 1 - 2 / (1 + 1)
+    1.0
     """
 
     def k(a: Tensor, b: Tensor) -> Tensor:

@@ -3,9 +3,10 @@
 import numpy as np
 import torch
 
-from vaescope.build import build_data, build_vae
+from vaescope.build import build_auxiliary, build_data, build_vae
 from vaescope.codes import Codes
 from vaescope.data import Dataset
+from vaescope.data.auxiliary import Auxiliary
 from vaescope.distributions import FullGaussian
 from vaescope.errors import RunError, UsageError
 from vaescope.runs import Run
@@ -37,13 +38,18 @@ def encode(
     index: Integers | None = None,
     seed: int = 0,
     batch: int = 256,
+    auxiliary: Auxiliary | None = None,
 ) -> Codes:
     """Codes of the rows `index`, or of all; the sample of each row is drawn with `seed`.
 
-    A run knows its own data, so `encode(run)` is enough where they have a name.
+    A run knows its own data, so `encode(run)` is enough where they have a name. It knows its u
+    too; a bare identifiable VAE needs `auxiliary`. Encoders that see u see factors, so that their
+    codes are marked as supervised.
     """
     if isinstance(model, Run):
-        data = build_data(model.open().data) if data is None else data
+        spec = model.open()
+        data = build_data(spec.data) if data is None else data
+        auxiliary = build_auxiliary(spec, data) if auxiliary is None else auxiliary
         vae = load_vae(model)
     else:
         vae = model
@@ -54,8 +60,17 @@ def encode(
     was_training = vae.training
     vae.eval()
     means, variances, covariances = [], [], []
+    prior_means, prior_variances, us = [], [], []
     for start in range(0, len(rows), batch):
-        posterior = vae.encoder(as_input(data.rows(rows[start : start + batch]), device))
+        some = rows[start : start + batch]
+        u = None
+        if auxiliary is not None:
+            us.append(auxiliary(some))
+            u = torch.from_numpy(us[-1]).to(device)
+            prior = vae.prior(u)
+            prior_means.append(prior.mean.float().cpu().numpy())
+            prior_variances.append(prior.variance.float().cpu().numpy())
+        posterior = vae.encoder(as_input(data.rows(some), device), u)
         means.append(posterior.mean.float().cpu().numpy())
         variances.append(posterior.variance.float().cpu().numpy())
         if isinstance(posterior, FullGaussian):
@@ -63,6 +78,7 @@ def encode(
     vae.train(was_training)
     mean, variance = np.concatenate(means), np.concatenate(variances)
     covariance = np.concatenate(covariances) if covariances else None
+    sees_u = auxiliary is not None
     noise = rng(seed, "codes-sample").standard_normal(mean.shape).astype(np.float32)
     if covariance is None:
         sample = mean + np.sqrt(variance) * noise
@@ -78,5 +94,9 @@ def encode(
         factor_sizes=() if factors is None else factors.sizes,
         factor_values=None if data.sources is None else data.sources[rows],
         covariance=covariance,
+        prior_mean=np.concatenate(prior_means) if sees_u else None,
+        prior_variance=np.concatenate(prior_variances) if sees_u else None,
+        u=np.concatenate(us) if sees_u else None,
+        supervised=sees_u,
         index=rows if factors is not None and factors.complete else None,
     )

@@ -8,10 +8,33 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Strict, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag
 
 from vaescope.data.specs import DataSpec
 from vaescope.errors import UsageError
+from vaescope.model_specs import (
+    AutoLikelihood,
+    AutoNet,
+    BernoulliSpec,
+    ConditionalPriorSpec,
+    ConvNet,
+    Count,
+    GaussianSpec,
+    Group,
+    LikelihoodSpec,
+    LinearNet,
+    MixturePriorSpec,
+    MlpNet,
+    NetSpec,
+    NonNegative,
+    NormalPriorSpec,
+    Number,
+    Positive,
+    PosteriorSpec,
+    PriorSpec,
+    SquaredErrorSpec,
+    whole,
+)
 
 __all__ = [
     "FORMAT",
@@ -19,6 +42,7 @@ __all__ = [
     "AutoNet",
     "BernoulliSpec",
     "BetaVAESpec",
+    "ConditionalPriorSpec",
     "ConvNet",
     "CosineSpec",
     "Experiment",
@@ -35,24 +59,6 @@ __all__ = [
 
 #: Version of specs, states, codes and tables; a newer one is refused.
 FORMAT = 1
-
-
-class Group(BaseModel):
-    """Base of all groups of settings: frozen, and unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-def _whole(value: Any) -> Any:
-    # JSON reads 3e5 as a float; as a count it is as good as 300000.
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
-Positive = Annotated[Number, Field(gt=0)]
-NonNegative = Annotated[Number, Field(ge=0)]
-Count = Annotated[int, BeforeValidator(_whole), Strict(), Field(ge=1)]
-Widths = Annotated[tuple[Count, ...], Strict(False)]
 
 
 class LinearSpec(Group):
@@ -85,95 +91,6 @@ Value = Annotated[
     | Annotated[CosineSpec, Tag("cosine")],
     Discriminator(_kind_of_value),
 ]
-
-
-class AutoNet(Group):
-    name: Literal["auto"] = "auto"
-
-
-class LinearNet(Group):
-    name: Literal["linear"] = "linear"
-
-
-Activation = Literal["relu", "tanh", "leaky-relu"]
-
-
-class MlpNet(Group):
-    name: Literal["mlp"] = "mlp"
-    encoder: Widths = (256, 256)
-    decoder: Widths = (256, 256)
-    encoder_activation: Activation = "relu"
-    decoder_activation: Activation = "relu"
-
-
-class ConvNet(Group):
-    """A convolutional pair by the paper that has it; see `nets.conv`."""
-
-    name: Literal["conv"] = "conv"
-    layout: Literal["locatello", "rolinek", "mathieu", "klindt", "bhowal"] = "locatello"
-
-
-class DcganNet(Group):
-    name: Literal["dcgan"] = "dcgan"
-    base: Count = 32
-
-
-class PosteriorSpec(Group):
-    name: Literal["diagonal", "isotropic", "full", "point"] = "diagonal"
-
-
-class NormalPriorSpec(Group):
-    name: Literal["normal"] = "normal"
-
-
-class StudentTPriorSpec(Group):
-    name: Literal["student-t"] = "student-t"
-    df: Positive = 10.0
-    variance: Positive = 1.0
-
-
-class MixturePriorSpec(Group):
-    """Equal weights and one variance; the defaults are 004's for the pinwheel."""
-
-    name: Literal["mixture"] = "mixture"
-    means: Annotated[
-        tuple[Annotated[tuple[Number, ...], Strict(False)], ...], Strict(False), Field(min_length=1)
-    ] = ((0.0, -1.0), (0.0, 1.0), (1.0, 0.0), (-1.0, 0.0))
-    variance: Positive = 0.03
-    legacy: bool = False
-
-
-class SparsePriorSpec(Group):
-    name: Literal["sparse"] = "sparse"
-    gamma: Annotated[Number, Field(ge=0, lt=1)] = 0.8
-    spike_std: Positive = 0.05
-
-
-class AutoLikelihood(Group):
-    name: Literal["auto"] = "auto"
-
-
-class BernoulliSpec(Group):
-    name: Literal["bernoulli"] = "bernoulli"
-
-
-class SquaredErrorSpec(Group):
-    name: Literal["squared-error"] = "squared-error"
-
-
-class GaussianSpec(Group):
-    name: Literal["gaussian"] = "gaussian"
-    scale: Positive = 1.0
-    learned: bool = False
-
-
-class LocalGaussianSpec(Group):
-    name: Literal["local-gaussian"] = "local-gaussian"
-
-
-class LaplaceSpec(Group):
-    name: Literal["laplace"] = "laplace"
-    scale: Positive = 0.1
 
 
 class AutoencoderSpec(Group):
@@ -260,20 +177,6 @@ class LoggingSpec(Group):
     every: Count = 100
 
 
-NetSpec = Annotated[AutoNet | LinearNet | MlpNet | ConvNet | DcganNet, Field(discriminator="name")]
-PriorSpec = Annotated[
-    NormalPriorSpec | StudentTPriorSpec | MixturePriorSpec | SparsePriorSpec,
-    Field(discriminator="name"),
-]
-LikelihoodSpec = Annotated[
-    AutoLikelihood
-    | BernoulliSpec
-    | SquaredErrorSpec
-    | GaussianSpec
-    | LocalGaussianSpec
-    | LaplaceSpec,
-    Field(discriminator="name"),
-]
 ObjectiveSpec = Annotated[
     AutoencoderSpec
     | VAESpec
@@ -304,7 +207,7 @@ class Experiment(Group):
     optimiser: OptimiserSpec = AdamSpec()
     batch: Count = 64
     steps: Count = 300_000
-    seed: Annotated[int, BeforeValidator(_whole), Strict(), Field(ge=0)] = 0
+    seed: Annotated[int, BeforeValidator(whole), Strict(), Field(ge=0)] = 0
     precision: Literal["auto", "fp32"] = "auto"
     logging: LoggingSpec = LoggingSpec()
 
@@ -354,6 +257,18 @@ def _check(spec: Experiment) -> None:
             raise UsageError(
                 f"prior.means have {sorted(sizes)} coordinates; there are {spec.latent} latents.",
                 "Give each mean as many coordinates as latent=...",
+            )
+    if isinstance(spec.prior, ConditionalPriorSpec):
+        if spec.net.name not in ("mlp", "conv"):
+            raise UsageError(
+                f"net.name={spec.net.name} has no encoder that sees u.",
+                "With prior.name=conditional use net.name=mlp or net.name=conv.",
+            )
+        if objective.name in ("beta-tcvae", "decomposition"):
+            raise UsageError(
+                f"objective.name={objective.name} compares all codes with one prior; "
+                "prior.name=conditional has another one for each u.",
+                "Use objective.name=vae, or another prior.",
             )
 
 

@@ -11,9 +11,19 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.distributions import Distribution, Reparameterised
+from vaescope.errors import UsageError
 from vaescope.types import Floats
 
-__all__ = ["VAE", "Batch", "Decoder", "Encoder", "Prior", "as_input", "in_float32"]
+__all__ = [
+    "VAE",
+    "Batch",
+    "ConditionalEncoder",
+    "Decoder",
+    "Encoder",
+    "Prior",
+    "as_input",
+    "in_float32",
+]
 
 
 @dataclass(frozen=True)
@@ -53,8 +63,26 @@ class Encoder(nn.Module):
         self.posterior = posterior
 
     def forward(self, x: Tensor, u: Tensor | None = None) -> Reparameterised:
-        del u  # only conditional encoders look at it
+        del u  # only a conditional encoder looks at it
         return cast(Reparameterised, self.posterior(self.body(x)))
+
+
+class ConditionalEncoder(nn.Module):
+    """x, u -> q(z|x, u): a body that makes features of both and a posterior that reads them."""
+
+    def __init__(self, body: nn.Module, posterior: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+        self.posterior = posterior
+
+    def forward(self, x: Tensor, u: Tensor | None = None) -> Reparameterised:
+        if u is None:
+            raise UsageError(
+                "This encoder depends on u, and there is none.",
+                "Give the auxiliary variable of the data, e.g. "
+                "auxiliary=vaescope.data.auxiliary.scaled(data).",
+            )
+        return cast(Reparameterised, self.posterior(self.body(x, u)))
 
 
 class Decoder(nn.Module):
@@ -79,7 +107,9 @@ class Prior(nn.Module, ABC):
 class VAE(nn.Module):
     """An encoder, a decoder and a prior. Final: methods are objectives, not subclasses."""
 
-    def __init__(self, encoder: Encoder, decoder: Decoder, prior: Prior) -> None:
+    def __init__(
+        self, encoder: Encoder | ConditionalEncoder, decoder: Decoder, prior: Prior
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder

@@ -54,17 +54,17 @@ def test_a_constant_factor_gives_zero_not_nan(small_sprites: Dataset) -> None:
 
 def test_one_hot_marks_the_class_and_survives_a_split() -> None:
     data = ica_segments(segments=7, per_segment=20)
-    u = one_hot(data, "segment")
+    u = one_hot(data, names=["segment"])
     everything = u(np.arange(len(data)))
     assert everything.shape == (140, 7) and u.width == 7
     np.testing.assert_array_equal(everything.argmax(axis=1), np.repeat(np.arange(7), 20))
     assert (everything.sum(axis=1) == 1).all()
     test = split(data, seed=0).test
-    assert one_hot(test, "segment").width == 7
+    assert one_hot(test, names=["segment"]).width == 7
 
 
 def test_unknown_factors_and_none_are_refused() -> None:
     with pytest.raises(UsageError, match=r"no factor segment.*class"):
-        one_hot(pinwheel(), "segment")
+        one_hot(pinwheel(), names=["segment"])
     with pytest.raises(UsageError, match="synth-linear has none"):
         scaled(synth_linear(n=5))

@@ -123,3 +123,21 @@ def test_more_dimensions_than_sources_are_allowed_and_fewer_refused() -> None:
         ica_segments(activation="relu")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="one class"):
         pinwheel(classes=0)
+
+
+def test_white_segments_are_uncorrelated_and_a_turned_and_scaled_copy() -> None:
+    plain, white = (ica_segments(per_segment=50, white=w, generator_seed=3) for w in (False, True))
+    everything = np.arange(len(plain))
+    x, y = plain.rows(everything).astype(np.float64), white.rows(everything).astype(np.float64)
+    np.testing.assert_allclose(y.T @ y / len(y), np.eye(5), atol=1e-5)
+    np.testing.assert_allclose(y.mean(0), 0.0, atol=1e-6)
+    centred = x - x.mean(0)
+    map_back = np.linalg.lstsq(y, centred, rcond=None)[0]
+    np.testing.assert_allclose(y @ map_back, centred, atol=1e-4)
+    assert plain.sources is not None and white.sources is not None
+    np.testing.assert_array_equal(plain.sources, white.sources)
+
+
+def test_fewer_sources_than_dimensions_cannot_be_whitened() -> None:
+    with pytest.raises(UsageError, match="cannot be whitened"):
+        ica_segments(segments=2, per_segment=20, sources=2, dimension=4, depth=1, white=True)

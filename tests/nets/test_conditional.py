@@ -5,7 +5,6 @@ from torch import nn
 from vaescope.errors import UsageError
 from vaescope.nets import (
     BernoulliLikelihood,
-    ConditionalEncoder,
     DiagonalPosterior,
     SeparatePosterior,
     conditional_conv_pair,
@@ -14,7 +13,7 @@ from vaescope.nets import (
 from vaescope.nets.conv import LAYOUTS
 from vaescope.objectives import BetaVAE
 from vaescope.priors import ConditionalPrior
-from vaescope.vae import VAE, Batch, Decoder
+from vaescope.vae import VAE, Batch, ConditionalEncoder, Decoder
 
 
 def test_paper_000s_encoder_joins_u_to_1024_features_and_is_261_wide() -> None:

@@ -5,14 +5,13 @@ from torch import nn
 from vaescope.distributions import DiagonalGaussian, kl, rate
 from vaescope.errors import UsageError
 from vaescope.nets import (
-    ConditionalEncoder,
     DiagonalPosterior,
     SquaredErrorLikelihood,
     conditional_mlp_pair,
 )
 from vaescope.objectives import BetaVAE
 from vaescope.priors import AnisotropicPrior, ConditionalPrior
-from vaescope.vae import VAE, Batch, Decoder, Encoder
+from vaescope.vae import VAE, Batch, ConditionalEncoder, Decoder, Encoder
 
 STEP = torch.tensor(0.0, dtype=torch.float64)
 
@@ -72,7 +71,7 @@ def identifiable(auxiliary: int) -> VAE:
     encoder = ConditionalEncoder(pair.encoder, DiagonalPosterior(pair.features, 2))
     decoder = Decoder(pair.decoder, SquaredErrorLikelihood())
     prior = ConditionalPrior(auxiliary, 2, learned_mean=True)
-    return VAE(encoder, decoder, prior).double()  # type: ignore[arg-type]
+    return VAE(encoder, decoder, prior).double()
 
 
 def test_with_constant_u_it_is_the_vae_with_that_prior() -> None:

@@ -49,37 +49,43 @@ class Scaled:
 
 @dataclass(frozen=True, eq=False)
 class OneHot:
-    """A one at the row's class of one factor."""
+    """For each factor as many values as it has classes, with a one at the row's class."""
 
     factors: Factors
-    column: int
+    columns: tuple[int, ...]
 
     @property
     def width(self) -> int:
-        return self.factors.sizes[self.column]
+        return sum(self.factors.sizes[column] for column in self.columns)
 
     def __call__(self, index: Integers) -> NDArray[np.float32]:
-        classes = self.factors.classes(index)[:, self.column]
-        ones: NDArray[np.float32] = np.eye(self.width, dtype=np.float32)
-        return ones[classes]
+        classes = self.factors.classes(index)
+        u = np.zeros((len(classes), self.width), dtype=np.float32)
+        first = 0
+        for column in self.columns:
+            u[np.arange(len(classes)), first + classes[:, column]] = 1.0
+            first += self.factors.sizes[column]
+        return u
 
 
 def scaled(dataset: Dataset, *, names: Sequence[str] | None = None) -> Scaled:
     """Factors as ordinals between 0 and 1; all of them unless `names` says which."""
     factors = dataset.require_factors("An auxiliary variable")
-    chosen = factors.names if names is None else names
-    return Scaled(factors, tuple(_column(factors, name) for name in chosen))
+    return Scaled(factors, _columns(factors, names))
 
 
-def one_hot(dataset: Dataset, name: str) -> OneHot:
-    """One factor as indicators, e.g. the segment of ica-segments."""
+def one_hot(dataset: Dataset, *, names: Sequence[str] | None = None) -> OneHot:
+    """Factors as indicators, one after the other, e.g. the segment of ica-segments; all of them
+    unless `names` says which."""
     factors = dataset.require_factors("An auxiliary variable")
-    return OneHot(factors, _column(factors, name))
+    return OneHot(factors, _columns(factors, names))
 
 
-def _column(factors: Factors, name: str) -> int:
-    if name not in factors.names:
-        raise UsageError(
-            f"There is no factor {name}.", f"The factors are {', '.join(factors.names)}."
-        )
-    return factors.names.index(name)
+def _columns(factors: Factors, names: Sequence[str] | None) -> tuple[int, ...]:
+    chosen = factors.names if names is None else names
+    for name in chosen:
+        if name not in factors.names:
+            raise UsageError(
+                f"There is no factor {name}.", f"The factors are {', '.join(factors.names)}."
+            )
+    return tuple(factors.names.index(name) for name in chosen)

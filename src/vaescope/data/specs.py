@@ -146,6 +146,7 @@ class IcaSegmentsSpec(_Spec):
     dimension: Count = 5
     depth: Count = 3
     activation: Literal["xtanh", "leaky-relu"] = "xtanh"
+    white: bool = False
     generator_seed: Seed = 0
 
     @property

@@ -83,6 +83,7 @@ def ica_segments(
     dimension: int = 5,
     depth: int = 3,
     activation: Literal["xtanh", "leaky-relu"] = "xtanh",
+    white: bool = False,
     generator_seed: int = 0,
 ) -> Dataset:
     """Gaussian sources whose deviations change from segment to segment, mixed by a random network.
@@ -91,7 +92,8 @@ def ica_segments(
     layers without biases, the last one linear: `depth=1` is linear ICA. Each layer can be undone,
     its columns have length one, and its condition number is in the lowest quarter of such matrices.
     Activations are tanh(a) + 0.1 a and leaky ReLU of slope 0.1. The factor `segment` gives u; the
-    sources are `dataset.sources`.
+    sources are `dataset.sources`. `white` centres, turns and scales x to uncorrelated values of
+    variance one: another invertible mixture of the same sources, and easier to fit.
     """
     if min(segments, per_segment, sources, depth) < 1 or dimension < sources:
         raise UsageError(
@@ -112,6 +114,8 @@ def ica_segments(
     x = s @ _mixing_matrix(sources, dimension, generator)
     for _ in range(depth - 1):
         x = _ACTIVATIONS[activation](x) @ _mixing_matrix(dimension, dimension, generator)
+    if white:
+        x = _white(x)
     factors = Factors(("segment",), (np.arange(segments),), labels[:, None])
     return Dataset(CARDS["ica-segments"], Numbers(x.astype(np.float32)), factors, sources=s)
 
@@ -122,6 +126,17 @@ def _xtanh(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _leaky_relu(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(x > 0.0, x, 0.1 * x)
+
+
+def _white(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    centred = x - x.mean(0)
+    values, axes = np.linalg.eigh(centred.T @ centred / len(x))
+    if values[0] <= 1e-12 * values[-1]:
+        raise UsageError(
+            f"{x.shape[1]} values that vary in fewer directions cannot be whitened.",
+            "Leave data.white=false, or give no more dimensions than sources.",
+        )
+    return np.asarray(centred @ axes / np.sqrt(values))
 
 
 _ACTIVATIONS = {"xtanh": _xtanh, "leaky-relu": _leaky_relu}

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vaescope.build import build_data
+from vaescope.build import build_auxiliary, build_data
 from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.encoding import encode, load_vae
@@ -125,7 +125,7 @@ def inspect_run(run: Run, data: Dataset | None = None, *, images: bool = True) -
     data = build_data(spec.data) if data is None else data
     vae = load_vae(run)
     rows = data.sample(ROWS, seed=0)
-    codes = encode(vae, data, index=rows)
+    codes = encode(vae, data, index=rows, auxiliary=build_auxiliary(spec, data))
     of_codes = inspect_codes(codes, _subject(run, spec, data, codes.n))
     traversals = traverse(_decoder(vae), codes.mean[central(codes.mean)])
     training = _training(run)

@@ -1,10 +1,6 @@
 """Networks: pairs of bodies, posteriors and likelihoods."""
 
-from vaescope.nets.conditional import (
-    ConditionalEncoder,
-    conditional_conv_pair,
-    conditional_mlp_pair,
-)
+from vaescope.nets.conditional import conditional_conv_pair, conditional_mlp_pair
 from vaescope.nets.conv import conv_pair
 from vaescope.nets.dcgan import dcgan_pair
 from vaescope.nets.likelihoods import (
@@ -27,7 +23,6 @@ from vaescope.nets.posteriors import (
 
 __all__ = [
     "BernoulliLikelihood",
-    "ConditionalEncoder",
     "DiagonalPosterior",
     "FullPosterior",
     "GaussianLikelihood",

@@ -1,4 +1,4 @@
-"""Encoders that see u: q(z|x, u) of identifiable VAEs. Khemakhem et al. 2020,
+"""Bodies of encoders that see u: q(z|x, u) of identifiable VAEs. Khemakhem et al. 2020,
 https://arxiv.org/abs/1907.04809; paper 000 for images."""
 
 import math
@@ -9,8 +9,6 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from vaescope.distributions import Reparameterised
-from vaescope.errors import UsageError
 from vaescope.nets.conv import (
     LAYOUTS,
     Layout,
@@ -22,7 +20,7 @@ from vaescope.nets.conv import (
 from vaescope.nets.mlp import hidden_layers, mlp_pair
 from vaescope.nets.pair import Pair
 
-__all__ = ["ConditionalBody", "ConditionalEncoder", "conditional_conv_pair", "conditional_mlp_pair"]
+__all__ = ["ConditionalBody", "conditional_conv_pair", "conditional_mlp_pair"]
 
 
 class ConditionalBody(nn.Module):
@@ -35,23 +33,6 @@ class ConditionalBody(nn.Module):
 
     def forward(self, x: Tensor, u: Tensor) -> Tensor:
         return cast(Tensor, self.join(torch.cat([self.body(x), u], -1)))
-
-
-class ConditionalEncoder(nn.Module):
-    """x, u -> q(z|x, u): a body that makes features of both and a posterior that reads them."""
-
-    def __init__(self, body: nn.Module, posterior: nn.Module) -> None:
-        super().__init__()
-        self.body = body
-        self.posterior = posterior
-
-    def forward(self, x: Tensor, u: Tensor | None = None) -> Reparameterised:
-        if u is None:
-            raise UsageError(
-                "This encoder depends on u, and there is none.",
-                "Give auxiliary values with each batch, e.g. by data.auxiliary.",
-            )
-        return cast(Reparameterised, self.posterior(self.body(x, u)))
 
 
 def conditional_conv_pair(

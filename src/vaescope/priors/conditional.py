@@ -41,7 +41,7 @@ class ConditionalPrior(Prior):
         if u is None:
             raise UsageError(
                 "This prior depends on u, and there is none.",
-                f"Give {self.width} auxiliary values per example, e.g. with data.auxiliary.",
+                f"Give {self.width} auxiliary values per example, e.g. by vaescope.data.auxiliary.",
             )
         log_variance = in_float32(self.log_variance, u)
         if self.mean is None:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.build import (
+    build_auxiliary,
     build_objective,
     build_optimiser,
     build_schedule,
@@ -20,6 +21,7 @@ from vaescope.build import (
     optimiser_spec,
 )
 from vaescope.data import Dataset
+from vaescope.data.auxiliary import Auxiliary
 from vaescope.errors import NonFiniteError
 from vaescope.objectives import Objective, Terms
 from vaescope.regime import LatentType, count_types, types_of
@@ -83,9 +85,16 @@ def new_state(experiment: Experiment, device: torch.device) -> State:
     return State(vae, objective, optimisers, device)
 
 
-def fetch(data: Dataset, index: np.ndarray[Any, Any], device: torch.device) -> Batch:
-    """The rows `index` on the device."""
-    return Batch(as_input(data.rows(index), device), torch.from_numpy(index).to(device), len(data))
+def fetch(
+    data: Dataset,
+    index: np.ndarray[Any, Any],
+    device: torch.device,
+    auxiliary: Auxiliary | None = None,
+) -> Batch:
+    """The rows `index` on the device, with their u where there is one."""
+    u = None if auxiliary is None else torch.from_numpy(auxiliary(index)).to(device)
+    rows = as_input(data.rows(index), device)
+    return Batch(rows, torch.from_numpy(index).to(device), len(data), u)
 
 
 def noise_at(seed: int, step: int, shape: tuple[int, ...], device: torch.device) -> Tensor:
@@ -154,10 +163,11 @@ def steps(
     is due, else None. Between two yields the state is consistent and can be saved."""
     rates = {name: build_schedule(optimiser_spec(experiment, name).lr) for name in state.optimisers}
     shape = (state.objective.draws, experiment.batch, experiment.latent)
+    auxiliary = build_auxiliary(experiment, data)
     while state.step < experiment.steps:
         now = torch.tensor(float(state.step), device=state.device)
         index = order(experiment.seed, state.step, batch=experiment.batch, n=len(data))
-        batch = fetch(data, index, state.device)
+        batch = fetch(data, index, state.device, auxiliary)
         noise = noise_at(experiment.seed, state.step, shape, state.device)
         with autocast(precision, state.device):
             terms = state.objective(state.vae, batch, now, noise)

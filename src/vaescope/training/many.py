@@ -23,7 +23,7 @@ from vaescope.errors import UsageError
 from vaescope.objectives import Objective
 from vaescope.schedules import Schedule
 from vaescope.seeds import derive, epoch_order
-from vaescope.specs import AdamSpec, Experiment, resolve, to_dict
+from vaescope.specs import AdamSpec, ConditionalPriorSpec, Experiment, resolve, to_dict
 from vaescope.training.loop import Record, record_of
 from vaescope.training.precision import SMALL
 from vaescope.vae import VAE, Batch, as_input
@@ -54,11 +54,13 @@ def _without_numbers(tree: Any) -> Any:
 
 
 def stackable(experiment: Experiment) -> bool:
-    """Whether stacking pays for this architecture: small, fully connected, one optimiser group."""
+    """Whether stacking pays for this architecture: small, fully connected, one optimiser group,
+    no u."""
     spec = resolve(experiment)
     small = sum(parameter.numel() for parameter in build_vae(spec).parameters()) < SMALL
     plain = spec.net.name in ("linear", "mlp") and isinstance(spec.optimiser, AdamSpec)
-    return small and plain and not build_objective(spec).modules
+    sees_u = isinstance(spec.prior, ConditionalPriorSpec)
+    return small and plain and not sees_u and not build_objective(spec).modules
 
 
 def groups(experiments: Sequence[Experiment]) -> list[list[int]]:
@@ -252,6 +254,11 @@ def train_many(
             "Train them apart, or group them with vaescope.training.many.groups.",
         )
     spec = experiments[0]
+    if isinstance(spec.prior, ConditionalPriorSpec):
+        raise UsageError(
+            "Stacked models do not see u, which prior.name=conditional depends on.",
+            "Train them one by one.",
+        )
     stack, flat = _stack(experiments, data)
     feed = _Feed(experiments, data, stack.objective.draws)
     first, second = torch.zeros_like(flat), torch.zeros_like(flat)
