@@ -10,6 +10,7 @@ from vaescope.citations import BIBTEX, METHODS
 from vaescope.data import DATASETS
 from vaescope.data.specs import DataSpec
 from vaescope.model_specs import (
+    AnisotropicPriorSpec,
     ConditionalPriorSpec,
     LikelihoodSpec,
     NetSpec,
@@ -52,6 +53,11 @@ def test_every_kind_of_u_can_be_built() -> None:
     kinds = get_args(ConditionalPriorSpec.model_fields["u"].annotation)
     assert set(kinds) == set(build.AUXILIARIES)
     assert set(build.CONDITIONAL_NETS) < set(build.NETS)
+
+
+def test_every_start_of_an_anisotropic_prior_can_be_built() -> None:
+    starts = get_args(AnisotropicPriorSpec.model_fields["start"].annotation)
+    assert set(starts) == set(build.STARTS)
 
 
 def test_every_preset_has_its_file_and_every_file_its_preset() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from vaescope import divergences
 from vaescope.data import DATASETS, Dataset
@@ -51,17 +51,20 @@ from vaescope.objectives.factor import FactorVAE, make_critic
 from vaescope.objectives.orthogonal import Orthogonal, logits, means
 from vaescope.objectives.total_correlation import BetaTCVAE
 from vaescope.priors import (
+    AnisotropicPrior,
     ConditionalPrior,
     MixturePrior,
     SparsePrior,
     StandardNormal,
     StudentTPrior,
 )
+from vaescope.priors.anisotropic import log_principal_variances, log_released_variances
 from vaescope.schedules import Constant, Cosine, Linear, Schedule
 from vaescope.seeds import derive
 from vaescope.specs import (
     AdagradSpec,
     AdamSpec,
+    AnisotropicPriorSpec,
     ConditionalPriorSpec,
     CosineSpec,
     Experiment,
@@ -80,6 +83,7 @@ __all__ = [
     "build_schedule",
     "build_vae",
     "data_settings",
+    "start_from_data",
 ]
 
 Event = tuple[int, ...]
@@ -144,6 +148,12 @@ POSTERIORS: Mapping[str, Callable[[int, int], nn.Module]] = {
     "point": PointPosterior,
 }
 
+#: (data, latents) -> logarithms of the variances that an anisotropic prior starts from.
+STARTS: Mapping[str, Callable[[Dataset, int], Tensor]] = {
+    "principal": log_principal_variances,
+    "released": log_released_variances,
+}
+
 PRIORS: Mapping[str, Callable[[Any, int], Prior]] = {
     "normal": lambda spec, latent: StandardNormal(latent),
     "student-t": lambda spec, latent: StudentTPrior(latent, spec.df, variance=spec.variance),
@@ -151,6 +161,11 @@ PRIORS: Mapping[str, Callable[[Any, int], Prior]] = {
         torch.tensor(spec.means), variance=spec.variance, legacy=spec.legacy
     ),
     "sparse": lambda spec, latent: SparsePrior(latent, spec.gamma, spike_std=spec.spike_std),
+    # The shares come with the weights, or from the data by `start_from_data`: without either the
+    # first loss is NaN, not that of another prior.
+    "anisotropic": lambda spec, latent: AnisotropicPrior(
+        torch.full((latent,), torch.nan), variance=spec.variance, learned=spec.learned
+    ),
     "conditional": lambda spec, latent: ConditionalPrior(
         spec.width,
         latent,
@@ -275,6 +290,22 @@ def _pair(spec: Experiment, width: int) -> Pair:
         make = CONDITIONAL_NETS[spec.net.name]
         return make(spec.net, event, spec.latent, prior.width, width)
     return NETS[spec.net.name](spec.net, event, spec.latent, width)
+
+
+def start_from_data(experiment: Experiment, data: Dataset, models: Sequence[VAE]) -> None:
+    """Sets what fresh models of one experiment take from their training data; most take nothing.
+
+    It is saved with their weights, so that a resumed or loaded model needs no data. It does not
+    depend on the experiment's seed, so that models of several seeds share it.
+    """
+    prior = experiment.prior
+    if not isinstance(prior, AnisotropicPriorSpec):
+        return
+    log_shares = STARTS[prior.start](data, experiment.latent)
+    for vae in models:
+        assert isinstance(vae.prior, AnisotropicPrior)
+        with torch.no_grad():
+            vae.prior.log_shares.copy_(log_shares)
 
 
 def build_auxiliary(experiment: Experiment, data: Dataset) -> Auxiliary | None:

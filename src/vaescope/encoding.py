@@ -7,8 +7,9 @@ from vaescope.build import build_auxiliary, build_data, build_vae
 from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
-from vaescope.distributions import FullGaussian
+from vaescope.distributions import DiagonalGaussian, FullGaussian
 from vaescope.errors import RunError, UsageError
+from vaescope.priors import StandardNormal
 from vaescope.runs import Run
 from vaescope.seeds import rng
 from vaescope.training.checkpoint import load_weights
@@ -67,18 +68,18 @@ def encode(
         if auxiliary is not None:
             us.append(auxiliary(some))
             u = torch.from_numpy(us[-1]).to(device)
-            prior = vae.prior(u)
-            prior_means.append(prior.mean.float().cpu().numpy())
-            prior_variances.append(prior.variance.float().cpu().numpy())
         posterior = vae.encoder(as_input(data.rows(some), device), u)
+        prior = vae.prior(u)
         means.append(posterior.mean.float().cpu().numpy())
         variances.append(posterior.variance.float().cpu().numpy())
         if isinstance(posterior, FullGaussian):
             covariances.append(posterior.covariance.float().cpu().numpy())
+        if isinstance(prior, DiagonalGaussian) and not isinstance(vae.prior, StandardNormal):
+            prior_means.append(prior.mean.float().cpu().expand(len(some), -1).numpy())
+            prior_variances.append(prior.variance.float().cpu().expand(len(some), -1).numpy())
     vae.train(was_training)
     mean, variance = np.concatenate(means), np.concatenate(variances)
     covariance = np.concatenate(covariances) if covariances else None
-    sees_u = auxiliary is not None
     noise = rng(seed, "codes-sample").standard_normal(mean.shape).astype(np.float32)
     if covariance is None:
         sample = mean + np.sqrt(variance) * noise
@@ -94,9 +95,9 @@ def encode(
         factor_sizes=() if factors is None else factors.sizes,
         factor_values=None if data.sources is None else data.sources[rows],
         covariance=covariance,
-        prior_mean=np.concatenate(prior_means) if sees_u else None,
-        prior_variance=np.concatenate(prior_variances) if sees_u else None,
-        u=np.concatenate(us) if sees_u else None,
-        supervised=sees_u,
+        prior_mean=np.concatenate(prior_means) if prior_means else None,
+        prior_variance=np.concatenate(prior_variances) if prior_variances else None,
+        u=np.concatenate(us) if us else None,
+        supervised=auxiliary is not None,
         index=rows if factors is not None and factors.complete else None,
     )

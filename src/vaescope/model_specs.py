@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
 
 __all__ = [
+    "AnisotropicPriorSpec",
     "AutoLikelihood",
     "AutoNet",
     "BernoulliSpec",
@@ -109,6 +110,18 @@ class SparsePriorSpec(Group):
     spike_std: Positive = 0.05
 
 
+class AnisotropicPriorSpec(Group):
+    """A variance for each latent, in proportion to the principal variances of the training data.
+
+    `released` takes the components that 004's code takes, to reproduce its figure 2.
+    """
+
+    name: Literal["anisotropic"] = "anisotropic"
+    start: Literal["principal", "released"] = "principal"
+    variance: Positive = 1.0
+    learned: bool = False
+
+
 class ConditionalPriorSpec(Group):
     """p(z|u) of identifiable VAEs, with u from the data's factors. The encoder sees u too."""
 
@@ -152,7 +165,12 @@ class LaplaceSpec(Group):
 
 NetSpec = Annotated[AutoNet | LinearNet | MlpNet | ConvNet | DcganNet, Field(discriminator="name")]
 PriorSpec = Annotated[
-    NormalPriorSpec | StudentTPriorSpec | MixturePriorSpec | SparsePriorSpec | ConditionalPriorSpec,
+    NormalPriorSpec
+    | StudentTPriorSpec
+    | MixturePriorSpec
+    | SparsePriorSpec
+    | AnisotropicPriorSpec
+    | ConditionalPriorSpec,
     Field(discriminator="name"),
 ]
 LikelihoodSpec = Annotated[

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag
 from vaescope.data.specs import DataSpec
 from vaescope.errors import UsageError
 from vaescope.model_specs import (
+    AnisotropicPriorSpec,
     AutoLikelihood,
     AutoNet,
     BernoulliSpec,
@@ -38,6 +39,7 @@ from vaescope.model_specs import (
 
 __all__ = [
     "FORMAT",
+    "AnisotropicPriorSpec",
     "AutoLikelihood",
     "AutoNet",
     "BernoulliSpec",

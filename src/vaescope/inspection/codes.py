@@ -68,7 +68,12 @@ def _histograms(codes: Codes, *, bins: int = 41) -> Histograms:
 
 
 def _moments(codes: Codes) -> Moments:
+    """Of the samples, in units of the prior where the codes have one."""
     sample = codes.sample.astype(np.float64)
+    if codes.prior_mean is not None:
+        sample = sample - codes.prior_mean
+    if codes.prior_variance is not None:
+        sample = sample / np.sqrt(codes.prior_variance)
     return Moments(sample.mean(axis=0), sample.var(axis=0), codes.n)
 
 

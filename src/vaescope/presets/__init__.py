@@ -15,6 +15,7 @@ PRESETS = {
     "pinwheel": "clusters by a mixture prior, paper 004 figure 3",
     "student-t-vae": "Student-t priors, paper 004 figure 2",
     "sparse-vae": "sparse prior on Fashion-MNIST, paper 004 figure 4",
+    "anisotropic-vae": "Gaussian prior with principal variances, paper 004 figure 2",
     "ivae": "identifiable VAE on 40 segments, Khemakhem et al. 2020",
     "ivae-dsprites": "identifiable VAE on dSprites, paper 000",
     "orthogonal-vae": "VAE with an explicit penalty on the decoder's Jacobian",

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vaescope.build import build_objective, build_schedule, build_vae
+from vaescope.build import build_objective, build_schedule, build_vae, start_from_data
 from vaescope.data import Dataset
 from vaescope.errors import UsageError
 from vaescope.objectives import Objective
@@ -174,6 +174,7 @@ class _Stack:
 
 def _stack(experiments: Sequence[Experiment], data: Dataset) -> tuple[_Stack, Tensor]:
     models = [build_vae(experiment) for experiment in experiments]
+    start_from_data(experiments[0], data, models)
     shapes = {f"vae.{name}": p.shape for name, p in models[0].named_parameters()}
     flat = torch.stack(
         [torch.cat([p.detach().reshape(-1) for p in model.parameters()]) for model in models]
@@ -271,6 +272,8 @@ def train_many(
         vae = build_vae(experiments[model])
         for name, value in stack.named(flat[model]).items():
             vae.get_parameter(name.removeprefix("vae.")).data.copy_(value)
+        for name, buffer in stack.template.vae.named_buffers():
+            vae.get_buffer(name).copy_(buffer)
         return vae
 
     while step < spec.steps:

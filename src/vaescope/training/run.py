@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from vaescope.allocator import keep_freed_memory
-from vaescope.build import build_vae
+from vaescope.build import build_vae, start_from_data
 from vaescope.data import Dataset
 from vaescope.errors import Interrupted, NonFiniteError, RangeError
 from vaescope.nets.likelihoods import Likelihood
@@ -97,6 +97,8 @@ def train_run(
         own = digest(experiment)
         if run.state.exists():
             load_state(run.state, state, own)
+        else:
+            start_from_data(experiment, data, [state.vae])
         run.cut(state.step)
         precision = choose(experiment.precision, device, state.vae)
         threads = torch.get_num_threads()
