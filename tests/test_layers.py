@@ -19,7 +19,7 @@ FLOORS = {
     "data": 1, "nets": 1, "distributions": 1, "priors": 1, "vae": 1, "objectives": 1,
     "schedules": 1, "divergences": 1,
     "presets": 2, "model_specs": 2, "specs": 2, "settings": 2, "build": 2, "runs": 2, "codes": 2,
-    "encoding": 2, "training": 2, "baselines": 2,
+    "encoding": 2, "training": 2, "baselines": 2, "adapters": 2,
     "information": 3, "metrics": 3, "latents": 3, "traversals": 3,
     "decomposition": 3, "geometry": 3,
     "inspection": 4, "verdicts": 4, "sweeps": 4, "tables": 4, "statistics": 4,

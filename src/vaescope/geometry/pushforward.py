@@ -14,6 +14,7 @@ from torch.func import jvp, vmap
 from torch.nn import functional as F
 
 from vaescope.geometry.phases import fits, upsample
+from vaescope.nets.conv import Deconvolution
 
 __all__ = ["Map", "pushforward"]
 
@@ -64,6 +65,7 @@ _RULES: Mapping[type, Callable[[Any, Tensor, Tensor], _Pair]] = {
     nn.Linear: _linear,
     nn.Conv2d: _batched(_conv),
     nn.ConvTranspose2d: _batched(_deconv),
+    Deconvolution: _batched(_deconv),
     nn.Flatten: _batched(lambda layer, x: cast(Tensor, layer(x))),
     nn.Unflatten: _batched(lambda layer, x: cast(Tensor, layer(x))),
     nn.ReLU: _elementwise,

@@ -1,0 +1,116 @@
+"""Other people's models as vaescope dissects them: any module, pair of functions, pythae,
+diffusers, scikit-learn. What is not told is inferred, said, and can be overridden."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vaescope.adapters.model import Inference, Model, Posterior
+from vaescope.adapters.outputs import LAYOUTS, candidates, decoded, posterior_of
+from vaescope.adapters.readings import OUTPUTS, Asked, Reading, choose, images_of, pixels
+from vaescope.adapters.sources import Source, source_of
+from vaescope.distributions import Bernoulli, DiagonalGaussian, Distribution
+from vaescope.errors import UsageError
+
+__all__ = ["Asked", "Inference", "Model", "Posterior", "adapt"]
+
+#: Images that readings are tried on.
+PROBES = 256
+
+
+def adapt(
+    model: Any = None,
+    x: Tensor | None = None,
+    *,
+    encode: Callable[[Tensor], Any] | None = None,
+    decode: Callable[[Tensor], Any] | None = None,
+    asked: Asked = Asked(),  # noqa: B008 - frozen
+    name: str | None = None,
+) -> Model:
+    """Reads a model by trying it on some data `x`: float tensors, images NCHW in [0, 1].
+
+    Raises UsageError where no reading works, or where two work equally well.
+    """
+    if x is None or x.ndim < 2 or len(x) < 2:
+        raise UsageError("To read a model takes at least two examples.", "Pass images.")
+    source = source_of(model, encode, decode)
+    bare = Model(source.name, _unread, _unread, source.module, ())
+    was_training = source.module is not None and source.module.training
+    with bare.evaluating():
+        reading, tried = choose(source, x[:PROBES].to(bare.device), asked)
+    inferred = tuple(_inferred(reading, tried, source, asked, was_training, images_of(x)))
+    return Model(
+        name or source.name, _encode(reading), _decode(reading, tuple(x.shape[1:])),
+        source.module, inferred, source.scaling,
+    )  # fmt: skip
+
+
+def _unread(_: Tensor) -> Any:
+    raise AssertionError("a model is read before it is used")
+
+
+def _encode(reading: Reading) -> Callable[[Tensor], Posterior]:
+    def encode(x: Tensor) -> Posterior:
+        output = reading.way(x)
+        found = {c.layout: c for c in candidates(output, output)}
+        return posterior_of(found[reading.layout], reading.spread)
+
+    return encode
+
+
+def _decode(reading: Reading, event: tuple[int, ...]) -> Callable[[Tensor], Distribution]:
+    def decode(z: Tensor) -> Distribution:
+        y = decoded(reading.decoder[1](z), event)
+        if reading.output == "logits":
+            return Bernoulli(y)
+        if reading.output == "probabilities":
+            # float32 has lost the logit nearer to 0 and 1.
+            return Bernoulli(torch.logit(y, eps=1e-6))
+        mean = pixels(y, reading.output, reading.output_range)
+        # Squared error: a Gaussian of variance 1/2.
+        return DiagonalGaussian(mean, torch.full((), 0.5, device=y.device).log())
+
+    return decode
+
+
+def _inferred(
+    reading: Reading, tried: int, source: Source, asked: Asked, was_training: bool, images: bool
+) -> list[Inference]:
+    among = f"of {tried} readings tried it reconstructs best" if tried > 1 else "no other one works"
+    error = f"{among}, with an error {reading.error:.3g} times a constant image's"
+    spread = "" if reading.spread == "none" else f",{reading.spread}"
+    why = f"{LAYOUTS[reading.layout]}; {error}"
+    if spread:
+        why += f"; spreads are from {reading.spreads[0]:.3g} to {reading.spreads[1]:.3g}"
+    seen = f"outputs are from {reading.seen[0]:.3g} to {reading.seen[1]:.3g}"
+    out = f"{OUTPUTS[reading.output]}; {seen}"
+    low, high = reading.value_range
+    found = [
+        Inference("posterior", f"{reading.layout}{spread}", why, asked.posterior is not None),
+        Inference("output", reading.output, out, asked.output is not None),
+    ]
+    if images:
+        told = asked.value_range is not None or source.range is not None
+        why = source.says or ("as you said" if asked.value_range else error)
+        if reading.output_range != reading.value_range:
+            why += (
+                f"; its outputs are in [{reading.output_range[0]:g}, {reading.output_range[1]:g}]"
+            )
+        found.append(Inference("value_range", f"{low:g},{high:g}", why, told))
+    if reading.way.flat:
+        found.append(Inference("input", "flat", "the encoder takes vectors", told=True))
+    if was_training:
+        found.append(
+            Inference("mode", "eval", "the model came in training mode, in which dropout and batch "
+                      "norm change its codes; it was put back afterwards", told=True)
+        )  # fmt: skip
+    if reading.error > 1:
+        found.append(
+            Inference("reconstruction", "poor", f"{error}: either the model is untrained or "
+                      f"collapsed, or these are not its data, or its output means something else "
+                      f"({seen}); say so "
+                      "with output= and value_range=", told=True)
+        )  # fmt: skip
+    return found

@@ -1,0 +1,66 @@
+"""Anybody's VAE, read: two functions that return distributions, and what was inferred."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from vaescope.distributions import Distribution
+
+__all__ = ["Inference", "Model", "Posterior"]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """q(z|x) of a batch. A deterministic encoder has variance 0."""
+
+    mean: Tensor  # (batch, latent), or (batch, channel, height, width) where latents are maps
+    variance: Tensor
+    covariance: Tensor | None = None  # (batch, latent, latent)
+
+
+@dataclass(frozen=True)
+class Inference:
+    """One thing that was looked at rather than told."""
+
+    what: str  # the argument that says it, e.g. "posterior"
+    read: str  # e.g. "interleaved,logvar"
+    why: str
+    told: bool = False  # by the user, or by the model itself
+
+    def __str__(self) -> str:
+        end = "" if self.told else f" To say otherwise, pass {self.what}=."
+        return f"{self.what} is {self.read}: {self.why}.{end}"
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What a dissection needs of a model. Data go in as vaescope has them, images in [0, 1]."""
+
+    name: str
+    encode: Callable[[Tensor], Posterior]
+    decode: Callable[[Tensor], Distribution]
+    module: nn.Module | None  # None for plain functions
+    inferred: tuple[Inference, ...]
+    scaling: float | None = None  # what latent-diffusion pipelines multiply latents by
+
+    @property
+    def device(self) -> torch.device:
+        parameters = iter(()) if self.module is None else self.module.parameters()
+        return next((p.device for p in parameters), torch.device("cpu"))
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Without dropout and gradients, and with batch norm's running statistics; every part is
+        then put back into the mode in which it came."""
+        modes = {} if self.module is None else {m: m.training for m in self.module.modules()}
+        if self.module is not None:
+            self.module.eval()
+        try:
+            with torch.no_grad():
+                yield
+        finally:
+            for module, mode in modes.items():
+                module.training = mode
