@@ -19,8 +19,9 @@ def main() -> None:
         "# The demo over seeds",
         "",
         "Made by `python scripts/demo.py`: the preset `demo` (beta-VAE, beta 4, 10 latents, scale,",
-        "x and y of one ellipse at 32 pixels, y over a third of x's range, 2,200 steps), seeds",
-        f"0-4; all 2,112 images encoded. torch {version('torch')}, vaescope {version('vaescope')},",
+        "x and y of one ellipse at 32 pixels, every other position, three scales, y over a third of",
+        "x's range, 2,200 steps), seeds 0-4; all 288 images encoded. "
+        f"torch {version('torch')}, vaescope {version('vaescope')},",
         f"{torch.get_num_threads()} thread(s).",
         "MIG: 20 equal-width bins on the means. Gaps are per factor. One seed is no evidence: the",
         "target is MIG of at least 0.3 and at most one mixed latent in at least four of five.",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from vaescope.build import build_vae
+from vaescope.build import build_data, build_vae
 from vaescope.codes import Codes
 from vaescope.inspection import (
     Inspection,
@@ -28,6 +28,7 @@ from vaescope.verdicts import THRESHOLDS, Verdict, judge
 
 SUBJECT = Subject("run", "data", 400, 400, "A model.")
 N = 400
+SIZE = len(build_data(from_command_line("demo", []).data))
 
 
 def codes_of(
@@ -170,11 +171,11 @@ def untrained(folder: Path, *settings: str) -> Run:
 
 @pytest.fixture(scope="module")
 def inspection(tmp_path_factory: pytest.TempPathFactory) -> Inspection:
-    return inspect_run(untrained(tmp_path_factory.mktemp("runs")))
+    return inspect_run(untrained(tmp_path_factory.mktemp("runs")), effort="fast")
 
 
 def test_a_run_is_dissected_on_all_of_its_small_data(inspection: Inspection) -> None:
-    assert (inspection.subject.n, inspection.subject.of) == (2112, 2112)
+    assert (inspection.subject.n, inspection.subject.of) == (SIZE, SIZE)
     assert len(inspection.latents) == 10
     assert inspection.factors is not None and inspection.factors.names == ("scale", "x", "y")
     assert inspection.traversals is not None and inspection.traversals.outputs is not None
@@ -196,7 +197,7 @@ def test_the_fit_is_the_rate_of_the_latents_and_the_distortion_of_a_fair_coin(
 
 def test_the_dictionary_has_the_shape_of_the_interface(inspection: Inspection) -> None:
     content = json.loads(strict_json(inspection.to_dict()))
-    assert content["d"] == 10 and content["n"] == 2112
+    assert content["d"] == 10 and content["n"] == SIZE
     assert set(content["latents"]) >= {"types", "mean_variance", "kl", "variance_of_mean"}
     assert set(content["verdicts"][0]) >= {
         "id", "says", "number", "threshold", "advice", "latents", "section",

@@ -1,5 +1,7 @@
 """Any dataset through an encoder, once: codes in float32, whatever the training's precision."""
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -13,10 +15,10 @@ from vaescope.priors import StandardNormal
 from vaescope.runs import Run
 from vaescope.seeds import rng
 from vaescope.training.checkpoint import load_weights
-from vaescope.types import Integers
+from vaescope.types import Floats, Integers
 from vaescope.vae import VAE, as_input
 
-__all__ = ["encode", "load_vae"]
+__all__ = ["assemble", "encode", "load_vae"]
 
 
 def load_vae(run: Run) -> VAE:
@@ -78,8 +80,31 @@ def encode(
             prior_means.append(prior.mean.float().cpu().expand(len(some), -1).numpy())
             prior_variances.append(prior.variance.float().cpu().expand(len(some), -1).numpy())
     vae.train(was_training)
-    mean, variance = np.concatenate(means), np.concatenate(variances)
-    covariance = np.concatenate(covariances) if covariances else None
+    return assemble(
+        data,
+        rows,
+        np.concatenate(means),
+        np.concatenate(variances),
+        covariance=np.concatenate(covariances) if covariances else None,
+        seed=seed,
+        prior_mean=np.concatenate(prior_means) if prior_means else None,
+        prior_variance=np.concatenate(prior_variances) if prior_variances else None,
+        u=np.concatenate(us) if us else None,
+        supervised=auxiliary is not None,
+    )
+
+
+def assemble(
+    data: Dataset,
+    rows: Integers,
+    mean: Floats,
+    variance: Floats,
+    *,
+    covariance: Floats | None = None,
+    seed: int = 0,
+    **others: Any,
+) -> Codes:
+    """Posteriors of some rows of the data as codes: a sample of each, and what is known of it."""
     noise = rng(seed, "codes-sample").standard_normal(mean.shape).astype(np.float32)
     if covariance is None:
         sample = mean + np.sqrt(variance) * noise
@@ -95,9 +120,6 @@ def encode(
         factor_sizes=() if factors is None else factors.sizes,
         factor_values=None if data.sources is None else data.sources[rows],
         covariance=covariance,
-        prior_mean=np.concatenate(prior_means) if prior_means else None,
-        prior_variance=np.concatenate(prior_variances) if prior_variances else None,
-        u=np.concatenate(us) if us else None,
-        supervised=auxiliary is not None,
         index=rows if factors is not None and factors.complete else None,
+        **others,
     )

@@ -36,13 +36,14 @@ def adapt(
     if x is None or x.ndim < 2 or len(x) < 2:
         raise UsageError("To read a model takes at least two examples.", "Pass images.")
     source = source_of(model, encode, decode)
-    bare = Model(source.name, _unread, _unread, source.module, ())
+    bare = Model(source.name, _unread, _unread, _unread, source.module, ())
     was_training = source.module is not None and source.module.training
     with bare.evaluating():
         reading, tried = choose(source, x[:PROBES].to(bare.device), asked)
     inferred = tuple(_inferred(reading, tried, source, asked, was_training, images_of(x)))
     return Model(
-        name or source.name, _encode(reading), _decode(reading, tuple(x.shape[1:])),
+        name or source.name, _encode(reading), _raw(reading, tuple(x.shape[1:])),
+        _likelihood(reading),
         source.module, inferred, source.scaling,
     )  # fmt: skip
 
@@ -60,9 +61,12 @@ def _encode(reading: Reading) -> Callable[[Tensor], Posterior]:
     return encode
 
 
-def _decode(reading: Reading, event: tuple[int, ...]) -> Callable[[Tensor], Distribution]:
-    def decode(z: Tensor) -> Distribution:
-        y = decoded(reading.decoder[1](z), event)
+def _raw(reading: Reading, event: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
+    return lambda z: decoded(reading.decoder[1](z), event)
+
+
+def _likelihood(reading: Reading) -> Callable[[Tensor], Distribution]:
+    def likelihood(y: Tensor) -> Distribution:
         if reading.output == "logits":
             return Bernoulli(y)
         if reading.output == "probabilities":
@@ -72,7 +76,7 @@ def _decode(reading: Reading, event: tuple[int, ...]) -> Callable[[Tensor], Dist
         # Squared error: a Gaussian of variance 1/2.
         return DiagonalGaussian(mean, torch.full((), 0.5, device=y.device).log())
 
-    return decode
+    return likelihood
 
 
 def _inferred(

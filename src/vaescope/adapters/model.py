@@ -41,10 +41,15 @@ class Model:
 
     name: str
     encode: Callable[[Tensor], Posterior]
-    decode: Callable[[Tensor], Distribution]
+    raw: Callable[[Tensor], Tensor]  # latents -> the decoder's output in the shape of the data
+    likelihood: Callable[[Tensor], Distribution]  # what that output means
     module: nn.Module | None  # None for plain functions
     inferred: tuple[Inference, ...]
     scaling: float | None = None  # what latent-diffusion pipelines multiply latents by
+
+    def decode(self, z: Tensor) -> Distribution:
+        """p(x|z)."""
+        return self.likelihood(self.raw(z))
 
     @property
     def device(self) -> torch.device:
@@ -52,14 +57,14 @@ class Model:
         return next((p.device for p in parameters), torch.device("cpu"))
 
     @contextmanager
-    def evaluating(self) -> Iterator[None]:
-        """Without dropout and gradients, and with batch norm's running statistics; every part is
-        then put back into the mode in which it came."""
+    def evaluating(self, *, gradients: bool = False) -> Iterator[None]:
+        """Without dropout, and with batch norm's running statistics; every part is then put back
+        into the mode in which it came. Without gradients, unless they are asked for."""
         modes = {} if self.module is None else {m: m.training for m in self.module.modules()}
         if self.module is not None:
             self.module.eval()
         try:
-            with torch.no_grad():
+            with torch.set_grad_enabled(gradients):
                 yield
         finally:
             for module, mode in modes.items():

@@ -11,6 +11,7 @@ from vaescope.cli.cite import cite
 from vaescope.cli.data import data
 from vaescope.cli.demo import demo
 from vaescope.cli.encode import encode
+from vaescope.cli.inspect import inspect
 from vaescope.cli.measure import measure
 from vaescope.cli.output import error, explain
 from vaescope.cli.sweep import sweep
@@ -31,7 +32,7 @@ app = typer.Typer(
 
 #: Commands of the interface that are still to come: they exit 2 and say so.
 PLANNED = (
-    "inspect", "compare", "prune", "tune-beta", "study", "perturb", "serve",
+    "compare", "prune", "tune-beta", "study", "perturb", "serve",
 )  # fmt: skip
 
 
@@ -54,6 +55,7 @@ app.command()(demo)
 app.command()(train)
 app.command()(encode)
 app.command()(measure)
+app.command()(inspect)
 app.command()(sweep)
 app.command()(table)
 app.command()(cite)

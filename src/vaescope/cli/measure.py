@@ -29,47 +29,23 @@ def measure(
     Example: vaescope measure codes.npz --metrics mig,sap --protocol dlib
     """
     from vaescope.codes import Codes
-    from vaescope.decomposition import decomposition
-    from vaescope.latents import mean_against_sample, types
-    from vaescope.metrics import measure_metrics
-    from vaescope.metrics.score import versions
+    from vaescope.measures import measure_codes
 
     if on not in _ON:
         raise UsageError(f"--on is {on!r}.", f"Use one of {', '.join(_ON)}.")
     messages(quiet=quiet)
     loaded = Codes.load(codes, seed=seed)
-    scores: dict[str, dict[str, Any]] = {}
-    skipped: dict[str, str] = {}
-    if loaded.factors is None and loaded.factor_values is None:
-        if metrics != "all":
-            loaded.require_factors(metrics)
-        skipped["metrics"] = "the file has neither factors nor factor_values"
-    else:
-        found, skipped = measure_metrics(
-            loaded,
-            metrics=None if metrics == "all" else metrics.split(","),
-            on=_ON[on],  # type: ignore[arg-type]
-            protocol=protocol,
-            train=train,
-            test=test,
-            seed=seed,
-        )
-        scores = {
-            name: {metric: score.to_dict() for metric, score in own.items()}
-            for name, own in found.items()
-        }
-    kinds = types(loaded)
-    content: dict[str, Any] = {
-        "n": loaded.n,
-        "d": loaded.d,
-        "metrics": scores,
-        "skipped": skipped,
-        "latents": kinds.to_dict(),
-        "correlation": mean_against_sample(loaded, kinds=kinds).to_dict(),
-        "decomposition": decomposition(loaded, seed=seed).to_dict(),
-        "versions": dict(versions()),
-    }
-    result(content, _plain(content, kinds.summary()), as_json=as_json)
+    measured = measure_codes(
+        loaded,
+        metrics=None if metrics == "all" else metrics.split(","),
+        on=_ON[on],
+        protocol=protocol,
+        train=train,
+        test=test,
+        seed=seed,
+    )
+    content = measured.to_dict()
+    result(content, _plain(content, measured.types.summary()), as_json=as_json)
 
 
 def _plain(content: dict[str, Any], types: str) -> str:

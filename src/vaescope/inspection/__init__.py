@@ -4,6 +4,9 @@
 """
 
 from vaescope.inspection.codes import inspect_codes
+from vaescope.inspection.dissect import PARTS
+from vaescope.inspection.effort import EFFORTS
+from vaescope.inspection.front import inspect
 from vaescope.inspection.results import (
     Factors,
     Fit,
@@ -16,9 +19,10 @@ from vaescope.inspection.results import (
     Training,
 )
 from vaescope.inspection.run import inspect_run
-from vaescope.inspection.run import inspect_run as inspect
 
 __all__ = [
+    "EFFORTS",
+    "PARTS",
     "Factors",
     "Fit",
     "Histograms",

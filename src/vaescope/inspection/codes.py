@@ -1,10 +1,13 @@
 """Dissects codes: types, rates, histograms and what the latents know. Needs no model."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from vaescope.codes import Codes
 from vaescope.inspection.results import Factors, Histograms, Inspection, Latent, Moments, Subject
 from vaescope.latents import kl, types
+from vaescope.measures import measure_codes
 from vaescope.metrics import mig
 from vaescope.verdicts import THRESHOLDS, judge
 
@@ -77,10 +80,16 @@ def _moments(codes: Codes) -> Moments:
     return Moments(sample.mean(axis=0), sample.var(axis=0), codes.n)
 
 
-def inspect_codes(codes: Codes, subject: Subject) -> Inspection:
-    """All that codes alone tell: whose they are does not matter."""
+def inspect_codes(
+    codes: Codes, subject: Subject, *, metrics: Sequence[str] | None = None
+) -> Inspection:
+    """All that codes alone tell: whose they are does not matter. `metrics` None: all."""
+    has_factors = codes.factors is not None or codes.factor_values is not None
+    measures = measure_codes(codes, metrics=metrics if has_factors else None)
     factors = _factors(codes)
     latents = _latents(codes, factors)
     samples = _moments(codes)
-    verdicts = judge(latents, samples, factors=factors)
-    return Inspection(subject, latents, _histograms(codes), samples, verdicts, factors)
+    verdicts = judge(latents, samples, factors=factors, measures=measures)
+    return Inspection(
+        subject, latents, _histograms(codes), samples, verdicts, factors, measures=measures
+    )

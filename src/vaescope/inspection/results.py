@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.adapters import Inference
+from vaescope.adapters.codes import Maps
+from vaescope.geometry.overview import KEYS, Overview
+from vaescope.measures import Measures
 from vaescope.metrics import Score
 from vaescope.regime import LatentType
 from vaescope.traversals import Reconstructions, Traversals
@@ -96,6 +100,24 @@ class Fit:
     rate_nats: float
     rate_sd: float
     n: int
+    log_likelihood_nats: float | None = None  # a lower bound by importance weights, mean
+    weighted: int = 0  # over so many examples
+    draws: int = 0  # with so many draws each
+
+    @property
+    def elbo_nats(self) -> float:
+        return -self.distortion_nats - self.rate_nats
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "elbo": self.elbo_nats,
+            "distortion": self.distortion_nats,
+            "rate": self.rate_nats,
+            "n": self.n,
+            "log_likelihood": self.log_likelihood_nats,
+            "log_likelihood_n": self.weighted,
+            "draws": self.draws,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +151,18 @@ class Inspection:
     samples: Moments
     verdicts: tuple[Verdict, ...]
     factors: Factors | None = None
+    measures: Measures | None = None
+    geometry: Overview | None = None
+    column_norm: Vector | None = None  # of each latent in the decoder's first layer
+    maps: Maps | None = None
     fit: Fit | None = None
     traversals: Traversals | None = None
     reconstructions: Reconstructions | None = None
     training: Training | None = None
     settings: Settings | None = None
     notes: tuple[str, ...] = ()
+    inferred: tuple[Inference, ...] = ()  # about somebody else's model
+    skipped: Mapping[str, str] = field(default_factory=dict)  # why a part is None
 
     def summary(self) -> str:
         """The verdicts, one a line."""
@@ -142,20 +170,17 @@ class Inspection:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the shape of the interface; latents by number."""
-        rows = sorted(self.latents, key=lambda latent: latent.index)
-        score = None if self.factors is None else self.factors.mig
-        metrics = {} if score is None else {"mig": _score(score)}
-        return {
-            "n": self.subject.n,
-            "d": len(rows),
-            "metrics": {"mean": metrics, "sample": {}},
-            "latents": {
-                "types": [row.type for row in rows],
-                "mean_variance": [row.mean_variance for row in rows],
-                "variance_of_variance": [row.variance_of_variance for row in rows],
-                "kl": [row.kl_nats for row in rows],
-                "variance_of_mean": [row.variance_of_mean for row in rows],
-            },
+        content = {} if self.measures is None else self.measures.to_dict()
+        geometry = dict.fromkeys(KEYS) if self.geometry is None else self.geometry.to_dict()
+        skipped = {} if self.geometry is None else dict(self.geometry.skipped)
+        return content | {
+            "skipped": content.get("skipped", {}) | skipped | dict(self.skipped),
+            "geometry": geometry,
+            "fit": None if self.fit is None else self.fit.to_dict(),
+            "column_norm": None if self.column_norm is None else self.column_norm.tolist(),
+            "maps": None if self.maps is None else self.maps.to_dict(),
+            "inferred": {one.what: one.read for one in self.inferred},
+            "notes": [*map(str, self.inferred), *self.notes],
             "verdicts": [verdict.to_dict() for verdict in self.verdicts],
         }
 
@@ -166,12 +191,3 @@ class Inspection:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.summary())}</pre>"
-
-
-def _score(score: Score) -> dict[str, Any]:
-    return {
-        "value": score.value,
-        "interval": score.interval,
-        "protocol": score.protocol.to_dict(),
-        "details": {name: array.tolist() for name, array in score.details.items()},
-    }

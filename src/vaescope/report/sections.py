@@ -10,7 +10,6 @@ from vaescope import __version__
 from vaescope.figures.charts import (
     LEAST_KL,
     LINES,
-    Chart,
     curves_chart,
     factors_chart,
     histograms_chart,
@@ -19,10 +18,11 @@ from vaescope.figures.charts import (
 )
 from vaescope.inspection import Inspection, Latent
 from vaescope.paths import disk_errors, replace_file
+from vaescope.report import measured
+from vaescope.report.drawn import figure
 from vaescope.report.page import (
     Column,
     Fact,
-    Figure,
     Listing,
     Page,
     Part,
@@ -65,8 +65,14 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
         lambda: _traversals(inspection, images=images),
         lambda: _reconstructions(inspection, images=images),
         lambda: _factors(inspection),
+        lambda: measured.correlation(inspection),
+        lambda: measured.geometry(inspection),
+        lambda: measured.metrics(inspection),
+        lambda: measured.decomposition(inspection),
+        lambda: measured.maps(inspection),
         lambda: _prior(inspection),
         lambda: _training(inspection),
+        lambda: measured.inferred(inspection),
         lambda: _settings(inspection),
     ]
     sections = tuple(section for make in made if (section := make()) is not None)
@@ -119,15 +125,6 @@ def _facts(inspection: Inspection) -> Iterable[Fact]:
         yield Fact("MIG", f"{score.value:.2f}", f"one seed, n{_HOLD}={_HOLD}{score.protocol.n:,}")
 
 
-def _figure(name: str, chart: Chart, caption: str, alt: str) -> Figure:
-    columns = tuple(
-        Column(label, "text" if isinstance(values[0], str) else "number", digits=4)
-        for label, values in chart.columns.items()
-    )
-    rows = tuple(zip(*chart.columns.values(), strict=True))
-    return Figure(caption, alt, chart.spec, Table(name, caption, columns, rows))
-
-
 def _percent(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 or share == 0 else "<0.1%"
 
@@ -178,7 +175,7 @@ def _latents(inspection: Inspection) -> Section:
         f"{z.mean_variance:.2f}"
         for z in latents[:SHOWN_LATENTS]
     )
-    figure = _figure(
+    drawn = figure(
         "latents-figure", latents_chart(latents[:SHOWN_LATENTS]),
         "Rate and posterior variance of each latent. Shaded: where a latent counts as active "
         f"or as passive.{_cut(latents)}", alt,
@@ -194,7 +191,7 @@ def _latents(inspection: Inspection) -> Section:
             f"below {least:g} and those of passive latents are left out."
         )
     lead = "An active latent is certain of its value; a passive one only repeats the prior."
-    parts: list[Part] = [table, figure, Prose(rule, aside=True)]
+    parts: list[Part] = [table, drawn, Prose(rule, aside=True)]
     if point:
         lead = "This model has points for posteriors: latents have no variance, rate or type."
         parts = [table]
@@ -240,7 +237,7 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
         alt = "Lines of each output along each latent; those of passive latents are flat."
         caption = f"Outputs (the first {LINES} at most) as a latent moves from {ends}."
         chart = outputs_chart(moved, latents[:SHOWN_LATENTS])
-        parts = [_figure("outputs", chart, caption + _cut(latents), alt), shares]
+        parts = [figure("outputs", chart, caption + _cut(latents), alt), shares]
     parts += [Prose(note, aside=True) for note in inspection.notes]
     return Section("traversals", "Traversals", lead, tuple(parts))
 
@@ -297,7 +294,7 @@ def _factors(inspection: Inspection) -> Section | None:
         "seed. Means of passive latents may know factors too; their samples do not."
     )
     chart = factors_chart(factors, latents[:SHOWN_LATENTS])
-    parts = (_figure("factors", chart, caption + _cut(latents), alt), table)
+    parts = (figure("factors", chart, caption + _cut(latents), alt), table)
     lead = "What each latent knows of the ground truth."
     return Section("factors", "Factors", lead, (*parts, Prose(text, aside=True)))
 
@@ -316,7 +313,7 @@ def _prior(inspection: Inspection) -> Section:
         f"{_cut(latents)}"
     )
     lead = "Whether codes drawn from the prior are codes that the decoder has seen."
-    return Section("prior", "Prior", lead, (_figure("prior", chart, caption, alt),))
+    return Section("prior", "Prior", lead, (figure("prior", chart, caption, alt),))
 
 
 def _training(inspection: Inspection) -> Section | None:
@@ -335,8 +332,8 @@ def _training(inspection: Inspection) -> Section | None:
         )
     caption = "Means over the steps since the record before, on the training batches."
     lead = "How the model came to this."
-    figure = _figure("training", curves_chart(training), caption, alt)
-    return Section("training", "Training", lead, (figure,))
+    drawn = figure("training", curves_chart(training), caption, alt)
+    return Section("training", "Training", lead, (drawn,))
 
 
 def _settings(inspection: Inspection) -> Section | None:

@@ -1,0 +1,36 @@
+"""How much of a dissection is done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vaescope.errors import UsageError
+
+__all__ = ["EFFORTS", "Effort", "effort_named"]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Sizes of what costs time."""
+
+    rows: int  # examples encoded
+    decoded: int  # of these, decoded to measure the fit
+    weighted: int  # of these, for the importance-weighted log-likelihood
+    draws: int  # of each of these
+    points: int  # Jacobians
+    fits: int  # local decoders
+    metrics: tuple[str, ...] | None  # None: all
+
+
+#: Ten thousand examples as in paper 001. Fast leaves out what learns a classifier or trees.
+EFFORTS: Mapping[str, Effort] = {
+    "fast": Effort(2_000, 500, 50, 16, 50, 3,
+                   ("mig", "mig_sup", "modularity", "sap_continuous", "irs", "mcc")),
+    "default": Effort(10_000, 2_000, 100, 50, 200, 10, None),
+    "thorough": Effort(10_000, 10_000, 1_000, 256, 1_000, 60, None),
+}  # fmt: skip
+
+
+def effort_named(name: str) -> Effort:
+    if name not in EFFORTS:
+        raise UsageError(f"There is no effort {name!r}.", f"Use one of {', '.join(EFFORTS)}.")
+    return EFFORTS[name]

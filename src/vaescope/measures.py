@@ -1,0 +1,73 @@
+"""Every measure that codes allow, in the shape of the interface's `measure`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vaescope.codes import Codes
+from vaescope.decomposition import Decomposition, decomposition
+from vaescope.latents import MeanAgainstSample, Types, mean_against_sample, types
+from vaescope.metrics import Score, measure_metrics
+from vaescope.metrics.score import versions
+
+__all__ = ["Measures", "measure_codes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Measures:
+    """Scores by representation and name, and the measures that need no factors."""
+
+    n: int
+    d: int
+    scores: Mapping[str, Mapping[str, Score]]
+    skipped: Mapping[str, str]  # why a metric cannot be had
+    types: Types
+    correlation: MeanAgainstSample
+    decomposition: Decomposition
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "n": self.n,
+            "d": self.d,
+            "metrics": {
+                where: {name: score.to_dict() for name, score in own.items()}
+                for where, own in self.scores.items()
+            },
+            "skipped": dict(self.skipped),
+            "latents": self.types.to_dict(),
+            "correlation": self.correlation.to_dict(),
+            "decomposition": self.decomposition.to_dict(),
+            "versions": dict(versions()),
+        }
+
+
+def measure_codes(
+    codes: Codes,
+    *,
+    metrics: Sequence[str] | None = None,
+    on: Sequence[Any] = ("mean", "sample"),
+    protocol: str = "default",
+    train: int | None = None,
+    test: int | None = None,
+    seed: int = 0,
+) -> Measures:
+    """Types, mean against sample, decomposition, and the metrics where factors are known.
+
+    Arguments as for `measure_metrics`.
+    """
+    scores: dict[str, dict[str, Score]] = {name: {} for name in on}
+    skipped: dict[str, str] = {}
+    if codes.factors is None and codes.factor_values is None:
+        if metrics is not None:
+            codes.require_factors(", ".join(metrics))
+        skipped["metrics"] = "the codes have neither factors nor factor_values"
+    else:
+        found, skipped = measure_metrics(
+            codes, metrics=metrics, on=on, protocol=protocol, train=train, test=test, seed=seed
+        )
+        scores = {str(name): own for name, own in found.items()}
+    kinds = types(codes)
+    return Measures(
+        codes.n, codes.d, scores, skipped, kinds,
+        mean_against_sample(codes, kinds=kinds), decomposition(codes, seed=seed),
+    )  # fmt: skip

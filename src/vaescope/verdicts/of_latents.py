@@ -1,0 +1,155 @@
+"""What is said of the latents: their types, the prior, the training."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vaescope.verdicts.verdict import THRESHOLDS, Verdict, are, listed, numbers, of_type
+
+if TYPE_CHECKING:
+    from vaescope.inspection import Latent, Moments, Training
+    from vaescope.traversals import Traversals
+
+__all__ = ["fills_prior", "polarised", "settled", "silent"]
+
+
+def polarised(latents: "Sequence[Latent]") -> Verdict | None:
+    if all(latent.kl_nats is None for latent in latents):
+        return None  # the rule is about posteriors; a plain autoencoder has none
+    active, mixed = of_type(latents, "active"), of_type(latents, "mixed")
+    passive, d = of_type(latents, "passive"), len(latents)
+    limit = THRESHOLDS["mixed"].value
+    rule = "no latent is mixed"
+    if not active and not mixed:
+        return Verdict(
+            "collapsed", "warning",
+            f"All {d} latents are passive: the posterior has collapsed onto the prior.",
+            number=0, shown="0 active", threshold=1, rule="at least one is active",
+            advice="Train longer; if it stays, lower beta or let it rise from 0 at first.",
+            section="latents", latents=numbers(passive), paper="001",
+        )  # fmt: skip
+    if mixed:
+        what = "it" if len(mixed) == 1 else "them"
+        return Verdict(
+            "mixed", "warning",
+            f"{are(len(mixed), 'latent')} mixed ({listed(numbers(mixed))}): neither used for all "
+            f"examples nor for none. {len(active)} of {d} are active, {len(passive)} passive.",
+            number=len(mixed), shown=f"{len(mixed)} mixed", threshold=limit, rule=rule,
+            advice=f"Train longer; if that does not help, beta is too high for {what}.",
+            section="latents", latents=numbers(mixed), paper="001",
+        )  # fmt: skip
+    if not passive:
+        return Verdict(
+            "full", "note",
+            f"All {d} latents are active: the model has none to spare.",
+            number=len(active), shown=f"{d} active", threshold=d, rule="fewer than there are",
+            advice="Give it more latents until one stays passive, to see how many the data need.",
+            section="latents", latents=numbers(active), paper="001",
+        )  # fmt: skip
+    rates = [latent.kl_nats or 0.0 for latent in latents]
+    share = sum(latent.kl_nats or 0.0 for latent in active) / sum(rates)
+    return Verdict(
+        "polarised", "good",
+        f"The model is polarised: {are(len(active), 'latent')} active "
+        f"({listed(numbers(active))}), {len(passive)} passive, none mixed.",
+        number=0, shown="0 mixed", threshold=limit, rule=rule,
+        advice=f"Read the active latents: they hold {share:.1%} of the rate.",
+        section="latents", latents=numbers(active), paper="001",
+    )  # fmt: skip
+
+
+def silent(latents: "Sequence[Latent]", traversals: "Traversals | None") -> Verdict | None:
+    passive = of_type(latents, "passive")
+    # Where all are passive, shares are shares of nothing.
+    if not passive or len(passive) == len(latents) or traversals is None:
+        return None
+    limit = THRESHOLDS["share"].value
+    variances = [latent.mean_variance for latent in passive]
+    heard = [latent for latent in passive if traversals.share[latent.index] >= limit]
+    most = max(float(traversals.share[latent.index]) for latent in passive)
+    rule = f"none makes {limit:.0%} of the change along the traversals or more"
+    if heard:
+        return Verdict(
+            "heard", "warning",
+            f"The decoder still listens to latents that are passive ({listed(numbers(heard))}): "
+            f"one makes {most:.1%} of the change along the traversals.",
+            number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
+            advice="Do not drop them yet: train longer, then look again.",
+            section="traversals", latents=numbers(heard), paper="001",
+        )  # fmt: skip
+    which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
+    return Verdict(
+        "silent", "good",
+        f"The decoder ignores the {which} (mean variance {min(variances):.2f} to "
+        f"{max(variances):.2f}): none makes more than {most:.1%} of the change along the "
+        "traversals.",
+        number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
+        advice="Leave them out when you feed means to another model: their samples are noise, but "
+        "their means may be correlated.",
+        section="traversals", latents=numbers(passive), paper="001",
+    )  # fmt: skip
+
+
+def fills_prior(latents: "Sequence[Latent]", samples: "Moments") -> Verdict | None:
+    used = [
+        latent.index
+        for latent in latents
+        if latent.type != "passive" and latent.kl_nats is not None
+    ]
+    if not used:
+        return None
+    limit = THRESHOLDS["prior"].value
+    off = np.maximum(np.abs(samples.mean), np.abs(np.sqrt(samples.variance) - 1.0))
+    worst = max(used, key=lambda index: off[index])
+    number = float(off[worst])
+    rule = f"mean and standard deviation within {limit:g} of 0 and 1"
+    shape = (
+        f"mean {samples.mean[worst]:.2f}, standard deviation {samples.variance[worst] ** 0.5:.2f}"
+    )
+    if number < limit:
+        return Verdict(
+            "prior", "good",
+            f"Samples of the used latents fill the prior; the furthest off is latent {worst} "
+            f"({shape}).",
+            number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
+            advice="Drawing codes from the prior is safe as far as these two moments go.",
+            section="prior", latents=(worst,),
+        )  # fmt: skip
+    return Verdict(
+        "prior", "warning",
+        f"Samples of latent {worst} do not follow the prior ({shape}).",
+        number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
+        advice="Draw codes from the samples of the data rather than from the prior.",
+        section="prior", latents=tuple(index for index in used if off[index] >= limit),
+    )  # fmt: skip
+
+
+def settled(training: "Training | None") -> Verdict | None:
+    if training is None or len(training.step) < 8:
+        return None
+    limit = THRESHOLDS["settled"].value
+    quarter = len(training.step) // 4
+    before = float(training.loss[-2 * quarter : -quarter].mean())
+    last = float(training.loss[-quarter:].mean())
+    fall = (before - last) / abs(before)
+    same = training.active == training.active[-1]
+    first = 0 if same.all() else len(same) - int(np.argmin(same[::-1]))
+    count = f"Its count of active latents is the same since step {training.step[first]:,}."
+    rule = f"less than {limit:.0%} over the last quarter of the steps"
+    if fall < limit:
+        verb = "fell" if fall >= 0 else "rose"
+        return Verdict(
+            "settled", "good",
+            f"Training has settled: the loss {verb} by {abs(fall):.1%} over its last quarter. "
+            f"{count}",
+            number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
+            advice="A plateau can look the same: if latents are missing, train longer.",
+            section="training",
+        )  # fmt: skip
+    return Verdict(
+        "unsettled", "warning",
+        f"Training has not settled: the loss fell by {fall:.1%} over its last quarter. {count}",
+        number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
+        advice="Train for more steps before you judge the latents.", section="training",
+    )  # fmt: skip

@@ -1,0 +1,40 @@
+"""What is said of latents that are maps, as latent-diffusion models have them."""
+
+from typing import TYPE_CHECKING
+
+from vaescope.verdicts.verdict import THRESHOLDS, Verdict
+
+if TYPE_CHECKING:
+    from vaescope.adapters.codes import Maps
+
+__all__ = ["scaled"]
+
+
+def scaled(maps: "Maps | None") -> Verdict | None:
+    """Whether the configured factor brings the latents to variance 1."""
+    if maps is None:
+        return None
+    limit = THRESHOLDS["scaling"].value
+    measured = f"1 / {1 / maps.scaling:.3g} = {maps.scaling:.4g}"
+    if maps.configured is None:
+        return Verdict(
+            "scaling", "note",
+            f"The latents have a standard deviation of {1 / maps.scaling:.3g} on these images.",
+            number=maps.scaling, shown=f"{maps.scaling:.3g}", threshold=limit,
+            rule="none: the model has no factor of its own",
+            advice=f"Multiply them by {measured} before you train a diffusion model on them.",
+            section="maps", paper="ldm",
+        )  # fmt: skip
+    off = abs(maps.configured / maps.scaling - 1)
+    rule = f"within {limit:.0%} of one over their standard deviation"
+    says = f"The configured scaling factor is {maps.configured:g}; these images ask for {measured}."
+    tone = "good" if off < limit else "warning"
+    advice = (
+        "Keep it."
+        if off < limit
+        else f"Use {maps.scaling:.4g} for data like these; by channel, see below."
+    )
+    return Verdict(
+        "scaling", tone, says, number=off, shown=f"{off:.0%}", threshold=limit, rule=rule,  # type: ignore[arg-type]
+        advice=advice, section="maps", paper="ldm",
+    )  # fmt: skip

@@ -1,0 +1,119 @@
+"""Sentences about a model, each with its number, its threshold and what to do about it.
+
+All thresholds are in one table, each with its reason.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from vaescope.inspection import Latent
+
+__all__ = [
+    "PAPERS",
+    "THRESHOLDS",
+    "Paper",
+    "Threshold",
+    "Tone",
+    "Verdict",
+    "are",
+    "listed",
+    "numbers",
+    "of_type",
+]
+
+Tone = Literal["good", "note", "warning"]
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Where a number changes what is said of it, and why there."""
+
+    value: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Where a verdict comes from."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One sentence about the model."""
+
+    id: str
+    tone: Tone
+    says: str
+    number: float
+    shown: str  # the number as people read it, e.g. "7 of 10"
+    threshold: float
+    rule: str  # the threshold in words
+    advice: str
+    section: str  # id of the report's section that shows more
+    latents: tuple[int, ...] = ()
+    paper: str | None = None  # a key of PAPERS
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "tone": self.tone,
+            "says": self.says,
+            "number": self.number,
+            "threshold": self.threshold,
+            "advice": self.advice,
+            "latents": list(self.latents),
+            "section": self.section,
+        }
+
+
+THRESHOLDS: Mapping[str, Threshold] = {
+    "mixed": Threshold(
+        0, "a polarised model has none: each latent is used for all examples or for none"
+    ),
+    "share": Threshold(0.01, "an active latent of the demo makes 20% or more, a passive one 0.1%"),
+    "mig": Threshold(0.3, "what the demo reaches, where each factor has a latent of its own"),
+    "mig_turned": Threshold(0.1, "what the demo reaches where x and y are alike and axes may turn"),
+    "knows": Threshold(0.1, "20 bins, 32 classes and 2,000 examples know 0.04 of it by chance"),
+    "prior": Threshold(0.25, "a quarter of the prior's standard deviation: a rule of thumb"),
+    "correlated": Threshold(
+        0.1, "ten latents that are independent give 0.02 nats at 1,000 examples, 0.002 at 10,000"
+    ),
+    "dto": Threshold(0.5, "half of what axes turned at random have: a rule of thumb"),
+    "near": Threshold(0.05, "where two singular values are so near, axes may turn (002, 3.3.4)"),
+    "scaling": Threshold(0.1, "a tenth: a rule of thumb"),
+    "settled": Threshold(0.05, "a twentieth of the loss: a rule of thumb"),
+}
+
+PAPERS: Mapping[str, Paper] = {
+    "001": Paper("Bonheme and Grzes 2021", "https://arxiv.org/abs/2109.12679"),
+    "002": Paper("Zietlow 2022, chapter 3", "https://arxiv.org/abs/1812.06775"),
+    "ldm": Paper("Rombach et al. 2022", "https://arxiv.org/abs/2112.10752"),
+    "mig": Paper("Chen et al. 2018", "https://arxiv.org/abs/1802.04942"),
+}
+
+
+def listed(numbers: Sequence[int | str]) -> str:
+    """`2`, `2 and 7`, `2, 7 and 9`.
+
+    >>> listed([2, 7, 9])
+    '2, 7 and 9'
+    """
+    words = [str(number) for number in numbers]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def are(count: int, what: str) -> str:
+    return f"{count} {what} is" if count == 1 else f"{count} {what}s are"
+
+
+def of_type(latents: "Sequence[Latent]", kind: str) -> "list[Latent]":
+    return [latent for latent in latents if latent.type == kind]
+
+
+def numbers(latents: "Sequence[Latent]") -> tuple[int, ...]:
+    return tuple(sorted(latent.index for latent in latents))
