@@ -80,6 +80,12 @@ def test_a_missing_sample_is_drawn_from_the_posterior_by_seed(
         ({"factor_sizes": np.array([2, 2])}, r"factor_sizes says \[2, 2\]"),
         ({"mean": np.array([["a"] * D] * N)}, "mean has type"),
         ({"format": 2}, "format 2"),
+        ({"format": np.array([1, 1])}, "format has 2 values"),
+        ({"supervised": np.array("yes")}, "supervised has type"),
+        ({"factors": np.full((N, 2), np.nan)}, "factors has 40 values that are NaN"),
+        ({"factor_sizes": np.array(["a", "b"])}, "factor_sizes has type"),
+        ({"sample": np.array([["a"] * D] * N)}, "sample has type"),
+        ({"index": np.zeros(N)}, "index has type float64"),
     ],
 )
 def test_bad_arrays_are_named(

@@ -102,7 +102,7 @@ _ALSO = {"mu": "mean", "log_var": "logvar"}
 
 def _from_arrays(arrays: Mapping[str, Array], where: str, seed: int) -> Codes:
     named = {_ALSO.get(name, name): value for name, value in arrays.items()}
-    version = int(named.pop("format", np.array(_FORMAT)))
+    version = _scalar("format", named.pop("format", np.array(_FORMAT)))
     if version > _FORMAT:
         raise DataError(
             f"{where} has format {version}; this vaescope reads up to {_FORMAT}.",
@@ -130,10 +130,11 @@ def _from_arrays(arrays: Mapping[str, Array], where: str, seed: int) -> Codes:
         _LOG.info("%s has no samples: one is drawn per row with seed %d", where, seed)
         noise = rng(seed, "codes-sample").standard_normal(mean.shape)
         sample = (mean + np.sqrt(variance) * noise).astype(mean.dtype)
+    sample = _numbers("sample", sample)
     factors = named.get("factors")
-    names = tuple(str(name) for name in named.pop("factor_names", np.array([], dtype=str)))
-    sizes = tuple(int(size) for size in named.pop("factor_sizes", np.array([], dtype=int)))
-    if factors is not None and factors.ndim == 2:
+    names = tuple(str(name) for name in np.ravel(named.pop("factor_names", np.array([]))))
+    sizes = _integers("factor_sizes", named.pop("factor_sizes", np.array([], dtype=int)))
+    if factors is not None and factors.ndim == 2 and np.issubdtype(factors.dtype, np.integer):
         names = names or tuple(f"factor {k}" for k in range(factors.shape[1]))
         sizes = sizes or tuple(int(size) for size in factors.max(axis=0, initial=-1) + 1)
     known = {entry.name for entry in fields(Codes)}
@@ -141,10 +142,13 @@ def _from_arrays(arrays: Mapping[str, Array], where: str, seed: int) -> Codes:
     if unknown:
         _LOG.info("%s: not used: %s", where, ", ".join(unknown))
     rest: dict[str, Any] = {name: value for name, value in named.items() if name in known}
+    for name in ("factor_values", "covariance", "prior_mean", "prior_variance", "u"):
+        if name in rest:
+            rest[name] = _numbers(name, rest[name])
     if "supervised" in rest:
-        rest["supervised"] = bool(rest["supervised"])
+        rest["supervised"] = bool(_scalar("supervised", rest["supervised"]))
     if "spatial" in rest:
-        rest["spatial"] = tuple(int(size) for size in rest["spatial"])
+        rest["spatial"] = _integers("spatial", rest["spatial"])
     return Codes(mean, variance, sample, factor_names=names, factor_sizes=sizes, **rest)
 
 
@@ -165,6 +169,19 @@ def _variance(named: dict[str, Array], where: str) -> Floats:
             )
         return np.square(values)
     return np.exp(values) if given[0] == "logvar" else values
+
+
+def _integers(name: str, values: Array) -> tuple[int, ...]:
+    if values.size and values.dtype.kind not in "iub":
+        raise ShapeError(f"{name} has type {values.dtype}; wanted integers.", "Convert it.")
+    return tuple(int(value) for value in np.ravel(values))
+
+
+def _scalar(name: str, value: Array) -> int:
+    values = _integers(name, value)
+    if len(values) != 1:
+        raise ShapeError(f"{name} has {len(values)} values; wanted one.", "Save a single number.")
+    return values[0]
 
 
 def _numbers(name: str, values: Array) -> Floats:
@@ -216,6 +233,10 @@ def _check(codes: Codes) -> None:
         raise ShapeError(
             f"variance has negative values, least {codes.variance.min():g}.",
             "Give variances, not logarithms of them.",
+        )
+    if codes.index is not None and not np.issubdtype(codes.index.dtype, np.integer):
+        raise ShapeError(
+            f"index has type {codes.index.dtype}; wanted integers, rows in a grid.", "Convert it."
         )
     if codes.factors is not None:
         _check_factors(codes, codes.factors)
