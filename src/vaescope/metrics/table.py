@@ -38,7 +38,7 @@ class Table:
 
     information: NDArray[np.float64]  # (latent, factor)
     entropy: NDArray[np.float64]  # (factor,)
-    informed: NDArray[np.bool_]  # (latent,) knows something beyond chance
+    informed: NDArray[np.bool_]  # (latent,) knows something beyond chance; plug-in does not ask
     replicates: Replicates | None
     protocol: Protocol
 
@@ -85,13 +85,17 @@ class Tally:
 
     def plug_in(self) -> Table:
         """As disentanglement_lib has it: biased by about (bins - 1)(classes - 1) / 2n."""
-        return self._table(self.counts.information(), "plug-in", 1.0)
+        all_latents = np.ones(len(self.counts.joint), dtype=bool)
+        return self._table(self.counts.information(), all_latents, "plug-in", 1.0)
 
     def adjusted(self) -> Table:
         """Less what random pairing would give: else factors of many classes seem better known."""
-        return self._table(self.counts.adjusted_information(), "adjusted for chance", 2.0)
+        information, informed = self.counts.adjusted_information(), self.counts.informed()
+        return self._table(information, informed, "adjusted for chance", 2.0)
 
-    def _table(self, information: Matrix, estimator: str, biases: float) -> Table:
+    def _table(
+        self, information: Matrix, informed: NDArray[np.bool_], estimator: str, biases: float
+    ) -> Table:
         replicates = None
         if self.drawn is not None:
             # A resample adds the plug-in bias to the one that the counts have.
@@ -101,7 +105,7 @@ class Tally:
         return Table(
             information,
             self.counts.entropy_of_b(),
-            self.counts.informed(),
+            informed,
             replicates,
             replace(self.protocol, settings=settings),
         )

@@ -21,6 +21,9 @@ from vaescope.types import Floats
 
 __all__ = ["UDR", "relative_strength", "udr_lasso", "udr_spearman"]
 
+#: Of a constant's variance to its square: float64 leaves 1e-32.
+_ROUNDING = 1e-24
+
 
 @dataclass(frozen=True, eq=False)
 class UDR:
@@ -59,30 +62,33 @@ def udr_lasso(
     `models` are codes of the same rows. Latents with a mean KL of at most `least_kl` nats are left
     out. All lassos are solved together on the matrix of covariances.
     """
-    z, used = _prepared(models, least_kl, on)
-    n, everything = len(z[0]), np.hstack(z)
-    moments = everything.T @ everything / n
-    ends = np.cumsum([part.shape[1] for part in z])
-    similarity = []
-    for part, end in zip(z, ends, strict=True):
-        own = slice(end - part.shape[1], end)
-        weights = _lasso(moments[own, own], moments[own], penalty)
-        similarity.append(tuple(np.abs(w) for w in np.split(weights, ends[:-1], axis=1)))
-    return _scored(models, tuple(similarity), used, f"lasso, penalty {penalty:g}", least_kl, on)
+    values, known, starts = _gathered(models, least_kl, on)
+    mean = values.mean(axis=0)
+    values -= mean
+    covariance = values.T @ values / len(values)
+    variance = np.diag(covariance).copy()
+    used = known & (variance > _ROUNDING * np.square(mean)) & (variance > 0)
+    unit = np.where(used, 1.0 / np.sqrt(np.where(used, variance, 1.0)), 0.0)
+    moments = covariance * unit * unit[:, None]  # of standardised codes, unused ones 0
+    parts = np.split(moments, starts[1:])
+    similarity = np.vstack(
+        [
+            np.abs(_lasso(rows[:, start : start + len(rows)], rows, penalty))
+            for rows, start in zip(parts, starts, strict=True)
+        ]
+    )
+    return _scored(models, similarity, used, starts, f"lasso, penalty {penalty:g}", least_kl, on)
 
 
 def udr_spearman(
     models: Sequence[Codes], *, least_kl: float = 0.01, on: Representation = "mean"
 ) -> UDR:
     """UDR by |rank correlation|: ranks are taken once, all correlations are one product."""
-    z, used = _prepared(models, least_kl, on)
-    ranked = ranks(np.hstack(z))
-    matrix = np.abs(correlations(ranked, ranked))
-    ends = np.cumsum([part.shape[1] for part in z])[:-1]
-    similarity = tuple(
-        tuple(np.split(rows, ends, axis=1)) for rows in np.split(matrix, ends, axis=0)
-    )
-    return _scored(models, similarity, used, "spearman", least_kl, on)
+    values, known, starts = _gathered(models, least_kl, on)
+    used = known & (np.ptp(values, axis=0) > 0)
+    ranked = ranks(values)
+    similarity = np.abs(correlations(ranked, ranked))
+    return _scored(models, similarity, used, starts, "spearman", least_kl, on)
 
 
 def relative_strength(similarity: Floats) -> float:
@@ -101,10 +107,10 @@ def relative_strength(similarity: Floats) -> float:
     return 0.5 * (halves[0] + halves[1])
 
 
-def _prepared(
+def _gathered(
     models: Sequence[Codes], least_kl: float, on: Representation
-) -> tuple[list[NDArray[np.float64]], list[NDArray[np.bool_]]]:
-    """Standardised codes, those of unused latents 0, and which are used."""
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
+    """The latents of all models side by side, those that carry information, and the starts."""
     from vaescope.latents.kl import kl  # it brings scipy.special
 
     if len(models) < 2:
@@ -117,15 +123,13 @@ def _prepared(
             f"udr compares codes of the same rows; got sets of {rows} rows.",
             "Encode the same examples with each model.",
         )
-    z, used = [], []
-    for codes in models:
-        values = mean_or_sample(codes, on).astype(np.float64)
-        scale = values.std(axis=0)
-        known = (kl(codes).nats > least_kl) & (scale > 0)
-        centred = (values - values.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-        z.append(np.where(known, centred, 0.0))
-        used.append(known)
-    return z, used
+    sizes = [codes.d for codes in models]
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    values = np.empty((rows[0], sum(sizes)))
+    for codes, start in zip(models, starts, strict=True):
+        values[:, start : start + codes.d] = mean_or_sample(codes, on)
+    known = np.concatenate([kl(codes).nats > least_kl for codes in models])
+    return values, known, starts
 
 
 def _lasso(gram: Floats, target: Floats, penalty: float) -> NDArray[np.float64]:
@@ -145,27 +149,43 @@ def _lasso(gram: Floats, target: Floats, penalty: float) -> NDArray[np.float64]:
     return weights
 
 
+def _strengths(
+    similarity: Floats, used: NDArray[np.bool_], starts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """`relative_strength` of each pair of models, at the latents that are used, all at once."""
+    kept = np.where(used & used[:, None], similarity, 0.0)
+    count = np.maximum(np.add.reduceat(used.astype(np.float64), starts), 1.0)
+
+    def half(matrix: Floats) -> Floats:
+        """(model whose maxima are taken, model whose columns are averaged)."""
+        total = np.add.reduceat(matrix, starts, axis=0)
+        most = np.maximum.reduceat(matrix, starts, axis=0)
+        share = np.square(most) / np.where(total > 0, total, 1.0)
+        return np.asarray(np.add.reduceat(share, starts, axis=1) / count)
+
+    return np.asarray(0.5 * (half(kept) + half(kept.T).T))
+
+
 def _scored(
     models: Sequence[Codes],
-    similarity: tuple[tuple[NDArray[np.float64], ...], ...],
-    used: list[NDArray[np.bool_]],
+    similarity: NDArray[np.float64],
+    used: NDArray[np.bool_],
+    starts: NDArray[np.int64],
     estimator: str,
     least_kl: float,
     on: Representation,
 ) -> UDR:
-    m = len(models)
-    pairwise = np.zeros((m, m))
-    for i in range(m):
-        for j in range(m):
-            if i != j:
-                pairwise[i, j] = relative_strength(similarity[i][j][np.ix_(used[i], used[j])])
+    m, ends = len(models), starts[1:]
+    pairwise = _strengths(similarity, used, starts)
+    np.fill_diagonal(pairwise, 0.0)
     settings = {"estimator": estimator, "least_kl_nats": least_kl, "models": m}
     scores = tuple(
         Score(
             float(np.median(np.delete(pairwise[:, j], j))),
             Protocol("default", codes.n, settings, on, codes.supervised),
-            {"pairwise": np.delete(pairwise[:, j], j), "used": used[j]},
+            {"pairwise": np.delete(pairwise[:, j], j), "used": own},
         )
-        for j, codes in enumerate(models)
+        for j, (codes, own) in enumerate(zip(models, np.split(used, ends), strict=True))
     )
-    return UDR(scores, pairwise, similarity)
+    blocks = tuple(tuple(np.split(rows, ends, axis=1)) for rows in np.split(similarity, ends))
+    return UDR(scores, pairwise, blocks)
