@@ -26,6 +26,7 @@ from vaescope.metrics import dci, measure_metrics, udr_lasso
 from vaescope.metrics.mig import mig_of
 from vaescope.metrics.modularity import modularity_of
 from vaescope.metrics.table import counted
+from vaescope.types import Integers
 
 SIZES = (3, 6, 40, 32, 32)  # of dSprites' factors
 LATENTS = 10
@@ -70,7 +71,7 @@ def synthetic(n: int, *, seed: int = 0) -> Codes:
     )
 
 
-def dlib_information(z: Array, v: NDArray[np.int64]) -> Array:
+def dlib_information(z: Array, v: Integers) -> Array:
     """Per pair, by scikit-learn."""
     from sklearn.metrics import mutual_info_score
 
@@ -100,7 +101,7 @@ def information() -> dict[str, Any]:
     return {"mi_over_sklearn": median(theirs / ours for theirs, ours in pairs)}
 
 
-def boosting_seconds(z: Array, v: NDArray[np.int64]) -> float:
+def boosting_seconds(z: Array, v: Integers) -> float:
     """scikit-learn's gradient boosting of all factors, from its first round of trees."""
     from sklearn.ensemble import GradientBoostingClassifier
 
@@ -304,8 +305,8 @@ def main() -> None:
     figures: dict[str, Any] = {}
     with threadpool_limits(1):
         for name in arguments.parts:
-            figures |= (part := PARTS[name]())
-            print(json.dumps(part), file=sys.stderr, flush=True)  # a long run tells how far it is
+            figures |= (found := PARTS[name]())
+            print(json.dumps(found), file=sys.stderr, flush=True)  # a long run tells how far it is
     if arguments.json:
         print(json.dumps(figures))
         return
