@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,17 @@ def test_without_pyarrow_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UsageError, match=r"vaescope\[parquet\]"):
         save_table(read_table(runs(tmp_path)), tmp_path / "t.parquet")
+
+
+@pytest.mark.slow
+def test_ten_thousand_runs_are_read_in_five_seconds(tmp_path: Path) -> None:
+    folder = runs(tmp_path, betas=200, seeds=50)
+    seconds = []
+    for _ in range(3):
+        start = perf_counter()
+        assert len(read_table(folder)) == 10_000
+        seconds.append(perf_counter() - start)
+    assert min(seconds) < 5.0
 
 
 def test_mistakes_are_named(tmp_path: Path) -> None:

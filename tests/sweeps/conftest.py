@@ -34,6 +34,8 @@ def holders() -> Callable[[Path], dict[str, int]]:
         found = {}
         for line in Path("/proc/locks").read_text().splitlines():
             _, kind, _, _, process, place, *_ = line.split()
+            if kind == "->":  # somebody who waits
+                continue
             inode = int(place.split(":")[2])
             if kind == "FLOCK" and inode in inodes:
                 found[inodes[inode]] = int(process)

@@ -9,6 +9,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,24 @@ from .test_sweep import Fake, finish
 
 pytestmark = pytest.mark.slow
 
-RUNS, STEPS = 24, 700
+Holders = Callable[[Path], dict[str, int]]
+
+RUNS = 24
+#: Models by strength and seed, each alone; and by architecture and seed, so that eight are stacked.
+APART = {"objective.beta": [0.0001, 0.01, 0.1], "seed": "0..7"}
+STACKED = {"net.encoder": [[8], [12], [16]], "seed": "0..7"}
+
+
+def sweep_file(path: Path, grid: dict[str, Any], **fixed: Any) -> Path:
+    content = {"preset": "beta-vae", "fixed": {**SMALL, **fixed}, "grid": grid}
+    path.write_text(yaml.safe_dump(content))
+    return path
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep of 24 small models."""
-    grid = {"objective.beta": [0.0001, 0.01, 0.1], "seed": "0..7"}
-    content = {"preset": "beta-vae", "fixed": {**SMALL, "steps": STEPS}, "grid": grid}
-    path = tmp_path_factory.mktemp("sweep") / "sweep.yaml"
-    path.write_text(yaml.safe_dump(content))
-    return path
+    return sweep_file(tmp_path_factory.mktemp("sweep") / "sweep.yaml", APART, steps=700)
 
 
 def command(file: Path, out: Path) -> list[str]:
@@ -43,12 +51,29 @@ def command(file: Path, out: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def undisturbed(file: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return table_of_undisturbed(file, tmp_path_factory.mktemp("undisturbed"))
+
+
+def table_of_undisturbed(file: Path, out: Path) -> str:
     """The table of a sweep that nobody disturbs."""
-    out = tmp_path_factory.mktemp("undisturbed")
     done = subprocess.run(command(file, out), check=True, capture_output=True)
     got = json.loads(done.stdout)
     assert (got["total"], got["done"], got["failed"], got["skipped"]) == (RUNS, RUNS, 0, 0)
     return csv_text(read_table(out))
+
+
+@contextmanager
+def started(file: Path, out: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A sweep in a group of processes of its own, of which nothing is left afterwards."""
+    process = subprocess.Popen(
+        command(file, out), start_new_session=True, stdout=subprocess.PIPE
+    )  # fmt: skip
+    with process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)  # the driver and its workers
 
 
 def markers(out: Path) -> dict[str, int]:
@@ -57,38 +82,50 @@ def markers(out: Path) -> dict[str, int]:
 
 
 def test_killed_five_times_it_ends_as_if_undisturbed(
-    file: Path, undisturbed: str, tmp_path: Path
+    file: Path, undisturbed: str, tmp_path: Path, holders: Holders
 ) -> None:
+    killed_five_times(file, undisturbed, tmp_path, holders)
+
+
+def test_killed_five_times_stacked_models_end_as_if_undisturbed(
+    tmp_path: Path, holders: Holders
+) -> None:
+    file = sweep_file(tmp_path / "s.yaml", STACKED, **{"net.name": "mlp", "steps": 2500})
+    undisturbed = table_of_undisturbed(file, tmp_path / "undisturbed")
+    killed_five_times(file, undisturbed, tmp_path / "out", holders)
+    for facts in (tmp_path / "out").glob("*/environment.json"):
+        assert json.loads(facts.read_text())["stack_size"] == 8
+
+
+def killed_five_times(file: Path, undisturbed: str, out: Path, holders: Holders) -> None:
     chance = random.Random(6)
     weights: dict[str, int] = {}
     kills = 0
     while kills < 5:
-        before = len(markers(tmp_path))
-        process = subprocess.Popen(
-            command(file, tmp_path), start_new_session=True, stdout=subprocess.DEVNULL
-        )
-        # At a random moment once there is something to lose: at most three runs further on.
-        further = before + chance.randint(0, 3)
-        while len(markers(tmp_path)) < further or not any(tmp_path.glob("*/.lock")):
+        before = len(markers(out))
+        # At a random moment while it trains: at most three runs further on, or a group; a third of
+        # the runs is left for the last command.
+        further = min(before + chance.randint(0, 3), 2 * RUNS // 3)
+        with started(file, out) as process:
+            while len(markers(out)) < further or not holders(out):
+                assert process.poll() is None, "it ended before it could be killed"
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0.0, 1.0))
             assert process.poll() is None, "it ended before it could be killed"
-            time.sleep(0.01)
-        time.sleep(chance.uniform(0.0, 1.0))
-        os.killpg(process.pid, signal.SIGKILL)  # the driver and its workers
-        process.wait()
         kills += 1
-        for name in markers(tmp_path):
-            weights.setdefault(name, (tmp_path / name / "weights.safetensors").stat().st_mtime_ns)
+        for name in markers(out):
+            weights.setdefault(name, (out / name / "weights.safetensors").stat().st_mtime_ns)
     assert 0 < len(weights) < RUNS
-    early = markers(tmp_path)
-    last = subprocess.run(command(file, tmp_path), check=True, capture_output=True)
+    early = markers(out)
+    last = subprocess.run(command(file, out), check=True, capture_output=True)
     got = json.loads(last.stdout)
     assert (got["total"], got["done"], got["failed"]) == (RUNS, RUNS, 0)
     assert got["skipped"] == len(early)
-    after = markers(tmp_path)
+    after = markers(out)
     assert len(after) == RUNS and {name: after[name] for name in early} == early
     for name, stamp in weights.items():  # none was trained again after it was done
-        assert (tmp_path / name / "weights.safetensors").stat().st_mtime_ns == stamp
-    assert csv_text(read_table(tmp_path)) == undisturbed
+        assert (out / name / "weights.safetensors").stat().st_mtime_ns == stamp
+    assert csv_text(read_table(out)) == undisturbed
 
 
 # A driver that says which runs it trained itself.
@@ -178,19 +215,16 @@ def test_the_drivers_memory_stays_flat_over_ten_thousand_runs(tmp_path: Path) ->
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_saves_what_is_under_way_and_exits(
-    tmp_path: Path, holders: Callable[[Path], dict[str, int]], number: int, code: int
+    tmp_path: Path, holders: Holders, number: int, code: int
 ) -> None:
-    content = {"preset": "beta-vae", "fixed": {**SMALL, "steps": 400_000}, "grid": {"seed": [0, 1]}}
-    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(content))
+    sweep_file(tmp_path / "sweep.yaml", {"seed": [0, 1]}, steps=400_000)
     out = tmp_path / "out"
-    process = subprocess.Popen(
-        command(tmp_path / "sweep.yaml", out), start_new_session=True, stdout=subprocess.PIPE
-    )
-    while len(list(out.glob("*/timing.jsonl"))) < 2 or len(holders(out)) < 2:
-        assert process.poll() is None
-        time.sleep(0.05)
-    os.killpg(process.pid, number)  # as a terminal does
-    answer, _ = process.communicate(timeout=90)
+    with started(tmp_path / "sweep.yaml", out) as process:
+        while len(list(out.glob("*/timing.jsonl"))) < 2 or len(holders(out)) < 2:
+            assert process.poll() is None
+            time.sleep(0.05)
+        os.killpg(process.pid, number)  # as a terminal does
+        answer, _ = process.communicate(timeout=90)
     assert process.returncode == code
     assert json.loads(answer)["error"]["type"] == "Interrupted"
     assert len(list(out.glob("*/state.safetensors"))) == 2 and not holders(out)

@@ -1,5 +1,6 @@
 """Grids expand by laws that a reader can count on."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,12 @@ def test_mistakes_name_the_file_and_the_key(tmp_path: Path, content: str, says: 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nowhere"):
         read_plan(tmp_path / "nowhere.yaml")
+
+
+def test_the_files_of_the_manual_mean_what_it_says(tmp_path: Path) -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
+    counts = []
+    for block in re.findall(r"```yaml\n(.*?)```", manual, re.S):
+        (tmp_path / "sweep.yaml").write_text(block)
+        counts.append(len(read_plan(tmp_path / "sweep.yaml")))
+    assert counts == [12, 25]

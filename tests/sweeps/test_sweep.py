@@ -5,14 +5,16 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from vaescope.errors import Interrupted
-from vaescope.specs import Experiment
-from vaescope.sweeps import Plan, Status, driver, make_engine, plan, sweep
-from vaescope.sweeps.engine import Ended, Outcome, Task
-from vaescope.sweeps.worker import record_failure
-from vaescope.tables import csv_text, read_table
+from vaescope.runs import Run
+from vaescope.specs import Experiment, to_dict
+from vaescope.sweeps import Plan, Status, alone, driver, make_engine, plan, sweep
+from vaescope.sweeps.engine import Ended, Job, Outcome, Task
+from vaescope.sweeps.worker import record_failure, work
+from vaescope.tables import read_table
 
 from .conftest import SMALL
 
@@ -195,14 +197,45 @@ def test_groups_depend_on_the_sweep_and_never_on_what_remains(
 
 def test_a_group_trains_each_of_its_runs(tmp_path: Path, small_plan: Make) -> None:
     found = small_plan(3, 20)
-    engine = make_engine("local", tmp_path / "together", 1)
-    (tmp_path / "together").mkdir()
-    end = last(sweep(found, tmp_path / "together", engine, groups=lambda plan: [[0, 1, 2]]))
-    assert end.done == 3
-    (tmp_path / "alone").mkdir()
-    last(sweep(found, tmp_path / "alone", make_engine("local", tmp_path / "alone", 1)))
-    tables = [csv_text(read_table(tmp_path / name)) for name in ("together", "alone")]
-    assert tables[0] == tables[1]
+    tables = []
+    for name, groups in (("together", lambda plan: [[0, 1, 2]]), ("alone", alone)):
+        engine = make_engine("local", tmp_path / name, 1)
+        (tmp_path / name).mkdir()
+        assert last(sweep(found, tmp_path / name, engine, groups=groups)).done == 3
+        tables.append(read_table(tmp_path / name))
+        facts = (tmp_path / name / found.names[1] / "environment.json").read_text()
+        assert json.loads(facts)["stack_size"] == (3 if name == "together" else 1)
+    assert tables[0].settings == tables[1].settings
+    for measure in ("loss", "rate", "distortion"):
+        np.testing.assert_allclose(*(t.numbers(measure) for t in tables), rtol=1e-4)
+
+
+def group_task(plan: Plan, folder: Path, *, lease: bool = False) -> Task:
+    jobs = tuple(Job(name, to_dict(spec)) for name, spec in zip(plan.names, plan, strict=True))
+    return Task(str(folder), jobs, "cpu", lease)
+
+
+def test_a_group_is_busy_as_a_whole_and_done_as_a_whole(tmp_path: Path, small_plan: Make) -> None:
+    found = small_plan(3, 20)
+    (tmp_path / found.names[2]).mkdir()
+    with Run(tmp_path / found.names[2]).lock():
+        assert [o.state for o in work(group_task(found, tmp_path))] == ["busy"] * 3
+    (tmp_path / found.names[1] / ".lease-1").touch()
+    for leased in (False, True):
+        outcomes = work(group_task(found, tmp_path, lease=leased))
+        assert [o.state for o in outcomes] == ["busy"] * 3
+    (tmp_path / found.names[1] / ".lease-1").unlink()
+    assert [o.state for o in work(group_task(found, tmp_path, lease=True))] == ["trained"] * 3
+    assert [o.state for o in work(group_task(found, tmp_path))] == ["done"] * 3
+
+
+def test_one_that_fails_leaves_the_others_of_its_group_done(tmp_path: Path) -> None:
+    cells = [{**SMALL, "steps": 20, "seed": s, "optimiser.lr": 1e30 if s else 1e-3} for s in (0, 1)]
+    found = plan(cells, preset_name="beta-vae")
+    assert [o.state for o in work(group_task(found, tmp_path))] == ["trained", "failed"]
+    kept = json.loads((tmp_path / found.names[1] / "failed.json").read_text())
+    assert kept["type"] == "NonFiniteError" and found.names[1] in kept["message"]
+    assert not (tmp_path / found.names[0] / "failed.json").exists()
 
 
 def test_with_leases_a_run_is_trained_and_given_back(tmp_path: Path, small_plan: Make) -> None:
@@ -215,10 +248,6 @@ def test_with_leases_a_run_is_trained_and_given_back(tmp_path: Path, small_plan:
 
 
 def test_a_run_under_somebodys_lease_is_busy(tmp_path: Path, small_plan: Make) -> None:
-    from vaescope.specs import to_dict
-    from vaescope.sweeps.engine import Job
-    from vaescope.sweeps.worker import work
-
     found = small_plan(3, 20)
     (tmp_path / found.names[0]).mkdir()
     (tmp_path / found.names[0] / ".lease-1").touch()

@@ -56,10 +56,19 @@ def test_a_stacked_model_equals_its_solo_run_over_100_steps(
             torch.testing.assert_close(parameter, expected, rtol=1e-3, atol=2e-3)
 
 
+def seeds(count: int, *change: str) -> list[Experiment]:
+    return experiments(*(f"seed={k} {' '.join(change)}" for k in range(count)))
+
+
 def test_groups_depend_on_the_list_and_on_what_pays() -> None:
-    mixed = [*DIFFERENT, *FULL, *experiments("latent=3"), *experiments("batch=16")]
-    assert groups(mixed) == [[0, 1, 2, 3], [4, 5, 6, 7], [8], [9]]
-    assert groups(DIFFERENT[:3]) == [[0], [1], [2]]
+    long = "steps=5000"
+    mixed = [*seeds(4, long), *seeds(4, long, "posterior.name=full"), *seeds(1, long, "latent=3")]
+    assert groups(mixed) == [[0, 1, 2, 3], [4, 5, 6, 7], [8]]
+    assert groups(seeds(3, "steps=50000")) == [[0], [1], [2]]
+    assert groups(seeds(4, "steps=4000")) == [[0], [1], [2], [3]]  # it takes seconds anyway
+    assert [len(group) for group in groups(seeds(50, long))] == [13, 13, 12, 12]
+    assert [len(group) for group in groups(seeds(8, "steps=1000000"))] == [4, 4]
+    assert [len(group) for group in groups(seeds(8, "steps=1000001"))] == [1] * 8
     assert not stackable(from_command_line("beta-vae", ["data.size=32"]))
 
 
@@ -76,9 +85,8 @@ def folders(tmp_path: Path, together: list[Experiment]) -> list[Run]:
 
 
 def test_each_model_of_a_group_has_a_whole_run_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("vaescope.training.many._compiled", lambda advance: None)
     runs = folders(tmp_path, DIFFERENT)
     data = build_data(DIFFERENT[0].data)
     for _ in train_group(runs, DIFFERENT, data):
@@ -94,9 +102,8 @@ def test_each_model_of_a_group_has_a_whole_run_folder(
 
 
 def test_one_that_diverges_does_not_disturb_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("vaescope.training.many._compiled", lambda advance: None)
     wild = [*DIFFERENT[:3], *experiments("seed=3 optimiser.lr=1e30")]
     runs = folders(tmp_path, wild)
     with pytest.raises(NonFiniteError, match=runs[3].path.name):

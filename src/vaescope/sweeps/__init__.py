@@ -1,6 +1,6 @@
 """Many runs: grids of settings, engines that train them, tables of what came of it."""
 
-from vaescope.sweeps.driver import Groups, Status, alone, sweep
+from vaescope.sweeps.driver import Groups, Status, alone, stacked, sweep
 from vaescope.sweeps.engine import ENGINES, Engine, make_engine
 from vaescope.sweeps.grid import Plan, chain, nest, plan, product, read_plan, zipped
 
@@ -17,6 +17,7 @@ __all__ = [
     "plan",
     "product",
     "read_plan",
+    "stacked",
     "sweep",
     "zipped",
 ]

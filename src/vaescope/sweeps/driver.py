@@ -21,7 +21,7 @@ from vaescope.sweeps.index import Index
 from vaescope.sweeps.leases import is_shared
 from vaescope.sweeps.worker import failure_path, record_failure
 
-__all__ = ["Groups", "Status", "alone", "sweep"]
+__all__ = ["Groups", "Status", "alone", "stacked", "sweep"]
 
 #: Positions of experiments that one task trains together: a function of the sweep alone, never of
 #: what remains of it, so that a group is done, and restarts, as a whole.
@@ -29,13 +29,20 @@ Groups = Callable[[Sequence[Experiment]], Sequence[Sequence[int]]]
 
 #: Seconds until a run that somebody else has is asked for again: the first time, and at most.
 BUSY_PAUSE, BUSY_MOST = 1.0, 30.0
-#: Runs whose speed says how long the rest will take.
+#: The last times that runs ended, whose pace says how long the rest will take.
 WINDOW = 64
 
 
 def alone(experiments: Sequence[Experiment]) -> list[list[int]]:
     """Every experiment is a task of its own."""
     return [[position] for position in range(len(experiments))]
+
+
+def stacked(experiments: Sequence[Experiment]) -> list[list[int]]:
+    """Small models of one architecture are trained together where that pays."""
+    from vaescope.training.many import groups
+
+    return groups(experiments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,8 @@ class _Board:
     pauses: dict[int, float] = field(default_factory=dict)
     deaths: dict[int, int] = field(default_factory=dict)
     ended: list[Outcome] = field(default_factory=list)
-    times: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    #: When some runs had ended, and how many by then: runs of a group end together.
+    marks: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=WINDOW))
     failed_count: int = 0
     done_count: int = 0
 
@@ -85,13 +93,14 @@ class _Board:
             self.done_count += state == _DONE
             self.failed_count += state == _FAILED
             self.ended.append(outcome)
-            self.times.append(time.monotonic())
 
-    def pace(self, seconds: float, finished: int) -> float | None:
-        """Seconds per run: of the last ones where there are some, else since the beginning."""
-        if len(self.times) > 2 and self.times[-1] > self.times[0]:
-            return (self.times[-1] - self.times[0]) / (len(self.times) - 1)
-        return seconds / finished if finished else None
+    def pace(self, finished: int) -> float | None:
+        """Seconds per run, over the last times that some ended."""
+        now = time.monotonic()
+        if not self.marks or finished > self.marks[-1][1]:
+            self.marks.append((now, finished))
+        (then, before), (last, after) = self.marks[0], self.marks[-1]
+        return (last - then) / (after - before) if after > before else None
 
     def next_group(self) -> int | None:
         """A group in which something is to be trained, or None if there is none just now."""
@@ -184,7 +193,7 @@ def sweep(
     *,
     retries: int = 2,
     device: str = "auto",
-    groups: Groups = alone,
+    groups: Groups | None = None,
     lease: bool | None = None,
     stop: Callable[[], int] = lambda: 0,
 ) -> Iterator[Status]:
@@ -193,13 +202,15 @@ def sweep(
     A run whose worker died is tried again up to `retries` times. One that fails leaves
     `failed.json` with its traceback, is not tried again by this call, and stops nobody else. Runs
     that another driver has are waited for. `lease` claims runs by lease as well; by default where
-    the folder is on a file system that machines share. The engine is closed at the end.
+    the folder is on a file system that machines share. `groups` says what is trained together; by
+    default what pays, on the CPU. The engine is closed at the end.
     """
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     leased = is_shared(folder) if lease is None else lease
     begun = time.monotonic()
-    board = _survey(plan, folder, groups(plan), retries)
+    together = groups or (stacked if device in ("auto", "cpu") else alone)
+    board = _survey(plan, folder, together(plan), retries)
     skipped = board.done_count
     under_way: dict[str, int] = {}  # first run of the task -> group
 
@@ -208,7 +219,7 @@ def sweep(
         seconds = time.monotonic() - begun
         finished = board.done_count - skipped + board.failed_count
         rest = len(plan) - board.done_count - board.failed_count
-        pace = board.pace(seconds, finished)
+        pace = board.pace(finished)
         eta = None if pace is None else pace * rest
         running = sum(len(board.groups[group]) for group in under_way.values())
         return Status(

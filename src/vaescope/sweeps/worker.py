@@ -7,7 +7,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from vaescope.sweeps.leases import held, lease
 
 if TYPE_CHECKING:
     from vaescope.data import Dataset
+    from vaescope.specs import Experiment
 
 __all__ = ["failure_path", "record_failure", "serve", "task_of", "work"]
 
@@ -50,7 +51,7 @@ def task_of(content: dict[str, Any]) -> Task:
 
 
 def work(task: Task, stop: Stop = lambda: 0) -> tuple[Outcome, ...]:
-    """Trains each run of the task that is neither done nor taken, one thread each.
+    """Trains what of the task is neither done nor taken, in one thread; several runs stacked.
 
     Raises `Interrupted`, with the run under way saved, when `stop` gives the number of a signal.
     """
@@ -58,6 +59,8 @@ def work(task: Task, stop: Stop = lambda: 0) -> tuple[Outcome, ...]:
     import torch
 
     torch.set_num_threads(1)
+    if len(task.jobs) > 1:
+        return _train_together(task, stop)
     return tuple(_train(task, job, stop) for job in task.jobs)
 
 
@@ -70,8 +73,7 @@ def _train(task: Task, job: Job, stop: Stop) -> Outcome:
         run.create(spec)
         with _claim(run, task, stop) as halted:
             trained = _steps(run, task, halted)
-        failure_path(run.path).unlink(missing_ok=True)
-        return Outcome(job.name, "trained" if trained else "done")
+        return _ended(run, trained=trained)
     except BusyError:
         return Outcome(job.name, "busy")
     except Interrupted:
@@ -80,17 +82,58 @@ def _train(task: Task, job: Job, stop: Stop) -> Outcome:
         return _failed(run, error)
 
 
+def _train_together(task: Task, stop: Stop) -> tuple[Outcome, ...]:
+    """A group is taken, and trained, as a whole; those of it that were done stay as they are."""
+    from vaescope.training.group import train_group
+
+    runs = [Run(Path(task.folder) / job.name) for job in task.jobs]
+    before = [run.is_done for run in runs]
+    trained = False
+    try:
+        if not all(before):
+            specs = [experiment(job.spec) for job in task.jobs]
+            for run, spec in zip(runs, specs, strict=True):
+                run.create(spec)
+            with ExitStack() as claims:
+                halted = stop
+                for run in runs:
+                    halted = claims.enter_context(_claim(run, task, halted))
+                for _ in train_group(runs, specs, _data_of(specs[0]), stop=halted):
+                    trained = True
+    except BusyError:
+        return tuple(Outcome(r.path.name, "done" if r.is_done else "busy") for r in runs)
+    except Interrupted:
+        raise
+    except Exception as error:  # it concerns those runs that are not done
+        return tuple(
+            _ended(run, trained=not old) if run.is_done else _failed(run, error)
+            for run, old in zip(runs, before, strict=True)
+        )
+    return tuple(
+        _ended(run, trained=trained and not old) for run, old in zip(runs, before, strict=True)
+    )
+
+
+def _ended(run: Run, *, trained: bool) -> Outcome:
+    failure_path(run.path).unlink(missing_ok=True)
+    return Outcome(run.path.name, "trained" if trained else "done")
+
+
 def _steps(run: Run, task: Task, stop: Stop) -> bool:
     """Whether there was something to train."""
     from vaescope.training.api import choose_device
     from vaescope.training.run import train_run
 
     spec = run.open()
-    data = _data(json.dumps(spec.data.model_dump(mode="json"), sort_keys=True))
     count = 0
-    for _ in train_run(run, spec, data, device=choose_device(task.device), stop=stop):
+    device = choose_device(task.device)
+    for _ in train_run(run, spec, _data_of(spec), device=device, stop=stop):
         count += 1
     return count > 0
+
+
+def _data_of(spec: "Experiment") -> "Dataset":
+    return _data(json.dumps(spec.data.model_dump(mode="json"), sort_keys=True))
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ from vaescope.errors import Interrupted, NonFiniteError
 from vaescope.paths import replace_file
 from vaescope.runs import Run, strict_json
 from vaescope.specs import Experiment
-from vaescope.training.many import Many, train_many
+from vaescope.training.many import Many, compiling_pays, train_many
 from vaescope.training.run import check_range, environment, finish
 
 __all__ = ["train_group"]
@@ -48,7 +48,7 @@ def train_group(
         started = time.monotonic()
         last = None
         try:
-            for last in train_many(experiments, data):
+            for last in train_many(experiments, data, compiled=compiling_pays(experiments)):
                 if last.records is not None:
                     for own, record in zip(rows, last.records, strict=True):
                         own.append(strict_json(record.to_dict()) + "\n")

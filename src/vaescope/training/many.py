@@ -8,6 +8,7 @@ Each model has its own data order and noise, the ones it would have alone.
 
 import json
 import logging
+import math
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -28,14 +29,21 @@ from vaescope.training.loop import Record, record_of
 from vaescope.training.precision import SMALL
 from vaescope.vae import VAE, Batch, as_input
 
-__all__ = ["Many", "groups", "signature", "stackable", "train_many"]
+__all__ = ["Many", "compiling_pays", "groups", "signature", "stackable", "train_many"]
 
 _LOG = logging.getLogger("vaescope")
 
 #: Steps that one compiled call makes.
 UNROLL = 10
-#: Measured: below four models stacking costs more than it saves; above 64 nothing is gained.
-LEAST, MOST = 4, 64
+#: Models of a group. Below four stacking costs more than it saves; compiled, sixteen train as fast
+#: per model as fifty, and several groups keep several workers busy.
+LEAST, MOST = 4, 16
+#: Steps over all models: fewer take seconds anyway, and apart each one that ends is safe.
+WORTH = 20_000
+#: Steps over all models of a group: as much as may be lost when it is killed, some minutes.
+BUDGET = 4_000_000
+#: Steps over all models of a group from which compiling them, most of a minute, is made good.
+COMPILE_FROM = 1_000_000
 
 
 def signature(experiment: Experiment) -> str:
@@ -70,11 +78,17 @@ def groups(experiments: Sequence[Experiment]) -> list[list[int]]:
         together.setdefault(signature(experiment), []).append(position)
     found = []
     for positions in together.values():
-        if len(positions) < LEAST or not stackable(experiments[positions[0]]):
-            found += [[position] for position in positions]
-        else:
-            found += [positions[at : at + MOST] for at in range(0, len(positions), MOST)]
+        first = experiments[positions[0]]
+        most = min(MOST, BUDGET // first.steps)
+        enough = min(most, len(positions)) >= LEAST and len(positions) * first.steps >= WORTH
+        parts = math.ceil(len(positions) / most) if enough and stackable(first) else len(positions)
+        found += [part.tolist() for part in np.array_split(positions, parts)]
     return sorted(found)
+
+
+def compiling_pays(experiments: Sequence[Experiment]) -> bool:
+    """Whether the steps of a group are so many that compiling them is worth its time."""
+    return len(experiments) * experiments[0].steps >= COMPILE_FROM
 
 
 @dataclass(frozen=True)
@@ -148,6 +162,15 @@ class _Stack:
         )
         return cast(tuple[Tensor, dict[str, Tensor]], found)
 
+    def total(
+        self, flat: Tensor, x: Tensor, noise: Tensor, step: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The sum over models, whose gradient is that of each in its own row."""
+        losses, parts = torch.func.vmap(self.loss, in_dims=(0, 0, 0, 0, None))(
+            flat, self.strengths, x, noise, step
+        )
+        return losses.sum(), parts
+
     def advance(
         self, flat: Tensor, first: Tensor, second: Tensor, x: Tensor, noise: Tensor, step: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
@@ -156,17 +179,13 @@ class _Stack:
         b1, b2 = self.adam.betas
         for t in range(x.shape[0]):
             now = step + t
-            leaf = flat.detach().requires_grad_()
-            losses, parts = torch.func.vmap(self.loss, in_dims=(0, 0, 0, 0, None))(
-                leaf, self.strengths, x[t], noise[t], now
-            )
-            (gradient,) = torch.autograd.grad(losses.sum(), leaf)
+            gradient, parts = torch.func.grad(self.total, has_aux=True)(flat, x[t], noise[t], now)
             # Adam as torch.optim has it, element by element.
             first = first + (1.0 - b1) * (gradient - first)
             second = b2 * second + (1.0 - b2) * gradient**2
             root = (second / (1.0 - b2 ** (now + 1.0))).sqrt()
             size = (self.rate(now) / (1.0 - b1 ** (now + 1.0))).unsqueeze(-1)
-            flat = flat.detach() - size * first / (root + self.adam.eps)
+            flat = flat - size * first / (root + self.adam.eps)
             seen.append(parts)
         stacked = {name: torch.stack([parts[name] for parts in seen]) for name in seen[0]}
         return flat, first, second, stacked
