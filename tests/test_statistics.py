@@ -72,6 +72,14 @@ def test_means_are_over_seeds_for_each_setting() -> None:
     assert means["o1", 2.0].mean == pytest.approx(11.0) and means["o1", 2.0].n == 4
 
 
+def test_settings_come_in_the_order_of_numbers_whatever_that_of_runs() -> None:
+    made = table(loss=effects(0, 1, 0))
+    turned = made.select(reversed(range(len(made))))
+    order = [(one.settings["objective.name"], one.settings["objective.beta"])
+             for one in mean_over_seeds(turned, "loss")]  # fmt: skip
+    assert order == [(f"o{o}", float(b)) for o in range(2) for b in range(3)]
+
+
 def test_pairs_find_what_seeds_hide(generator: np.random.Generator) -> None:
     seeds = generator.normal(0.0, 10.0, size=8)
     found = paired(seeds, seeds + 0.5 + generator.normal(0.0, 0.05, size=8))

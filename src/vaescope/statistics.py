@@ -124,12 +124,20 @@ def _check(table: Table, names: Sequence[str]) -> None:
 def summarise(
     table: Table, measure: str, by: Sequence[str], *, interval: Interval = t_interval
 ) -> list[Summary]:
-    """Mean and interval of a measure for each combination of the settings `by`."""
+    """Mean and interval of a measure for each combination of the settings `by`, in their order."""
     _check(table, [measure])
     values = table.numbers(measure)
+    groups = sorted(_groups(table, by).items(), key=lambda group: _rank(group[0]))
     return [
-        Summary(dict(zip(by, key, strict=True)), interval(values[places]))
-        for key, places in _groups(table, by).items()
+        Summary(dict(zip(by, key, strict=True)), interval(values[places])) for key, places in groups
+    ]
+
+
+def _rank(key: tuple[Value, ...]) -> list[tuple[int, float, str]]:
+    """Numbers by size, then words by letter, then what is missing."""
+    return [
+        (2, 0.0, "") if v is None else (1, 0.0, v) if isinstance(v, str) else (0, float(v), "")
+        for v in key
     ]
 
 

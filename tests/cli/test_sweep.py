@@ -5,10 +5,16 @@ import io
 import json
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+
+from vaescope.cli.sweep import _drawn
+from vaescope.sweeps import Status
+from vaescope.sweeps.engine import Outcome
 
 SWEEP = """
 preset: beta-vae
@@ -57,6 +63,19 @@ def test_a_sweep_its_table_and_its_page(tmp_path: Path) -> None:
     summary = json.loads(vaescope("table", out, "--measure", "rate", "--json").stdout)["summary"]
     assert [one["t"]["n"] for one in summary["means"]] == [2, 2]
     assert sum(summary["variance"]["share"].values()) == pytest.approx(1.0)
+
+
+def test_the_live_table_has_a_line_for_each_thing() -> None:
+    outcome = Outcome("beta-vae-s0-01234567", "trained")
+    status = Status(12, 3, 0, 0, 2, 10.0, 30.0, (outcome,))
+    console = Console(file=io.StringIO(), width=100)
+    console.print(_drawn(status, deque([outcome])))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert [line.split() for line in lines[:2]] == [
+        ["done", "failed", "skipped", "running", "total", "time", "to", "go"],
+        ["3", "0", "0", "2", "12", "10", "s", "30", "s"],
+    ]
+    assert set(lines[2].strip()) <= set("━╸╺") and lines[3].split() == ["trained", outcome.run]
 
 
 def test_a_failed_run_is_exit_code_one_and_the_others_are_done(tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ def _drawn(status: "Status", last: "deque[Outcome]") -> Group:
     for outcome in last:
         style = _STYLES.get(outcome.state, "")
         runs.add_row(Text(outcome.state, style=style), outcome.run, Text(outcome.message))
-    bar = ProgressBar(total=status.total, completed=status.done + status.failed, width=60)
+    bar = Table.grid()  # a bar alone does not end its line
+    bar.add_row(ProgressBar(total=status.total, completed=status.done + status.failed, width=60))
     return Group(counts, bar, runs)
 
 
