@@ -241,10 +241,11 @@ class _Feed:
             [self._index(e.seed, step * batch, (step + count) * batch) for e in self.experiments]
         )
         noise = torch.empty(count, len(self.experiments), self.draws, batch, latent)
+        draws = iter(noise.flatten(0, 1).unbind())  # of each step and model; indexing takes longer
         for t in range(count):
-            for k, experiment in enumerate(self.experiments):
+            for experiment in self.experiments:
                 self.generator.manual_seed(derive(experiment.seed, "noise", step + t))
-                torch.randn(noise.shape[2:], generator=self.generator, out=noise[t, k])
+                next(draws).normal_(generator=self.generator)
         if self.rows is not None:
             x = self.rows[torch.from_numpy(index.reshape(-1))]
         else:
