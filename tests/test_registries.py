@@ -19,7 +19,7 @@ from vaescope.model_specs import (
 )
 from vaescope.presets import PRESETS
 from vaescope.settings import preset
-from vaescope.specs import ObjectiveSpec, OptimiserSpec
+from vaescope.specs import BetaTCVAESpec, DecompositionSpec, ObjectiveSpec, OptimiserSpec
 
 
 def names(union: object) -> set[str]:
@@ -53,6 +53,13 @@ def test_every_kind_of_u_can_be_built() -> None:
     kinds = get_args(ConditionalPriorSpec.model_fields["u"].annotation)
     assert set(kinds) == set(build.AUXILIARIES)
     assert set(build.CONDITIONAL_NETS) < set(build.NETS)
+
+
+def test_every_estimator_can_be_built() -> None:
+    estimators = get_args(BetaTCVAESpec.model_fields["estimator"].annotation)
+    assert set(estimators) == set(build.ESTIMATORS)
+    kinds = get_args(DecompositionSpec.model_fields["divergence"].annotation)
+    assert set(kinds) == set(build.DIVERGENCES)
 
 
 def test_every_start_of_an_anisotropic_prior_can_be_built() -> None:

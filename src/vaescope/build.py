@@ -183,7 +183,12 @@ LIKELIHOODS: Mapping[str, Callable[[Any], Likelihood]] = {
     "laplace": lambda spec: LaplaceLikelihood(spec.scale),
 }
 
-ESTIMATORS = {"weighted": divergences.weighted, "stratified": divergences.stratified}
+ESTIMATORS: Mapping[str, divergences.Weights] = {
+    "weighted": divergences.weighted,
+    "stratified": divergences.stratified,
+    "chen-weighted": divergences.chen_weighted,
+    "chen-stratified": divergences.chen_stratified,
+}
 
 DIVERGENCES: Mapping[str, Divergence] = {
     "marginal-mmd": marginal_mmd,
@@ -207,7 +212,10 @@ OBJECTIVES: Mapping[str, Callable[[Any, int], Objective]] = {
     "annealed-vae": lambda spec, latent: CapacityVAE(
         build_schedule(spec.capacity), build_schedule(spec.gamma)
     ),
-    "factor-vae": lambda spec, latent: FactorVAE(make_critic(latent), build_schedule(spec.gamma)),
+    "factor-vae": lambda spec, latent: FactorVAE(
+        make_critic(latent, width=spec.critic_width, layers=spec.critic_layers),
+        build_schedule(spec.gamma),
+    ),
     "beta-tcvae": lambda spec, latent: BetaTCVAE(
         build_schedule(spec.beta), ESTIMATORS[spec.estimator]
     ),

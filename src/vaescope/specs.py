@@ -130,13 +130,22 @@ class AnnealedVAESpec(Group):
 class FactorVAESpec(Group):
     name: Literal["factor-vae"] = "factor-vae"
     gamma: Value = 35.0
-    critic: AdamSpec = AdamSpec(lr=1e-4, betas=(0.5, 0.9))
+    critic_lr: Value = 1e-4
+    critic_betas: Annotated[tuple[NonNegative, NonNegative], Strict(False)] = (0.5, 0.9)
+    critic_width: Count = 1000
+    critic_layers: Count = 6
+
+    @property
+    def critic(self) -> AdamSpec:
+        """The critic's own optimiser."""
+        return AdamSpec(lr=self.critic_lr, betas=self.critic_betas)
 
 
 class BetaTCVAESpec(Group):
     name: Literal["beta-tcvae"] = "beta-tcvae"
     beta: Value = 6.0
-    estimator: Literal["weighted", "stratified"] = "weighted"
+    # The last two are Chen's with their flaws, for comparison with values found so.
+    estimator: Literal["weighted", "stratified", "chen-weighted", "chen-stratified"] = "weighted"
 
 
 class DipISpec(Group):

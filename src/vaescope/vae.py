@@ -94,7 +94,8 @@ class Decoder(nn.Module):
         self.likelihood = likelihood
 
     def forward(self, z: Tensor) -> Distribution:
-        return cast(Distribution, self.likelihood(self.body(z).float()))
+        # As z, which is never in half precision: out of bf16, and float64 stays what it is.
+        return cast(Distribution, self.likelihood(self.body(z).to(z.dtype)))
 
 
 class Prior(nn.Module, ABC):

@@ -116,7 +116,7 @@ def _gradients(terms: Terms, state: State) -> None:
 
 
 def _check_finite(terms: Terms, step: int) -> None:
-    if torch.isfinite(terms.loss):
+    if torch.isfinite(terms.loss) and all(map(torch.isfinite, terms.others.values())):
         return
     bad = [name for name, part in terms.parts.items() if not torch.isfinite(part)] or ["loss"]
     raise NonFiniteError(
