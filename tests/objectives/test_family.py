@@ -33,6 +33,10 @@ def critic() -> torch.nn.Module:
 
 
 FAMILY: dict[str, Objective] = {
+    "ae": Autoencoder(),
+    "vae": BetaVAE(),
+    "ivae": BetaVAE(),
+    "beta-vae": BetaVAE(Constant(4.0)),
     "capacity-vae": CapacityVAE(Constant(25.0)),
     "factor-vae": FactorVAE(critic()),
     "beta-tcvae weighted": BetaTCVAE(),
@@ -56,16 +60,21 @@ BETWEEN_ROWS = {
 }  # fmt: skip
 
 
-def posterior_for(name: str) -> str:
-    return "point" if name == "orthogonal ae" else "diagonal"
+@pytest.fixture
+def case_of(make_case: Callable[..., Any]) -> Callable[..., Any]:
+    """The model and the batch that an entry of the family takes."""
+
+    def make(name: str, net: str = "mlp") -> Any:
+        posterior = "point" if name in ("ae", "orthogonal ae") else "diagonal"
+        return make_case(posterior, net, conditional=name == "ivae")
+
+    return make
 
 
 @pytest.mark.parametrize("name", FAMILY)
 @pytest.mark.parametrize("net", ["mlp", "conv"])
-def test_gradients_reach_every_parameter(
-    name: str, net: str, make_case: Callable[..., Any]
-) -> None:
-    case = make_case(posterior_for(name), net)
+def test_gradients_reach_every_parameter(name: str, net: str, case_of: Callable[..., Any]) -> None:
+    case = case_of(name, net)
     terms = case(FAMILY[name])
     gradients = torch.autograd.grad(terms.loss, list(case.vae.parameters()), allow_unused=True)
     names = [n for n, _ in case.vae.named_parameters()]
@@ -75,12 +84,18 @@ def test_gradients_reach_every_parameter(
 
 @pytest.mark.parametrize("name", FAMILY)
 def test_repeating_a_batch_leaves_the_terms_unchanged(
-    name: str, make_case: Callable[..., Any]
+    name: str, case_of: Callable[..., Any]
 ) -> None:
-    case = make_case(posterior_for(name))
+    case = case_of(name)
     objective = FAMILY[name]
     once = case(objective)
-    twice = Batch(case.batch.x.repeat(2, 1), case.batch.index.repeat(2), case.batch.dataset_size)
+    batch: Batch = case.batch
+    twice = Batch(
+        batch.x.repeat(2, 1),
+        batch.index.repeat(2),
+        batch.dataset_size,
+        None if batch.u is None else batch.u.repeat(2, 1),
+    )
     again = objective(case.vae, twice, case.step, case.noise.repeat(1, 2, 1))
     for part in {"distortion", "rate"} & once.parts.keys():
         torch.testing.assert_close(once.parts[part], again.parts[part])
@@ -90,11 +105,12 @@ def test_repeating_a_batch_leaves_the_terms_unchanged(
 
 @pytest.mark.parametrize("name", FAMILY)
 def test_losses_are_finite_in_float32_and_close_in_bf16(
-    name: str, make_case: Callable[..., Any]
+    name: str, case_of: Callable[..., Any]
 ) -> None:
-    case = make_case(posterior_for(name), "conv")
+    case = case_of(name, "conv")
     vae, noise, step = case.vae.float(), case.noise.float(), case.step.float()
-    batch = Batch(case.batch.x.float(), case.batch.index, 1000)
+    u = None if case.batch.u is None else case.batch.u.float()
+    batch = Batch(case.batch.x.float(), case.batch.index, 1000, u)
     objective = FAMILY[name]
     for module in objective.modules.values():
         module.float()
@@ -118,10 +134,10 @@ def test_losses_are_finite_in_float32_and_close_in_bf16(
 
 @pytest.mark.parametrize("name", [name for name in FAMILY if not FAMILY[name].modules])
 def test_stacked_models_have_the_losses_they_have_alone(
-    name: str, make_case: Callable[..., Any]
+    name: str, case_of: Callable[..., Any]
 ) -> None:
     """`training.many` runs objectives under vmap."""
-    case = make_case(posterior_for(name))
+    case = case_of(name)
     objective = FAMILY[name]
     parameters = {n: p.detach() for n, p in case.vae.named_parameters()}
     other = {n: 0.9 * p for n, p in parameters.items()}
