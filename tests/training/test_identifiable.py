@@ -133,3 +133,14 @@ def test_it_is_not_stacked() -> None:
     assert not stackable(specs[0])
     with pytest.raises(UsageError, match="do not see u"):
         next(train_many(specs, build_data(specs[0].data)))
+
+
+@pytest.mark.slow
+def test_linear_mixtures_are_undone_by_an_ivae_and_not_by_a_vae(tmp_path: Path) -> None:
+    """Khemakhem et al., theorem 1: with u the sources are found up to order, scale and shift."""
+    decay = '{"name": "cosine", "start": 0.01, "stop": 0, "steps": 2000}'
+    settings = ["data.depth=1", "steps=2000", f"optimiser.lr={decay}"]
+    found, _ = train(tmp_path, from_command_line("ivae", settings))
+    plain, _ = train(tmp_path, from_command_line("ivae", [*settings, "prior.name=normal"]))
+    assert mcc(vs.encode(found), resamples=0).value > 0.95
+    assert mcc(vs.encode(plain), resamples=0).value < 0.85
