@@ -35,6 +35,8 @@ VARIANTS: Mapping[str, Sequence[str]] = {
     "beta-vae": ["objective.name=beta-vae"],
     "ae": ["objective.name=ae", "posterior.name=point"],
     "vae": ["objective.name=vae"],
+    # An iVAE: four ordinal factors.
+    "vae conditional": ["objective.name=vae", "prior.name=conditional", "prior.width=4"],
     "annealed-vae": ["objective.name=annealed-vae"],
     "beta-tcvae": ["objective.name=beta-tcvae"],
     "beta-tcvae stratified": ["objective.name=beta-tcvae", "objective.estimator=stratified"],

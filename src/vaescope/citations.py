@@ -20,6 +20,8 @@ METHODS: Mapping[str, str] = {
     "anisotropic-vae": "mathieu2019",
     "ivae": "khemakhem2020",
     "ivae-dsprites": "khemakhem2020",
+    "entropy-vae": "mathieu2019",
+    "orthogonal-ae": "zietlow2022",
     "orthogonal-vae": "zietlow2022",
     "demo": "higgins2017",
     "mig": "chen2018",

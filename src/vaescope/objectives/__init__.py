@@ -1,6 +1,26 @@
-"""Objectives: what is minimised, as values."""
+"""Objectives: values that turn a model and a batch into a loss and its parts."""
 
+from vaescope.objectives.capacity import CapacityVAE
+from vaescope.objectives.decomposition import Decomposition
+from vaescope.objectives.dip import DIPI, DIPII
 from vaescope.objectives.elbo import Autoencoder, BetaVAE
+from vaescope.objectives.entropy import EntropyVAE
+from vaescope.objectives.factor import FactorVAE
+from vaescope.objectives.orthogonal import Orthogonal
 from vaescope.objectives.terms import Objective, Terms
+from vaescope.objectives.total_correlation import BetaTCVAE
 
-__all__ = ["Autoencoder", "BetaVAE", "Objective", "Terms"]
+__all__ = [
+    "DIPI",
+    "DIPII",
+    "Autoencoder",
+    "BetaTCVAE",
+    "BetaVAE",
+    "CapacityVAE",
+    "Decomposition",
+    "EntropyVAE",
+    "FactorVAE",
+    "Objective",
+    "Orthogonal",
+    "Terms",
+]

@@ -18,6 +18,8 @@ PRESETS = {
     "anisotropic-vae": "Gaussian prior with principal variances, paper 004 figure 2",
     "ivae": "identifiable VAE on 40 segments, Khemakhem et al. 2020",
     "ivae-dsprites": "identifiable VAE on dSprites, paper 000",
+    "entropy-vae": "the entropy-regularised twin of the beta-VAE, paper 004 corollary 1",
+    "orthogonal-ae": "autoencoder with an explicit penalty on the decoder's Jacobian",
     "orthogonal-vae": "VAE with an explicit penalty on the decoder's Jacobian",
     "demo": "a beta-VAE that shows the polarised regime in a minute on two cores",
 }
