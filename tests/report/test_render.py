@@ -234,7 +234,9 @@ def test_a_chart_draws_the_numbers_of_its_table() -> None:
     chart = factors_chart(result.factors, result.latents)
     page = page_of(result)
     figures = [p for s in page.sections for p in s.parts if isinstance(p, Figure)]
-    assert [f.table.name for f in figures] == ["latents-figure", "factors", "prior"]
+    assert [f.table.name for f in figures] == [
+        "latents-figure", "factors", "correlations", "prior",
+    ]  # fmt: skip
     assert [c.label for c in figures[1].table.columns] == list(chart.columns)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,13 +63,21 @@ def _notes(spec: Experiment) -> tuple[str, ...]:
 
 
 def _subject(run: Run, spec: Experiment, data: Dataset, n: int) -> Subject:
-    beta = getattr(spec.objective, "beta", None)
+    beta: Any = getattr(spec.objective, "beta", None)
     strength = f" (beta {beta:g})" if isinstance(beta, float) else ""
+    if hasattr(beta, "stop"):
+        strength = f" (beta from {beta.start:g} to {beta.stop:g})"
     says = (
         f"{spec.objective.name}{strength} with {spec.latent} latents, trained for "
         f"{spec.steps:,} steps on {data.name}, seed {spec.seed}."
     )
     return Subject(run.path.name, data.name, n, len(data), says)
+
+
+def _last(beta: Any) -> float | None:
+    """The strength that training ended with."""
+    last = getattr(beta, "stop", beta)
+    return last if isinstance(last, float) else None
 
 
 def _log_prior(vae: VAE, codes: Codes) -> LogPrior:
@@ -106,7 +115,7 @@ def inspect_run(
         latents=lambda places: codes.mean[places], decode_latents=vae.decoder,
         log_prior=_log_prior(vae, codes), module=vae.decoder,
         closed=isinstance(vae.prior, StandardNormal) or codes.prior_variance is not None,
-        beta=beta if isinstance(beta, float) else None,
+        beta=_last(beta),
         untrained=lambda seed: build_vae(spec.model_copy(update={"seed": seed})).decoder.eval(),
     )  # fmt: skip
     found = dissect(anatomy, size, images=images, training=_training(run), progress=progress)
