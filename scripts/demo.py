@@ -18,11 +18,10 @@ def main() -> None:
     lines = [
         "# The demo over seeds",
         "",
-        "Made by `python scripts/demo.py`: the preset `demo` (beta-VAE, beta from 32 down to 4 over "
-        "1,800 steps, 10 latents, scale,",
-        "x and y of one ellipse at 32 pixels, every other position, three scales, y over a third of",
-        "x's range, 2,500 steps), seeds 0-4; all 288 images encoded. "
-        f"torch {version('torch')}, vaescope {version('vaescope')},",
+        "Made by `python scripts/demo.py`: the preset `demo` (beta-VAE, beta from 32 down to 4",
+        "over 1,800 of 2,500 steps, 10 latents; scale, x and y of one ellipse at 32 pixels: three",
+        "scales, every other position, y over a third of x's range), seeds 0-4; all 288 images",
+        f"encoded. torch {version('torch')}, vaescope {version('vaescope')},",
         f"{torch.get_num_threads()} thread(s).",
         "MIG: 20 equal-width bins on the means. Gaps are per factor. One seed is no evidence: the",
         "target is MIG of at least 0.3 and at most one mixed latent in at least four of five.",

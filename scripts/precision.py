@@ -21,7 +21,7 @@ from vaescope.training.precision import Precision, choose
 
 
 def train(precision: Precision, seed: int, length: int) -> dict[str, float | str]:
-    experiment = from_command_line("demo", [f"seed={seed}", f"steps={length}"])
+    experiment = from_command_line("demo", [f"seed={seed}", f"steps={length}", "objective.beta=4"])
     data = build_data(experiment.data)
     state = new_state(experiment, torch.device("cpu"))
     last = None
@@ -43,15 +43,15 @@ def train(precision: Precision, seed: int, length: int) -> dict[str, float | str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/results/precision.md"))
-    parser.add_argument("--steps", type=int, default=2200)
+    parser.add_argument("--steps", type=int, default=1000)
     arguments = parser.parse_args()
     vae = new_state(from_command_line("demo", []), torch.device("cpu")).vae
     auto = choose("auto", torch.device("cpu"), vae)
     lines = [
         "# bf16 against float32",
         "",
-        f"Made by `python scripts/precision.py`: the demo's preset, {arguments.steps:,} steps,",
-        f"seeds 0-4, {torch.get_num_threads()} thread(s); torch {version('torch')}, vaescope "
+        f"Made by `python scripts/precision.py`: the demo's data and nets, beta 4,",
+        f"{arguments.steps:,} steps, seeds 0-4, {torch.get_num_threads()} thread(s); torch {version('torch')}, vaescope "
         f"{version('vaescope')}. `auto`",
         f"resolves to {auto} on the machine that made this page; bf16 rows were forced"
         + (", emulated in software." if auto == "fp32" else "."),
