@@ -50,9 +50,9 @@ def main() -> None:
     lines = [
         "# bf16 against float32",
         "",
-        f"Made by `python scripts/precision.py`: the demo's data and nets, beta 4,",
-        f"{arguments.steps:,} steps, seeds 0-4, {torch.get_num_threads()} thread(s); torch {version('torch')}, vaescope "
-        f"{version('vaescope')}. `auto`",
+        "Made by `python scripts/precision.py`: the demo's data and nets, beta 4,",
+        f"{arguments.steps:,} steps, seeds 0-4, {torch.get_num_threads()} thread(s); torch "
+        f"{version('torch')}, vaescope {version('vaescope')}. `auto`",
         f"resolves to {auto} on the machine that made this page; bf16 rows were forced"
         + (", emulated in software." if auto == "fp32" else "."),
         "Codes are encoded in float32 in either case. Types: active / mixed / passive.",
