@@ -12,16 +12,19 @@ if TYPE_CHECKING:
     from vaescope.codes import Codes
     from vaescope.data import Dataset
     from vaescope.encoding import encode, load_vae
+    from vaescope.estimator import VAEEstimator
     from vaescope.inspection import inspect
     from vaescope.runs import Run
     from vaescope.training.api import load_dataset, train
     from vaescope.vae import VAE
+    from vaescope.watching import watch
 
 __all__ = [
     "VAE",
     "Codes",
     "Dataset",
     "Run",
+    "VAEEstimator",
     "decomposition",
     "encode",
     "geometry",
@@ -32,6 +35,7 @@ __all__ = [
     "load_vae",
     "metrics",
     "train",
+    "watch",
 ]
 
 __version__ = "0.1.0"
@@ -41,11 +45,13 @@ _HOMES = {
     "Dataset": "vaescope.data",
     "Run": "vaescope.runs",
     "VAE": "vaescope.vae",
+    "VAEEstimator": "vaescope.estimator",
     "encode": "vaescope.encoding",
     "inspect": "vaescope.inspection",
     "load_dataset": "vaescope.training.api",
     "load_vae": "vaescope.encoding",
     "train": "vaescope.training.api",
+    "watch": "vaescope.watching",
 }
 _MODULES = ("decomposition", "geometry", "information", "latents", "metrics")
 
