@@ -118,7 +118,12 @@ def test_collapse_is_warned_of_once_it_has_lasted_and_not_before() -> None:
     assert warning is not None
     for part in ("all 3 latents", "1,000 examples", "1.00 to 1.00", "lower the weight"):
         assert part in warning
-    assert feed([PASSIVE, PASSIVE, MIXED], examples=5000).warning is None
+    alive = feed([PASSIVE, PASSIVE, MIXED], examples=5000)
+    assert alive.warning is None
+    # The mean variance comes above 0.9 after 1,000 ln 5 = 1,609 examples: 17 batches.
+    fallen = feed([PASSIVE, PASSIVE, PASSIVE], examples=3000, state=alive).warning
+    assert fallen is not None
+    assert "passive for 1,400 examples" in fallen
 
 
 def test_a_fall_of_the_active_is_warned_of_once_it_has_lasted_and_names_the_lost() -> None:
