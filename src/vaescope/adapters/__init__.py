@@ -4,20 +4,21 @@ diffusers, scikit-learn. What is not told is inferred, said, and can be overridd
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 
+from vaescope.adapters.decoding import OUTPUTS, likelihood
 from vaescope.adapters.model import Inference, Model, Posterior
-from vaescope.adapters.outputs import LAYOUTS, candidates, decoded, posterior_of
-from vaescope.adapters.readings import OUTPUTS, Asked, Reading, choose, images_of, pixels
+from vaescope.adapters.outputs import LAYOUTS, decoded, posterior_of
+from vaescope.adapters.readings import Asked, Reading, choose, images_of
 from vaescope.adapters.sources import Source, source_of
-from vaescope.distributions import Bernoulli, DiagonalGaussian, Distribution
+from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
 
 __all__ = ["Asked", "Inference", "Model", "Posterior", "adapt"]
 
-#: Images that readings are tried on.
+#: Images that readings are tried on, and the most pixels that these may have together.
 PROBES = 256
+PROBE_PIXELS = 2**22
 
 
 def adapt(
@@ -37,15 +38,24 @@ def adapt(
         raise UsageError("To read a model takes at least two examples.", "Pass images.")
     source = source_of(model, encode, decode)
     bare = Model(source.name, _unread, _unread, _unread, source.module, ())
-    was_training = source.module is not None and source.module.training
+    parts = [] if source.module is None else source.module.modules()
+    # Of the parts only: a list of modules is in training mode whatever they are in.
+    was_training = any(part.training for part in parts if not list(part.children()))
+    probes = min(PROBES, max(2, PROBE_PIXELS // x[0].numel()))
     with bare.evaluating():
-        reading, tried = choose(source, x[:PROBES].to(bare.device), asked)
+        reading, tried = choose(source, x[:probes].to(bare.device), asked)
     inferred = tuple(_inferred(reading, tried, source, asked, was_training, images_of(x)))
     return Model(
         name or source.name, _encode(reading), _raw(reading, tuple(x.shape[1:])),
-        _likelihood(reading),
-        source.module, inferred, source.scaling,
+        _likelihood(reading, source), source.module, inferred, source.scaling,
     )  # fmt: skip
+
+
+#: What the values of a spread cannot tell.
+_LOOKALIKES = {
+    "logvar": ", of which logstd could not be told",
+    "std": ", of which variance could not be told",
+}
 
 
 def _unread(_: Tensor) -> Any:
@@ -54,9 +64,7 @@ def _unread(_: Tensor) -> Any:
 
 def _encode(reading: Reading) -> Callable[[Tensor], Posterior]:
     def encode(x: Tensor) -> Posterior:
-        output = reading.way(x)
-        found = {c.layout: c for c in candidates(output, output)}
-        return posterior_of(found[reading.layout], reading.spread)
+        return posterior_of(reading.candidate.take(reading.way(x)), reading.spread)
 
     return encode
 
@@ -65,18 +73,9 @@ def _raw(reading: Reading, event: tuple[int, ...]) -> Callable[[Tensor], Tensor]
     return lambda z: decoded(reading.decoder[1](z), event)
 
 
-def _likelihood(reading: Reading) -> Callable[[Tensor], Distribution]:
-    def likelihood(y: Tensor) -> Distribution:
-        if reading.output == "logits":
-            return Bernoulli(y)
-        if reading.output == "probabilities":
-            # float32 has lost the logit nearer to 0 and 1.
-            return Bernoulli(torch.logit(y, eps=1e-6))
-        mean = pixels(y, reading.output, reading.output_range)
-        # Squared error: a Gaussian of variance 1/2.
-        return DiagonalGaussian(mean, torch.full((), 0.5, device=y.device).log())
-
-    return likelihood
+def _likelihood(reading: Reading, source: Source) -> Callable[[Tensor], Distribution]:
+    meaning, output_range = reading.output, reading.output_range
+    return lambda y: likelihood(y, meaning, output_range, source.likelihood)
 
 
 def _inferred(
@@ -88,6 +87,8 @@ def _inferred(
     why = f"{LAYOUTS[reading.layout]}; {error}"
     if spread:
         why += f"; spreads are from {reading.spreads[0]:.3g} to {reading.spreads[1]:.3g}"
+        if reading.candidate.kind is None and asked.spread() is None:
+            why += _LOOKALIKES[reading.spread]
     seen = f"outputs are from {reading.seen[0]:.3g} to {reading.seen[1]:.3g}"
     out = f"{OUTPUTS[reading.output]}; {seen}"
     low, high = reading.value_range

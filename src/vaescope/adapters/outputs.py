@@ -3,6 +3,8 @@ readings are possible, both are candidates."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -11,7 +13,7 @@ from torch import Tensor
 from vaescope.adapters.model import Posterior
 from vaescope.errors import ShapeError, UsageError
 
-__all__ = ["LAYOUTS", "SPREADS", "Candidate", "candidates", "decoded", "posterior_of"]
+__all__ = ["LAYOUTS", "SPREADS", "Candidate", "Parts", "candidates", "decoded", "posterior_of"]
 
 #: How a posterior's spread is given -> its variance.
 SPREADS: Mapping[str, Callable[[Tensor], Tensor]] = {
@@ -30,119 +32,156 @@ LAYOUTS = {
     "mean": "one tensor, means only",
 }
 
-_MEANS = ("mean", "mu", "loc", "z_mean", "embedding")
+_MEANS = ("mean", "mu", "loc", "z_mean", "z_mu", "z_loc", "embedding")
 _SPREADS = {
     "logvar": "logvar", "log_var": "logvar", "log_variance": "logvar", "z_logvar": "logvar",
     "log_covariance": "logvar", "z_log_var": "logvar", "logvariance": "logvar",
     "variance": "variance", "var": "variance", "z_var": "variance",
     "std": "std", "stddev": "std", "scale": "std", "sigma": "std", "z_std": "std",
-    "log_std": "logstd", "logstd": "logstd", "log_scale": "logstd", "log_sigma": "logstd",
+    "z_scale": "std", "log_std": "logstd", "logstd": "logstd", "log_scale": "logstd",
+    "log_sigma": "logstd",
 }  # fmt: skip
 _COVARIANCES = ("covariance", "covariance_matrix")
 _OUTPUTS = ("reconstruction", "sample", "recon", "recon_x", "x_hat", "x_recon", "mean", "logits")
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
-    """One way to take an encoder's output apart."""
+class Parts:
+    """What an encoder's output holds, under one way to take it apart."""
 
-    layout: str
     mean: Tensor
-    spread: Tensor | None  # None: deterministic
-    kind: str | None = None  # of the spread, where the model names it
+    spread: Tensor | None = None  # None: deterministic
     covariance: Tensor | None = None
 
 
-def _field(output: Any, name: str) -> Tensor | None:
-    value = output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
-    return value if isinstance(value, Tensor) else None
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One way to take an encoder's output apart, on any images."""
 
-
-def _first(output: Any, names: Sequence[str]) -> tuple[str, Tensor] | None:
-    found = ((name, _field(output, name)) for name in names)
-    return next(((name, value) for name, value in found if value is not None), None)
-
-
-def _named(output: Any) -> Candidate | None:
-    mean = _first(output, _MEANS)
-    if mean is None:
-        return None
-    spread = _first(output, tuple(_SPREADS))
-    covariance = _first(output, _COVARIANCES)
-    full = None if covariance is None or covariance[1].ndim != 3 else covariance[1]
-    if full is not None:
-        variance = full.diagonal(dim1=-2, dim2=-1)
-        return Candidate("named", mean[1], variance, "variance", full)
-    if spread is None:
-        return Candidate("named", mean[1], None)
-    return Candidate("named", mean[1], spread[1], _SPREADS[spread[0]])
+    layout: str
+    take: Callable[[Any], Parts]
+    kind: str | None = None  # of the spread, where the model names it
 
 
 def candidates(output: Any, again: Any) -> Iterator[Candidate]:
     """Every way to read what `encode` returned; `again` is what it returned for the same images
     once more, so that samples can be told from means."""
-    inner = getattr(output, "latent_dist", None)
-    if inner is not None:
-        output, again = inner, again.latent_dist
     if isinstance(output, Tensor):
-        if not _same(output, again):
-            return  # samples: neither means nor spreads
-        width = output.shape[1] if output.ndim > 1 else 0
-        if width and width % 2 == 0:
-            first, second = output.chunk(2, dim=1)
-            yield Candidate("halves", first, second)
-            if width > 2:  # of one latent, halves and interleaved are the same
-                yield Candidate("interleaved", output[:, 0::2], output[:, 1::2])
-        yield Candidate("mean", output, None)
-        return
-    named = _named(output)
-    if named is not None:
+        if _same(output, again):
+            yield from _of_tensor(output)
+    elif getattr(output, "latent_dist", None) is not None:
+        yield from _inside(lambda o: o.latent_dist, output, again)
+    elif (named := _named(output, again)) is not None and named.kind is not None:
         yield named
+    else:
+        by_place = list(_by_place(output, again))
+        yield from by_place or ([] if named is None else [named])
+
+
+def _of_tensor(output: Tensor) -> Iterator[Candidate]:
+    width = output.shape[1] if output.ndim > 1 else 0
+    if width and width % 2 == 0:
+        yield Candidate("halves", lambda o: Parts(*o.chunk(2, dim=1)))
+        if width > 2:  # of one latent, halves and interleaved are the same
+            yield Candidate("interleaved", lambda o: Parts(o[:, 0::2], o[:, 1::2]))
+    yield Candidate("mean", Parts)
+
+
+def _inside(get: Callable[[Any], Any], output: Any, again: Any) -> Iterator[Candidate]:
+    """Candidates of a part of the output."""
+    for inner in candidates(get(output), get(again)):
+        yield Candidate(inner.layout, _after(get, inner.take), inner.kind)
+
+
+def _after(get: Callable[[Any], Any], take: Callable[[Any], Parts]) -> Callable[[Any], Parts]:
+    return lambda o: take(get(o))
+
+
+def _field(output: Any, name: str) -> Any:
+    return output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
+
+
+def _first(output: Any, names: Sequence[str]) -> str | None:
+    """The first of these names under which the output has a tensor."""
+    return next((name for name in names if isinstance(_field(output, name), Tensor)), None)
+
+
+def _named(output: Any, again: Any) -> Candidate | None:
+    mean = _first(output, _MEANS)
+    if mean is None or not _same(_field(output, mean), _field(again, mean)):
+        return None
+    covariance = _first(output, _COVARIANCES)
+    if covariance is not None and _field(output, covariance).ndim == 3:
+
+        def full(o: Any) -> Parts:
+            matrix = _field(o, covariance)
+            return Parts(_field(o, mean), matrix.diagonal(dim1=-2, dim2=-1), matrix)
+
+        return Candidate("named", full, "variance")
+    spread = _first(output, tuple(_SPREADS))
+    if spread is None:
+        return Candidate("named", lambda o: Parts(_field(o, mean)))
+    return Candidate("named", lambda o: Parts(_field(o, mean), _field(o, spread)), _SPREADS[spread])
+
+
+def _by_place(output: Any, again: Any) -> Iterator[Candidate]:
+    """Mean and spread are neighbours of one shape. Samples among them are those that change."""
+    if isinstance(output, Mapping):
+        yield from _inside(lambda o: tuple(o.values()), output, again)
+    if not isinstance(output, tuple | list):
         return
-    if isinstance(output, Sequence):
-        yield from _from_sequence(output, again)
-
-
-def _from_sequence(output: Sequence[Any], again: Sequence[Any]) -> Iterator[Candidate]:
-    steady = [
-        value
-        for value, other in zip(output, again, strict=True)
-        if isinstance(value, Tensor) and value.ndim > 1 and _same(value, other)
-    ]
+    steady: list[int] = []  # places of tensors that stay the same
+    for place, value in enumerate(output):
+        if isinstance(value, Tensor):
+            # Where sampling is off in eval mode, z is the mean once more.
+            known = len(output) > 2 and any(_same(value, output[other]) for other in steady)
+            if value.ndim > 1 and not known and _same(value, again[place]):
+                steady.append(place)
+        elif isinstance(value, tuple | list | Mapping) or _first(value, _MEANS):
+            yield from _inside(itemgetter(place), output, again)
     if len(steady) == 1:
-        yield from candidates(steady[0], steady[0])
-        return
-    for position, mean in enumerate(steady[:-1]):
-        spread = steady[position + 1]
-        if mean.shape == spread.shape:
-            yield Candidate("pair", mean, spread)
+        yield from _inside(itemgetter(steady[0]), output, again)
+    for first, second in pairwise(steady):
+        if output[first].shape == output[second].shape:
+            both = itemgetter(first, second)
+            yield Candidate("pair", _after(both, lambda found: Parts(*found)))
 
 
-def _same(value: Tensor, other: Any) -> bool:
-    return isinstance(other, Tensor) and torch.allclose(value, other, rtol=1e-3, atol=1e-5)
+def _same(value: Any, other: Any) -> bool:
+    return (
+        isinstance(value, Tensor)
+        and isinstance(other, Tensor)
+        and value.shape == other.shape
+        and torch.allclose(value, other, rtol=1e-3, atol=1e-5, equal_nan=True)
+    )
 
 
-def posterior_of(candidate: Candidate, kind: str) -> Posterior:
+def posterior_of(parts: Parts, kind: str) -> Posterior:
     """Mean and variance under one reading of the spread."""
-    if candidate.spread is None:
-        return Posterior(candidate.mean, torch.zeros_like(candidate.mean))
-    variance = SPREADS[kind](candidate.spread)
-    return Posterior(candidate.mean, variance, candidate.covariance)
+    mean = _at_least_float32(parts.mean)
+    if parts.spread is None:
+        return Posterior(mean, torch.zeros_like(mean))
+    variance = SPREADS[kind](_at_least_float32(parts.spread)).expand_as(mean)
+    return Posterior(mean, variance, parts.covariance)
+
+
+def _at_least_float32(values: Tensor) -> Tensor:
+    return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
 def decoded(output: Any, event: tuple[int, ...]) -> Tensor:
     """The tensor in what `decode` returned, in the shape of the data."""
-    if isinstance(output, Sequence) and not isinstance(output, Tensor) and len(output):
+    if isinstance(output, tuple | list) and output:
         return decoded(output[0], event)
     if not isinstance(output, Tensor):
-        found = _first(output, _OUTPUTS)
-        if found is None:
+        name = _first(output, _OUTPUTS)
+        if name is None:
             raise UsageError(
                 f"decode returned {type(output).__name__}; wanted a tensor of shape "
                 f"(batch, {', '.join(map(str, event))}).",
                 "Pass decode= as a function that returns that tensor.",
             )
-        output = found[1]
+        output = _field(output, name)
     tensor: Tensor = output
     size = torch.Size(event).numel()
     if tensor.ndim == 0 or tensor[0].numel() != size:

@@ -12,28 +12,27 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vaescope.adapters.outputs import LAYOUTS, SPREADS, Candidate, candidates, decoded
+from vaescope.adapters.decoding import OUTPUTS, RANGES, UNIT, Range, likelihood, meanings
+from vaescope.adapters.outputs import (
+    LAYOUTS,
+    SPREADS,
+    Candidate,
+    Parts,
+    candidates,
+    decoded,
+    posterior_of,
+)
 from vaescope.adapters.sources import Function, Source
 from vaescope.errors import UsageError, VaescopeError
 
-__all__ = ["OUTPUTS", "Asked", "Reading", "choose", "images_of", "pixels"]
-
-Range = tuple[float, float]
-UNIT: Range = (0.0, 1.0)
-#: Ranges that images are kept in, the commonest first.
-RANGES: tuple[Range, ...] = (UNIT, (-1.0, 1.0), (0.0, 255.0))
-
-#: What a decoder's output may be -> what it means, in words.
-OUTPUTS = {
-    "probabilities": "means of pixels in [0, 1]",
-    "logits": "logits of pixels",
-    "pixels": "values in the range of the data",
-}
+__all__ = ["Asked", "Reading", "choose", "images_of"]
 
 #: Errors within this ratio are equal: a wrong reading is worse by far more on a trained model.
 EQUAL = 1.02
-#: How far outside its range an output may be and still be meant for it.
-SLACK = 0.25
+#: A collapsed model gives the mean image, an error of 1. Where all readings are worse than this, it
+#: is untrained, or these are not its data, and which reading comes out first is luck.
+POOR = 1.1
+EQUAL_IF_POOR = 1.5
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
 LARGEST_STD = 3.0
 
@@ -91,13 +90,17 @@ class Reading:
 
     way: Way
     decoder: tuple[str, Function]
-    layout: str
+    candidate: Candidate
     spread: str  # a key of SPREADS, or "none"
     output: str  # a key of OUTPUTS
     output_range: Range  # of pixels that come out
     error: float  # mean squared error over that of the best constant image
-    seen: tuple[float, float]  # range of the decoder's output
-    spreads: tuple[float, float]  # range of the spread
+    seen: Range  # range of the decoder's output
+    spreads: Range  # range of the spread
+
+    @property
+    def layout(self) -> str:
+        return self.candidate.layout
 
     @property
     def value_range(self) -> Range:
@@ -122,49 +125,69 @@ def choose(source: Source, x: Tensor, asked: Asked) -> tuple[Reading, int]:
     """The best reading on the images `x`, and how many were tried."""
     asked.check()
     problems: list[str] = []
-    tried = list(_readings(source, x, asked, problems))
+    tried = _readings(source, x, asked, problems)
     if not tried:
         raise UsageError(
-            f"No reading of {source.name} works on images of shape {tuple(x.shape[1:])}: "
-            + "; ".join(dict.fromkeys(problems)),
+            f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
+            + "; ".join(dict.fromkeys(problems)) + ".",
             "Pass encode= as a function that returns (mean, logvar) and decode= as one that takes "
             "latents, or images of the size that it was trained on.",
-        )
+        )  # fmt: skip
     best = min(tried, key=lambda reading: reading.error)
-    equal = [r for r in tried if r.error <= EQUAL * best.error]
+    poor = best.error > POOR
+    equal = [r for r in tried if r.error <= (EQUAL_IF_POOR if poor else EQUAL) * best.error]
+    # encode() that gives means and encoder() that gives spreads too: one model, the latter whole.
+    equal = [r for r in equal if r.spread != "none"] or equal
     # In and out are in the same range nearly always: that settles what images cannot.
     equal = [r for r in equal if r.symmetric] or equal
     equal = [r for r in equal if r.value_range == equal[0].value_range]
     first = equal[0]
-    rivals = {r.says(): r for r in equal if (r.layout, r.output) != (first.layout, first.output)}
-    if rivals:
-        choices = "; ".join([first.says(), *rivals])
-        raise UsageError(
-            f"Two readings of {source.name} are equally good: {choices}.",
-            f"Say which with posterior= and output= (--posterior {first.layout}, --output "
-            f"{first.output}).",
-        )
+    # An untrained decoder's output has no meaning yet, so the commonest one will do; but where the
+    # means are has to be known.
+    rivals = [
+        r for r in equal if r.layout != first.layout or (r.output != first.output and not poor)
+    ]
+    _refuse_rivals(source, first, rivals)
+    _refuse_absurd(first, asked)
     return first, len(tried)
 
 
-def _readings(source: Source, x: Tensor, asked: Asked, problems: list[str]) -> Iterator[Reading]:
+def _refuse_rivals(source: Source, first: Reading, rivals: list[Reading]) -> None:
+    if rivals:
+        choices = "; ".join(dict.fromkeys(r.says() for r in (first, *rivals)))
+        raise UsageError(
+            f"Several readings of {source.name} are equally good: {choices}.",
+            f"Say which with posterior= and output= (--posterior {first.layout}, --output "
+            f"{first.output}).",
+        )
+
+
+def _refuse_absurd(first: Reading, asked: Asked) -> None:
+    low, high = first.spreads
+    named = asked.spread() or first.candidate.kind
+    if first.spread != "none" and not named and low >= 0 and high > LARGEST_STD:
+        raise UsageError(
+            f"The encoder's second output is between {low:.3g} and {high:.3g}: too large for "
+            "standard deviations, and log variances would be below 0 for latents that know "
+            "anything.",
+            f"Say what it is with posterior=, one of {', '.join(SPREADS)}.",
+        )
+
+
+def _readings(source: Source, x: Tensor, asked: Asked, problems: list[str]) -> list[Reading]:
     told = asked.value_range or source.range
     ranges = (told,) if told else RANGES if images_of(x) else (UNIT,)
+    found: list[Reading] = []
     for encoder in source.encoders:
-        found = False
-        for value_range in ranges:
-            called = _called(encoder, value_range, x, problems)
-            if called is None:
-                continue
-            way, output, again = called
-            for candidate in candidates(output, again):
-                if asked.layout() in (None, candidate.layout):
-                    for reading in _decoded(source, x, candidate, way, asked, problems):
-                        found = True
-                        yield reading
-        if found:
-            return  # encode before encoder: the model's own word for it
-        problems.append(f"{encoder[0]} gives no mean that the decoder takes")
+        for flat in (False, True) if x.ndim > 2 else (False,):
+            ways = [Way(encoder, flat, value_range) for value_range in ranges]
+            own = [r for way in ways for r in _of_way(source, x, way, asked, problems)]
+            found += own
+            if own:
+                break  # as vectors only where images are not taken
+        if any(r.spread != "none" for r in found):
+            break  # encode before encoder: the model's own word for it
+    return found
 
 
 def images_of(x: Tensor) -> bool:
@@ -172,20 +195,30 @@ def images_of(x: Tensor) -> bool:
     return x.ndim == 4
 
 
-def _called(
-    encoder: tuple[str, Function], value_range: Range, x: Tensor, problems: list[str]
-) -> tuple[Way, Any, Any] | None:
-    """What it returns, twice; images that it does not take are tried as vectors."""
-    for flat in (False, True) if x.ndim > 2 else (False,):
-        way = Way(encoder, flat, value_range)
-        try:
-            return way, way(x), way(x)
-        except VaescopeError:
-            raise
-        except Exception as error:  # anybody's code: whatever it raises, this way is closed
-            shape = tuple((x.flatten(1) if flat else x).shape)
-            problems.append(f"{encoder[0]} on shape {shape}: {_line(error)}")
-    return None
+def _of_way(
+    source: Source, x: Tensor, way: Way, asked: Asked, problems: list[str]
+) -> Iterator[Reading]:
+    name = way.encoder[0]
+    try:
+        output, again = way(x), way(x)
+    except VaescopeError:
+        raise
+    except Exception as error:  # anybody's code: whatever it raises, this way is closed
+        shape = tuple((x.flatten(1) if way.flat else x).shape)
+        problems.append(f"{name} on shape {shape}: {_line(error)}")
+        return
+    found = list(candidates(output, again))
+    if not found:
+        problems.append(f"{name} returned {_described(output, again)}: no mean is among them")
+    for candidate in found:
+        if asked.layout() in (None, candidate.layout):
+            yield from _decoded(source, x, candidate, output, way, asked, problems)
+        else:
+            layouts = ", ".join(dict.fromkeys(c.layout for c in found))
+            problems.append(
+                f"posterior={asked.posterior} does not fit what {name} returned, which can be "
+                f"read as {layouts}"
+            )
 
 
 def _line(error: Exception) -> str:
@@ -193,78 +226,76 @@ def _line(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0][:160] if lines else ''}"
 
 
+def _described(output: Any, again: Any) -> str:
+    """What an encoder returned, in a few words."""
+    if isinstance(output, Tensor):
+        changes = not torch.equal(output, again)
+        return f"shape {tuple(output.shape)}" + (
+            ", and other values when called again, so these are samples" if changes else ""
+        )
+    if isinstance(output, Mapping):
+        return f"{type(output).__name__} with {', '.join(map(str, output))}"
+    if isinstance(output, tuple | list):
+        inner = (_described(*both) for both in zip(output, again, strict=False))
+        return f"{type(output).__name__} of [{'; '.join(inner)}]"
+    return type(output).__name__
+
+
 def _decoded(
-    source: Source, x: Tensor, candidate: Candidate, way: Way, asked: Asked, problems: list[str]
-) -> Iterator[Reading]:
-    spread = asked.spread() or candidate.kind or _spread(candidate)
-    spreads = _ends(candidate.spread)
+    source: Source, x: Tensor, candidate: Candidate, output: Any, way: Way, asked: Asked,
+    problems: list[str],
+) -> Iterator[Reading]:  # fmt: skip
+    parts = candidate.take(output)
+    spread = asked.spread() or candidate.kind or _spread(parts)
+    spread = "none" if parts.spread is None else spread
+    told = asked.value_range or source.range
     for decoder in source.decoders:
         try:
-            y = decoded(decoder[1](candidate.mean), tuple(x.shape[1:])).float()
+            y = decoded(decoder[1](parts.mean), tuple(x.shape[1:])).to(x)
         except Exception as error:
-            problems.append(f"{decoder[0]} on shape {tuple(candidate.mean.shape)}: {_line(error)}")
+            problems.append(f"{decoder[0]} on shape {tuple(parts.mean.shape)}: {_line(error)}")
             continue
         if not torch.isfinite(y).all():
             problems.append(f"{decoder[0]} gives values that are not finite")
             continue
         seen = _ends(y)
-        for output, output_range in _outputs(seen, x, asked, source):
-            missed = _error(pixels(y, output, output_range), x)
-            yield Reading(
-                way, decoder, candidate.layout, spread, output, output_range, missed, seen, spreads
+        found = list(meanings(seen, x, asked.output, told))
+        if source.likelihood is not None and asked.output in (None, "own"):
+            found = [("own", UNIT)]
+        if not found:
+            problems.append(
+                f"output={asked.output} does not fit what {decoder[0]} gives, values from "
+                f"{seen[0]:.3g} to {seen[1]:.3g}; outputs may be {', '.join(OUTPUTS)}"
             )
+        for meaning, output_range in found:
+            missed = _error(likelihood(y, meaning, output_range, source.likelihood).mean, x)
+            yield Reading(
+                way, decoder, candidate, spread, meaning, output_range, missed, seen,
+                _ends(parts.spread),
+            )  # fmt: skip
         return
 
 
-def _ends(values: Tensor | None) -> tuple[float, float]:
+def _ends(values: Tensor | None) -> Range:
     return (0.0, 0.0) if values is None else (float(values.min()), float(values.max()))
 
 
-def _spread(candidate: Candidate) -> str:
-    """Log variances of trained latents are below 0 somewhere; standard deviations never are."""
-    if candidate.spread is None:
+def _spread(parts: Parts) -> str:
+    """Logarithms where values are below 0. Positive ones may still be log variances, of latents
+    that know nothing: the reading is taken under which the aggregate posterior is nearer to
+    N(0, 1), as training makes it."""
+    if parts.spread is None:
         return "none"
-    low, high = float(candidate.spread.min()), float(candidate.spread.max())
-    if low < 0:
+    if float(parts.spread.min()) < 0:
         return "logvar"
-    if high <= LARGEST_STD:
-        return "std"
-    raise UsageError(
-        f"The encoder's second output is between {low:.3g} and {high:.3g}: too large for standard "
-        "deviations, and log variances would be below 0 for latents that know anything.",
-        f"Say what it is with posterior=, one of {', '.join(SPREADS)}.",
-    )
+    return min(("std", "logvar"), key=lambda kind: _misfit(parts, kind))
 
 
-def _outputs(
-    seen: tuple[float, float], x: Tensor, asked: Asked, source: Source
-) -> Iterator[tuple[str, Range]]:
-    told = asked.value_range or source.range
-    images = images_of(x)
-    if not images and not (float(x.min()) >= 0 and float(x.max()) <= 1):
-        yield asked.output or "pixels", UNIT
-        return
-    inside = seen[0] >= 0 and seen[1] <= 1
-    if asked.output == "probabilities" or (
-        asked.output is None and inside and told in (None, UNIT)
-    ):
-        yield "probabilities", UNIT
-        return
-    if asked.output in (None, "logits") and (told in (None, UNIT) or asked.output):
-        yield "logits", UNIT
-    if asked.output in (None, "pixels"):
-        for low, high in (told,) if told else RANGES if images else (UNIT,):
-            slack = SLACK * (high - low)
-            if told or asked.output or (low - slack <= seen[0] and seen[1] <= high + slack):
-                yield "pixels", (low, high)
-
-
-def pixels(y: Tensor, output: str, output_range: Range) -> Tensor:
-    """The mean of x that an output stands for."""
-    if output == "logits":
-        return y.sigmoid()
-    low, high = output_range
-    return y if output_range == UNIT else (y - low) / (high - low)
+def _misfit(parts: Parts, kind: str) -> float:
+    """KL(N(0, v) || N(0, 1)) summed over latents, v the aggregate posterior's second moment."""
+    posterior = posterior_of(parts, kind)
+    v = (posterior.mean.square() + posterior.variance).mean(0).double().clamp_min(1e-12)
+    return float((0.5 * (v - 1 - v.log())).sum())
 
 
 def _error(y: Tensor, x: Tensor) -> float:

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import getclosurevars, isfunction
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vaescope.adapters.decoding import UNIT
+from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
+from vaescope.vae import VAE
 
 __all__ = ["Function", "Source", "source_of"]
 
@@ -26,6 +30,7 @@ class Source:
     range: tuple[float, float] | None = None
     scaling: float | None = None
     says: str = ""  # which library
+    likelihood: Callable[[Tensor], Distribution] | None = None  # of our own models
 
 
 def source_of(
@@ -37,8 +42,10 @@ def source_of(
             "Neither a model nor both functions were given.",
             "Pass a model, or encode= and decode=.",
         )
-    if hasattr(model, "inverse_transform") and hasattr(model, "transform"):
+    if encode is None and decode is None and _is_estimator(model):
         return _estimator(model)
+    if encode is None and decode is None and isinstance(model, VAE):
+        return _vae(model)
     module = _module(model, encode, decode)
     encoders = [("encode=", encode)] if encode else _methods(model, "encode", "encoder")
     decoders = [("decode=", decode)] if decode else _methods(model, "decode", "decoder")
@@ -49,6 +56,8 @@ def source_of(
                 f"{name} has neither {what} nor {what}r.",
                 f"Pass {what}= as a function of a batch of tensors.",
             )
+    encoders = [(name, _placed(f, module)) for name, f in encoders]
+    decoders = [(name, _placed(f, module)) for name, f in decoders]
     scaling = getattr(getattr(model, "config", None), "scaling_factor", None)
     if isinstance(scaling, float) and name.startswith("Autoencoder"):
         return Source(name, tuple(encoders), tuple(decoders), module, (-1.0, 1.0), scaling,
@@ -60,13 +69,48 @@ def _methods(model: Any, *names: str) -> list[tuple[str, Function]]:
     return [(name, f) for name in names if callable(f := getattr(model, name, None))]
 
 
+def _placed(function: Function, module: nn.Module | None) -> Function:
+    """The function, fed on the device and in the precision of the module behind it."""
+
+    def call(values: Tensor) -> Any:
+        parameters = iter(()) if module is None else module.parameters()
+        own = next((p for p in parameters if p.is_floating_point()), values)
+        return function(values.to(own.device, own.dtype))
+
+    return call
+
+
 def _module(model: Any, *functions: Any) -> nn.Module | None:
-    """The parameters behind the functions: of the model, or of modules passed as functions."""
-    if isinstance(model, nn.Module):
-        return model
-    owners = [getattr(f, "__self__", f) for f in functions if f is not None]
-    parts = [owner for owner in owners if isinstance(owner, nn.Module)]
-    return nn.ModuleList(parts) if parts else None
+    """The modules behind a model or functions: themselves, or what they hold and name."""
+    held = [value for owner in (model, *functions) for value in _held(owner)]
+    parts = list(dict.fromkeys(value for value in held if isinstance(value, nn.Module)))
+    return parts[0] if len(parts) == 1 else nn.ModuleList(parts) if parts else None
+
+
+def _held(owner: Any) -> list[Any]:
+    """An object, what its attributes hold, and the variables that a function uses."""
+    owner = getattr(owner, "__self__", owner)
+    held = [owner, *getattr(owner, "__dict__", {}).values()]
+    if isfunction(owner):
+        variables = getclosurevars(owner)
+        held += [*variables.nonlocals.values(), *variables.globals.values()]
+    return held
+
+
+def _vae(model: VAE) -> Source:
+    """Our own, of which nothing has to be guessed."""
+    own = model.decoder.likelihood
+    encoders = (("encoder", _placed(model.encoder, model)),)
+    if own.width != 1:  # more outputs than values of x: the mean is read
+        return Source("VAE", encoders, (("decoder", _placed(model.decoder, model)),), model, UNIT)
+    decoders = (("decoder", _placed(model.decoder.body, model)),)
+    return Source("VAE", encoders, decoders, model, UNIT, None, "its data are as they are", own)
+
+
+def _is_estimator(model: Any) -> bool:
+    return callable(getattr(model, "transform", None)) and callable(
+        getattr(model, "inverse_transform", None)
+    )
 
 
 def _estimator(model: Any) -> Source:
