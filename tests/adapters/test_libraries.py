@@ -1,0 +1,78 @@
+"""Models of pythae and diffusers, with nothing said about them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.adapters.test_forms import read
+from torch import Tensor
+
+from vaescope.adapters import Model, adapt
+
+
+def seeded(make: Any) -> Any:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return make()
+
+
+@pytest.mark.parametrize("name", ["VAE", "BetaVAE"])
+def test_a_model_of_pythae_is_read(name: str, digits: Tensor) -> None:
+    models = pytest.importorskip("pythae.models", reason="pythae is not installed")
+    config = getattr(models, f"{name}Config")(input_dim=(1, 8, 8), latent_dim=6)
+    vae = seeded(lambda: getattr(models, name)(config))
+    optimiser = torch.optim.Adam(vae.parameters(), lr=1e-3)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(100):
+        x = digits[torch.randint(len(digits), (64,), generator=generator)]
+        optimiser.zero_grad()
+        vae({"data": x}).loss.backward()
+        optimiser.step()
+    model = adapt(vae, digits)
+    assert (read(model, "posterior"), read(model, "output")) == ("named,logvar", "probabilities")
+    assert_is(model, digits, vae.eval().encoder)
+    with model.evaluating():
+        z = model.encode(digits).mean
+        np.testing.assert_allclose(
+            model.decode(z).mean, vae.decoder(z)["reconstruction"], atol=1e-5
+        )
+
+
+def assert_is(model: Model, x: Tensor, encoder: Any) -> None:
+    with model.evaluating():
+        wanted, posterior = encoder(x), model.encode(x)
+    np.testing.assert_allclose(posterior.mean, wanted.embedding, rtol=1e-5)
+    np.testing.assert_allclose(posterior.variance, wanted.log_covariance.exp(), rtol=1e-5)
+
+
+def test_an_autoencoder_of_pythae_has_no_spread(digits: Tensor) -> None:
+    models = pytest.importorskip("pythae.models", reason="pythae is not installed")
+    model = adapt(
+        seeded(lambda: models.AE(models.AEConfig(input_dim=(1, 8, 8), latent_dim=6))), digits
+    )
+    assert float(model.encode(digits).variance.max()) == 0
+
+
+def test_an_untrained_autoencoderkl_is_read_with_its_maps_and_scale() -> None:
+    diffusers = pytest.importorskip("diffusers", reason="diffusers is not installed")
+    kl = seeded(
+        lambda: diffusers.AutoencoderKL(
+            in_channels=3, out_channels=3, latent_channels=4, sample_size=32, norm_num_groups=8,
+            block_out_channels=(16, 16),
+            down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
+        )
+    )  # fmt: skip
+    x = torch.from_numpy(np.random.default_rng(0).random((8, 3, 32, 32), np.float32))
+    model = adapt(kl, x)
+    assert model.scaling == pytest.approx(0.18215)
+    assert (read(model, "posterior"), read(model, "value_range")) == ("named,logvar", "-1,1")
+    assert read(model, "output") == "pixels"
+    with model.evaluating():
+        wanted = kl.encode(2 * x - 1).latent_dist
+        posterior = model.encode(x)
+        image = model.decode(posterior.mean).mean
+        assert posterior.mean.shape == (8, 4, 16, 16)
+        np.testing.assert_allclose(posterior.mean, wanted.mean, rtol=1e-5)
+        np.testing.assert_allclose(posterior.variance, wanted.var, rtol=1e-5)
+        np.testing.assert_allclose(image, (kl.decode(wanted.mean).sample + 1) / 2, atol=1e-5)
