@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import getclosurevars, isfunction
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -91,9 +91,9 @@ def _held(owner: Any) -> list[Any]:
     """An object, what its attributes hold, and the variables that a function uses."""
     owner = getattr(owner, "__self__", owner)
     held = [owner, *getattr(owner, "__dict__", {}).values()]
-    if isfunction(owner):
-        variables = getclosurevars(owner)
-        held += [*variables.nonlocals.values(), *variables.globals.values()]
+    if isinstance(owner, FunctionType):
+        held += [cell.cell_contents for cell in owner.__closure__ or ()]
+        held += [owner.__globals__.get(name) for name in owner.__code__.co_names]
     return held
 
 
