@@ -31,9 +31,10 @@ def equal_width(values: Floats, bins: int) -> NDArray[np.int64]:
 
 def _affine(column: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
     """The bin by arithmetic, moved by one where rounding put a value across an edge."""
-    if not has_room(column.min(), column.max(), bins):
+    least, most = column.min(), column.max()
+    if not has_room(least, most, bins):
         return np.zeros(len(column), dtype=np.int64)
-    edges = np.histogram_bin_edges(column, bins)
+    edges = np.linspace(least, most, bins + 1)  # np.histogram's
     upper = np.append(edges[1:-1], np.inf)  # the last bin holds its upper edge
     scale = bins / (edges[-1] - edges[0])
     classes = np.empty(len(column), dtype=np.int64)
