@@ -181,7 +181,7 @@ def decomposition(inspection: Inspection) -> Section | None:
         "index_code_information": "What codes tell of the example, nats: less is more overlap",
         "posterior_entropy": "Mean entropy of a posterior, nats",
         "mmd": "MMD of samples and prior: 0 where they match",
-        "inclusive_kl": "KL from the aggregate posterior to the prior, nats",
+        "inclusive_kl": "KL from the prior to the aggregate posterior, nats",
         "hoyer": "Hoyer sparsity of the means: 1 for one latent per example",
     }
     rows = tuple((text, content.get(key)) for key, text in meanings.items())

@@ -68,6 +68,7 @@ def silent(latents: "Sequence[Latent]", traversals: "Traversals | None") -> Verd
     variances = [latent.mean_variance for latent in passive]
     heard = [latent for latent in passive if traversals.share[latent.index] >= limit]
     most = max(float(traversals.share[latent.index]) for latent in passive)
+    at_most = f"{most:.1%}" if most >= 0.001 else "0.1%"
     rule = f"none makes {limit:.0%} of the change along the traversals or more"
     if heard:
         return Verdict(
@@ -82,7 +83,7 @@ def silent(latents: "Sequence[Latent]", traversals: "Traversals | None") -> Verd
     return Verdict(
         "silent", "good",
         f"The decoder ignores the {which} (mean variance {min(variances):.2f} to "
-        f"{max(variances):.2f}): none makes more than {most:.1%} of the change along the "
+        f"{max(variances):.2f}): none makes more than {at_most} of the change along the "
         "traversals.",
         number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
         advice="Leave them out when you feed means to another model: their samples are noise, but "
