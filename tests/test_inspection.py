@@ -157,6 +157,15 @@ def test_training_has_settled_when_the_last_quarter_changes_little() -> None:
     assert verdict(falling, "unsettled").number == pytest.approx(3.0 / 17.0)
 
 
+def test_a_loss_that_fell_with_its_strength_is_judged_after_that() -> None:
+    latents = inspect_codes(codes_of([0.01, 0.02, 1.0]), SUBJECT)
+    training = training_of([*range(24, 12, -1), *[12.0] * 8])  # records every 10 steps
+    late = judge(latents.latents, latents.samples, training=replace(training, since=120))
+    assert verdict(late, "settled").number == 0.0
+    soon = judge(latents.latents, latents.samples, training=replace(training, since=150))
+    assert not {"settled", "unsettled"} & {one.id for one in soon}  # too few records to judge by
+
+
 def untrained(folder: Path, *settings: str) -> Run:
     """A finished run whose weights are those of its first step."""
     spec = from_command_line("demo", ["steps=20", *settings])

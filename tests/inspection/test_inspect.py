@@ -62,6 +62,31 @@ def test_orthogonal_columns_of_distinct_length_have_no_distance(linear: Inspecti
     assert {v.id for v in linear.verdicts} >= {"polarised", "passive", "orthogonal"}
 
 
+def turned(angle: float) -> Inspection:
+    """The same model in latents of which the first two are turned: columns are not orthogonal."""
+    c, s = np.cos(angle), np.sin(angle)
+    turn = torch.tensor([[c, s], [-s, c]], dtype=torch.float32)
+
+    def encode_turned(x: Tensor) -> tuple[Tensor, Tensor]:
+        mean, spread = encode(x)
+        return torch.cat([mean[:, :2] @ turn, mean[:, 2:]], dim=1), spread
+
+    def decode_turned(z: Tensor) -> Tensor:
+        return decode(torch.cat([z[:, :2] @ turn.T, z[:, 2:]], dim=1))
+
+    return vs.inspect(encode=encode_turned, decode=decode_turned, data=vectors(), effort="fast")
+
+
+def test_turned_latents_are_farther_from_orthogonal_and_the_verdict_says_so() -> None:
+    found = turned(np.pi / 4)
+    assert found.geometry is not None
+    # V turns by 45 degrees in one plane: ||V - P||_F^2 = 4 (1 - cos 45).
+    distance = np.sqrt(4 * (1 - np.cos(np.pi / 4)))
+    assert found.geometry.measures["dto"].value == pytest.approx(distance, rel=0.02)
+    verdicts = {v.id: v for v in found.verdicts}
+    assert verdicts.get("turned", verdicts.get("orthogonal")).tone != "good"  # type: ignore[union-attr]
+
+
 def test_the_passive_verdict_names_which_to_drop_and_which_to_keep(linear: Inspection) -> None:
     verdict = {v.id: v for v in linear.verdicts}["passive"]
     assert verdict.latents == (3,)

@@ -131,6 +131,7 @@ class Training:
     active: NDArray[np.int64]
     mixed: NDArray[np.int64]
     passive: NDArray[np.int64]
+    since: int = 0  # the step from which on the objective did not change
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from vaescope.vae import VAE
 __all__ = ["inspect_run"]
 
 
-def _training(run: Run) -> Training | None:
+def _training(run: Run, spec: Experiment) -> Training | None:
     rows = [row for row in run.records() if "distortion" in row]
     if not rows:
         return None
@@ -42,8 +42,14 @@ def _training(run: Run) -> Training | None:
 
     return Training(
         counts("step"), column("loss"), column("distortion"), column("rate"),
-        counts("active"), counts("mixed"), counts("passive"),
+        counts("active"), counts("mixed"), counts("passive"), _since(spec),
     )  # fmt: skip
+
+
+def _since(spec: Experiment) -> int:
+    """When the last schedule of the objective ended. The learning rate may fall to the very end."""
+    lengths = [getattr(value, "steps", 0) for value in dict(spec.objective).values()]
+    return max([0, *(length for length in lengths if isinstance(length, int))])
 
 
 def _settings(run: Run, spec: Experiment) -> Settings:
@@ -118,5 +124,5 @@ def inspect_run(
         beta=_last(beta),
         untrained=lambda seed: build_vae(spec.model_copy(update={"seed": seed})).decoder.eval(),
     )  # fmt: skip
-    found = dissect(anatomy, size, images=images, training=_training(run), progress=progress)
+    found = dissect(anatomy, size, images=images, training=_training(run, spec), progress=progress)
     return replace(found, settings=_settings(run, spec), notes=_notes(spec))

@@ -91,10 +91,19 @@ def orthogonal(geometry: "Overview | None") -> Verdict | None:
             advice="Read latents one by one; compare seeds before you give them names.",
             section="geometry", latents=turning, paper="002",
         )  # fmt: skip
+    if dto < THRESHOLDS["dto_random"].value * haar:
+        return Verdict(
+            "orthogonal", "note",
+            f"{number}the decoder's directions are nearer to orthogonal than chance, but not "
+            f"orthogonal{except_for}.",
+            number=dto, shown=f"{dto:.2f}", threshold=limit, rule=rule,
+            advice="Read latents one by one with care: moving one may show a little of another.",
+            section="geometry", latents=turning, paper="002",
+        )  # fmt: skip
     return Verdict(
         "turned", "warning",
-        f"{number}the decoder's columns are not orthogonal, so that its axes are not the local "
-        f"principal components of what it draws{except_for}.",
+        f"{number}the decoder's directions are no more orthogonal than chance, so that its axes "
+        f"are not the local principal components of what it draws{except_for}.",
         number=dto, shown=f"{dto:.2f}", threshold=limit, rule=rule,
         advice="Do not read latents one by one. Train longer or with a larger beta and a diagonal "
         "posterior, or rotate the used latents.",

@@ -127,12 +127,16 @@ def fills_prior(latents: "Sequence[Latent]", samples: "Moments") -> Verdict | No
 
 
 def settled(training: "Training | None") -> Verdict | None:
-    if training is None or len(training.step) < 8:
+    if training is None:
+        return None
+    # While beta falls or rises, so does the loss, whatever the model does.
+    loss = training.loss[training.step > training.since]
+    if len(loss) < 8:
         return None
     limit = THRESHOLDS["settled"].value
-    quarter = len(training.step) // 4
-    before = float(training.loss[-2 * quarter : -quarter].mean())
-    last = float(training.loss[-quarter:].mean())
+    quarter = len(loss) // 4
+    before = float(loss[-2 * quarter : -quarter].mean())
+    last = float(loss[-quarter:].mean())
     fall = (before - last) / abs(before)
     same = training.active == training.active[-1]
     first = 0 if same.all() else len(same) - int(np.argmin(same[::-1]))
