@@ -72,7 +72,7 @@ def test_codes_without_factors_are_measured_as_far_as_they_go(
     np.savez(tmp_path / "c.npz", mean=generator.normal(size=(500, 3)), std=np.full((500, 3), 0.1))
     code, got = run(monkeypatch, capsys, str(tmp_path / "c.npz"))
     assert code == 0
-    assert got["metrics"] == {}
+    assert got["metrics"] == {"mean": {}, "sample": {}}
     assert "factors" in got["skipped"]["metrics"]
     assert got["latents"]["types"] == ["active"] * 3
     code, got = run(monkeypatch, capsys, str(tmp_path / "c.npz"), "--metrics", "mig")

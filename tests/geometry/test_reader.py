@@ -200,7 +200,7 @@ def test_a_mask_of_latents_is_understood(points: np.ndarray) -> None:
         (nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5)), UsageError, "training mode"),
         (nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8)), UsageError, "training mode"),
         (nn.BatchNorm1d(3, track_running_stats=False).eval(), UsageError, "one"),
-        (lambda z: nn.functional.dropout(z, 0.5), UsageError, "random"),
+        (lambda z: nn.functional.dropout(z.repeat(1, 64), 0.5), UsageError, "random"),
         (lambda z: z + torch.randn_like(z), UsageError, "random"),
         (lambda z: z - z.mean(0), UsageError, "other codes of its batch"),
         (lambda z: (z, z), UsageError, "tuple"),
