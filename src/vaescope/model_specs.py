@@ -25,6 +25,7 @@ __all__ = [
     "Positive",
     "PosteriorSpec",
     "PriorSpec",
+    "PrunedSpec",
     "SquaredErrorSpec",
     "whole",
 ]
@@ -161,6 +162,14 @@ class LocalGaussianSpec(Group):
 class LaplaceSpec(Group):
     name: Literal["laplace"] = "laplace"
     scale: Positive = 0.1
+
+
+class PrunedSpec(Group):
+    """What a pruned model was made of. Written by `vaescope prune`, never by hand."""
+
+    run: str  # digest
+    latent: Count  # before
+    dropped: Annotated[tuple[int, ...], Strict(False)]  # numbers among these
 
 
 NetSpec = Annotated[AutoNet | LinearNet | MlpNet | ConvNet | DcganNet, Field(discriminator="name")]

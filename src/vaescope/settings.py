@@ -109,6 +109,8 @@ def start(base: Mapping[str, Any], settings: Iterable[tuple[list[str], Any]]) ->
     """`base` with settings merged in; names first, so that order on the command line is free."""
     tree: Tree = json.loads(json.dumps(base))
     for path, value in sorted(settings, key=lambda item: item[0][-1] != "name"):
+        if path[0] == "pruned":
+            raise UsageError("pruned is no setting.", "Train a run, then use `vaescope prune`.")
         _merge(tree, path, value)
     return tree
 

@@ -33,6 +33,7 @@ from vaescope.model_specs import (
     Positive,
     PosteriorSpec,
     PriorSpec,
+    PrunedSpec,
     SquaredErrorSpec,
     whole,
 )
@@ -221,6 +222,7 @@ class Experiment(Group):
     seed: Annotated[int, BeforeValidator(whole), Strict(), Field(ge=0)] = 0
     precision: Literal["auto", "fp32"] = "auto"
     logging: LoggingSpec = LoggingSpec()
+    pruned: PrunedSpec | None = None
 
 
 def _net_for(data: str, shape: tuple[int, ...]) -> LinearNet | MlpNet | ConvNet:
@@ -285,7 +287,10 @@ def _check(spec: Experiment) -> None:
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
     """Plain data, as it stands in `spec.json` and `spec.yaml`."""
-    return {"format": FORMAT, **experiment.model_dump(mode="json")}
+    content = {"format": FORMAT, **experiment.model_dump(mode="json")}
+    if experiment.pruned is None:
+        del content["pruned"]  # so that what was trained keeps its digest
+    return content
 
 
 def digest(experiment: Experiment) -> str:

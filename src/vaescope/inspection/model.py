@@ -16,6 +16,7 @@ from vaescope.geometry import reinitialised
 from vaescope.inspection.dissect import Anatomy, Progress, dissect, silent
 from vaescope.inspection.effort import effort_named
 from vaescope.inspection.results import Inspection, Subject
+from vaescope.pruned import Pruned
 from vaescope.traversals import central
 from vaescope.types import Floats, Integers
 from vaescope.vae import as_input
@@ -82,6 +83,8 @@ def _untrained(
 ) -> Callable[[int], Callable[[Tensor], Tensor]] | None:
     """The same decoder from new weights: only a module can be initialised anew."""
     if not isinstance(model, nn.Module) or decode is not None:
+        return None
+    if isinstance(model, Pruned) and model.of_functions:
         return None
     probes = torch.from_numpy(data.rows(np.arange(min(len(data), 2)))).float()
     told = {one.what: one.read for one in read.inferred}

@@ -59,13 +59,21 @@ def _settings(run: Run, spec: Experiment) -> Settings:
 
 
 def _notes(spec: Experiment) -> tuple[str, ...]:
-    if spec.data != experiment(preset("demo")).data:
-        return ()
-    return (
-        "The demo shows the ellipse with a third of x's range for y. With equal ranges x and y "
-        "would be the degenerate case of paper 002: their directions of largest variance may turn "
-        "freely, so the model still polarises, but its axes mean nothing and MIG stays near 0.1.",
-    )
+    notes = []
+    if (pruned := spec.pruned) is not None:
+        gone = ", ".join(map(str, pruned.dropped))
+        notes.append(
+            f"Pruned from the run with digest {pruned.run}: of its {pruned.latent} latents "
+            f"{gone} were passive and are constants in this decoder."
+        )
+    if spec.data == experiment(preset("demo")).data:
+        notes.append(
+            "The demo shows the ellipse with a third of x's range for y. With equal ranges x and y "
+            "would be the degenerate case of paper 002: their directions of largest variance may "
+            "turn freely, so the model still polarises, but its axes mean nothing and MIG stays "
+            "near 0.1."
+        )
+    return tuple(notes)
 
 
 def _subject(run: Run, spec: Experiment, data: Dataset, n: int) -> Subject:
@@ -77,6 +85,8 @@ def _subject(run: Run, spec: Experiment, data: Dataset, n: int) -> Subject:
         f"{spec.objective.name}{strength} with {spec.latent} latents, trained for "
         f"{spec.steps:,} steps on {data.name}, seed {spec.seed}."
     )
+    if spec.pruned is not None:
+        says += f" Pruned from {spec.pruned.latent} latents (run {spec.pruned.run[:8]})."
     return Subject(run.path.name, data.name, n, len(data), says)
 
 

@@ -1,0 +1,116 @@
+"""What is dropped and why, and what came of it."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.codes import Codes
+from vaescope.latents import types
+
+__all__ = ["Change", "Plan", "Pruning", "listed", "plan_of", "pruning_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which latents go, what stands for them, and why."""
+
+    latents: int
+    dropped: tuple[int, ...]
+    constants: NDArray[np.float64]  # (latents,) mean over the data of the posterior means
+    reason: str
+
+    @property
+    def kept(self) -> list[int]:
+        return [latent for latent in range(self.latents) if latent not in self.dropped]
+
+
+@dataclass(frozen=True)
+class Change:
+    """After against before, on the same n examples with the same noise."""
+
+    reconstruction: float  # largest absolute change of any reconstructed value at z = mean
+    elbo: float  # mean change, nats per example; above 0: the pruned model is better
+    elbo_error: float  # its standard error
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class Pruning:
+    """A pruned model and how much it differs; the model itself where nothing was dropped."""
+
+    before: int
+    after: int
+    dropped: tuple[int, ...]
+    constants: tuple[float, ...]  # of those dropped
+    max_reconstruction_change: float
+    elbo_change: float
+    elbo_error: float  # standard error of that
+    n: int  # examples on which the changes were measured
+    reason: str
+    model: Any
+
+    def summary(self) -> str:
+        """One line."""
+        if not self.dropped:
+            return self.reason
+        return (
+            f"{self.reason} {self.before} latents became {self.after}: no reconstructed value "
+            f"changes by more than {self.max_reconstruction_change:.3g}, the ELBO by "
+            f"{self.elbo_change:+.3g} nats per example (standard error {self.elbo_error:.2g}, "
+            f"n = {self.n:,})."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, without the model."""
+        return {
+            "before": self.before,
+            "after": self.after,
+            "dropped": list(self.dropped),
+            "constants": list(self.constants),
+            "max_reconstruction_change": self.max_reconstruction_change,
+            "elbo_change": self.elbo_change,
+            "elbo_error": self.elbo_error,
+            "n": self.n,
+            "reason": self.reason,
+        }
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(self.summary())}</code>"
+
+
+def plan_of(codes: Codes) -> Plan:
+    """Drops the passive latents, unless that leaves none. Mixed ones stay: they are used."""
+    constants = codes.mean.astype(np.float64).mean(axis=0)
+    if not codes.stochastic:
+        reason = "Nothing was dropped: the codes are points without noise, so none is passive."
+        return Plan(codes.d, (), constants, reason)
+    kinds = types(codes)
+    passive = tuple(kinds.passive.tolist())
+    if not passive:
+        reason = f"Nothing was dropped: no latent is passive ({kinds.summary()})."
+        return Plan(codes.d, (), constants, reason)
+    if len(passive) == codes.d:
+        reason = (
+            f"Nothing was dropped: all {codes.d} latents are passive, and a model without any "
+            "would decode the same output always. Train it again with a lower beta."
+        )
+        return Plan(codes.d, (), constants, reason)
+    reason = f"{len(passive)} of {codes.d} latents are passive: {listed(passive)}."
+    return Plan(codes.d, passive, constants, reason)
+
+
+def listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def pruning_of(plan: Plan, change: Change, model: Any) -> Pruning:
+    """The result of a plan that was carried out."""
+    constants = tuple(float(plan.constants[latent]) for latent in plan.dropped)
+    return Pruning(
+        plan.latents, len(plan.kept), plan.dropped, constants, change.reconstruction, change.elbo,
+        change.elbo_error, change.n, plan.reason, model,
+    )  # fmt: skip
