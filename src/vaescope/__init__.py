@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vaescope.encoding import encode, load_vae
     from vaescope.estimator import VAEEstimator
     from vaescope.inspection import inspect
+    from vaescope.pruning import prune
     from vaescope.runs import Run
     from vaescope.training.api import load_dataset, train
     from vaescope.vae import VAE
@@ -34,6 +35,7 @@ __all__ = [
     "load_dataset",
     "load_vae",
     "metrics",
+    "prune",
     "train",
     "watch",
 ]
@@ -50,6 +52,7 @@ _HOMES = {
     "inspect": "vaescope.inspection",
     "load_dataset": "vaescope.training.api",
     "load_vae": "vaescope.encoding",
+    "prune": "vaescope.pruning",
     "train": "vaescope.training.api",
     "watch": "vaescope.watching",
 }

@@ -14,6 +14,7 @@ from vaescope.cli.encode import encode
 from vaescope.cli.inspect import inspect
 from vaescope.cli.measure import measure
 from vaescope.cli.output import error, explain
+from vaescope.cli.prune import prune
 from vaescope.cli.sweep import sweep
 from vaescope.cli.table import table
 from vaescope.cli.train import train
@@ -32,7 +33,7 @@ app = typer.Typer(
 
 #: Commands of the interface that are still to come: they exit 2 and say so.
 PLANNED = (
-    "compare", "prune", "tune-beta", "study", "perturb", "serve",
+    "compare", "tune-beta", "study", "perturb", "serve",
 )  # fmt: skip
 
 
@@ -56,6 +57,7 @@ app.command()(train)
 app.command()(encode)
 app.command()(measure)
 app.command()(inspect)
+app.command()(prune)
 app.command()(sweep)
 app.command()(table)
 app.command()(cite)

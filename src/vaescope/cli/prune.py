@@ -1,0 +1,36 @@
+"""`vaescope prune`: a smaller run, without the latents that it does not use."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vaescope.cli.output import JsonOption, QuietOption, messages, result
+
+__all__ = ["prune"]
+
+
+def prune(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    data: Annotated[
+        str | None, typer.Option(help="Where the run was trained on your own data: their file.")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a run without its passive latents, and say how much that changes.
+
+    Nothing is written where nothing can be dropped.
+
+    Example: vaescope prune runs/beta-vae-s0-1a2b3c4d --out runs/pruned
+    """
+    from vaescope.pruning import prune as drop
+    from vaescope.runs import Run
+
+    console = messages(quiet=quiet)
+    with console.status(f"Pruning {run.name}"):
+        found = drop(Run(run), data, out=out)
+    written = str(out) if found.dropped else None
+    plain = found.summary() if written is None else f"{found.summary()}\n{written}"
+    result({**found.to_dict(), "run": written}, plain, as_json=as_json)
