@@ -18,6 +18,7 @@ from vaescope.inspection.codes import inspect_codes
 from vaescope.inspection.effort import Effort
 from vaescope.inspection.first_layer import first_layer_norms
 from vaescope.inspection.fit import LogPrior, fit_of
+from vaescope.inspection.layers import network_of
 from vaescope.inspection.results import Inspection, Subject, Training
 from vaescope.traversals import Reconstructions, central, reconstruct, traverse
 from vaescope.types import Floats, Integers
@@ -82,6 +83,7 @@ def dissect(
     progress("pictures")
     means = _means(model.decode, model.device)
     moved = traverse(means, codes.mean[central(codes.mean)])
+    network, why = network_of(model.module, moved.base) if images else (None, "")
     base = torch.from_numpy(codes.mean[:1]).float().to(model.device)
     return replace(
         found,
@@ -97,8 +99,9 @@ def dissect(
         fit=fit,
         traversals=moved if images else replace(moved, outputs=None),
         reconstructions=_reconstructions(model) if images else None,
+        network=network,
         training=training,
-        skipped=skipped,
+        skipped=skipped | ({"sliders": why} if why else {}),
     )  # fmt: skip
 
 

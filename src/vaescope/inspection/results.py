@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from vaescope.adapters import Inference
 from vaescope.adapters.codes import Maps
 from vaescope.geometry.overview import KEYS, Overview
+from vaescope.inspection.network import Network
 from vaescope.measures import Measures
 from vaescope.metrics import Score
 from vaescope.regime import LatentType
@@ -159,6 +160,7 @@ class Inspection:
     fit: Fit | None = None
     traversals: Traversals | None = None
     reconstructions: Reconstructions | None = None
+    network: Network | None = None  # the decoder as layers, where the report can run it
     training: Training | None = None
     settings: Settings | None = None
     notes: tuple[str, ...] = ()

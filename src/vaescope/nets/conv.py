@@ -13,6 +13,7 @@ from vaescope.nets.pair import Pair
 
 __all__ = [
     "LAYOUTS",
+    "ChannelsLast",
     "Conv",
     "Deconvolution",
     "Dense",
@@ -103,7 +104,7 @@ LAYOUTS: Mapping[str, Mapping[int, Layout]] = {
 }  # fmt: skip
 
 
-class _Image(nn.Module):
+class ChannelsLast(nn.Module):
     """(batch, channels * size * size) -> (batch, channels, size, size) in channels-last order,
     the layout in which CPU convolutions are fastest; the layer before learns which is which."""
 
@@ -167,7 +168,7 @@ def deconvolutions(latent: int, channels: int, layout: Layout) -> nn.Sequential:
     """The decoder: latents to `channels` channels."""
     width = layout.channels
     flat = layout.dense[-1].width
-    modules = [*dense_layers(latent, layout.dense), _Image(width, math.isqrt(flat // width))]
+    modules = [*dense_layers(latent, layout.dense), ChannelsLast(width, math.isqrt(flat // width))]
     for up in layout.up:
         modules += [
             Deconvolution(width, up.channels, up.kernel, up.stride, up.padding), _relu()

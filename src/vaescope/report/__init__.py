@@ -2,6 +2,7 @@
 
 from vaescope.report.page import (
     Column,
+    Dial,
     Fact,
     Figure,
     Listing,
@@ -10,6 +11,7 @@ from vaescope.report.page import (
     Pictures,
     Prose,
     Section,
+    Sliders,
     Statement,
     Table,
 )
@@ -18,6 +20,7 @@ from vaescope.report.sections import page_of, save
 
 __all__ = [
     "Column",
+    "Dial",
     "Fact",
     "Figure",
     "Listing",
@@ -26,6 +29,7 @@ __all__ = [
     "Pictures",
     "Prose",
     "Section",
+    "Sliders",
     "Statement",
     "Table",
     "page_of",

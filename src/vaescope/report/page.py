@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 __all__ = [
     "Column",
+    "Dial",
     "Fact",
     "Figure",
     "Listing",
@@ -18,6 +19,7 @@ __all__ = [
     "Pictures",
     "Prose",
     "Section",
+    "Sliders",
     "Statement",
     "Table",
     "Value",
@@ -100,7 +102,30 @@ class Listing:
     text: str
 
 
-Part = Prose | Table | Figure | Pictures | Listing
+@dataclass(frozen=True)
+class Dial:
+    """The slider of one latent."""
+
+    latent: int
+    low: float
+    high: float
+    start: float
+    type: str
+    extra: str = ""
+
+
+@dataclass(frozen=True)
+class Sliders:
+    """A decoder that runs on the page: the image of a code that the reader sets."""
+
+    kind: ClassVar[str] = "sliders"
+    caption: str
+    alt: str
+    dials: tuple[Dial, ...]
+    network: Mapping[str, Any]  # what the page's script reads: `report/sliders.py`
+
+
+Part = Prose | Table | Figure | Pictures | Listing | Sliders
 
 
 @dataclass(frozen=True)
@@ -149,6 +174,9 @@ class Page:
     sections: tuple[Section, ...]
     footer: tuple[str, ...] = ()
 
+    def has(self, kind: str) -> bool:
+        return any(part.kind == kind for section in self.sections for part in section.parts)
+
     @property
     def has_figures(self) -> bool:
-        return any(part.kind == "figure" for section in self.sections for part in section.parts)
+        return self.has("figure")

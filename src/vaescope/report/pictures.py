@@ -7,27 +7,27 @@ from PIL import Image
 
 from vaescope.types import Array, Floats
 
-__all__ = ["columns_of", "rows_of"]
+__all__ = ["BUDGET", "columns_of", "rows_of"]
 
 #: Bytes of all pictures of one kind, at most: a report must stay one that can be mailed.
 BUDGET = 1_500_000
 
 
-def rows_of(strips: Floats) -> list[bytes]:
+def rows_of(strips: Floats, budget: int = BUDGET) -> list[bytes]:
     """Strips of images (strip, n, channels, height, width) in [0, 1]: one PNG per strip, its images
     side by side, the gaps see-through."""
-    return _within_budget(strips, axis=1, height=64)
+    return _within_budget(strips, budget, axis=1, height=64)
 
 
-def columns_of(strips: Floats) -> list[bytes]:
+def columns_of(strips: Floats, budget: int = BUDGET) -> list[bytes]:
     """The same with each strip's images below each other."""
-    return _within_budget(strips, axis=0, height=96)
+    return _within_budget(strips, budget, axis=0, height=96)
 
 
-def _within_budget(strips: Floats, *, axis: int, height: int) -> list[bytes]:
+def _within_budget(strips: Floats, budget: int, *, axis: int, height: int) -> list[bytes]:
     while True:
         pictures = [_png(_joined(_sized(images, height), axis)) for images in strips]
-        if height <= 16 or sum(map(len, pictures)) <= BUDGET:
+        if height <= 16 or sum(map(len, pictures)) <= budget:
             return pictures
         height //= 2
 

@@ -44,7 +44,9 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(shown=_shown, csv=_csv_link, png=_png_link, drawing=_drawing)
+    environment.filters.update(
+        shown=_shown, csv=_csv_link, png=_png_link, drawing=_drawing, json=script_json
+    )
     environment.globals.update(share=_share, shown_rows=SHOWN_ROWS)
     return environment
 
@@ -130,6 +132,8 @@ def render(page: Page) -> str:
     head = _script(_file("templates", "theme.js"))
     body = [_script(_file("vendor", name)) for name in _VENDORED] if page.has_figures else []
     body.append(_script(_file("templates", "report.js")))
+    if page.has("sliders"):
+        body.append(_script(_file("templates", "sliders.js")))
     return (
         _environment()
         .get_template("page.html")

@@ -35,6 +35,7 @@ from vaescope.report.page import (
 )
 from vaescope.report.pictures import columns_of, rows_of
 from vaescope.report.render import render
+from vaescope.report.sliders import ROOM, budget_beside, sliders, without_room
 from vaescope.settings import dump_yaml
 from vaescope.verdicts import PAPERS, THRESHOLDS, Verdict
 
@@ -63,6 +64,7 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
     made: list[Callable[[], Section | None]] = [
         lambda: _latents(inspection),
         lambda: _traversals(inspection, images=images),
+        lambda: sliders(inspection, images=images),
         lambda: _reconstructions(inspection, images=images),
         lambda: _factors(inspection),
         lambda: measured.correlation(inspection),
@@ -77,7 +79,7 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
     ]
     sections = tuple(section for make in made if (section := make()) is not None)
     shows = any(part.kind == "pictures" for section in sections for part in section.parts)
-    return Page(
+    page = Page(
         subject.name,
         f"{subject.says} Numbers are over {_examples(subject.n, subject.of)}.",
         tuple(_facts(inspection)),
@@ -91,6 +93,10 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
             else "It holds no pictures of the data.",
         ),
     )
+    # Where the decoder does not fit, pictures may be larger again.
+    if page.has("sliders") and (size := len(render(page).encode())) >= ROOM:
+        return page_of(without_room(inspection, size), images=images)
+    return page
 
 
 def _examples(n: int, of: int) -> str:
@@ -220,6 +226,8 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
         parts = [Prose("Pictures were left out (--no-images)."), shares]
     elif moved.outputs.ndim == 5:
         few = latents[:SHOWN_LATENTS]
+        budget = budget_beside(inspection.network)
+        strips = rows_of(moved.outputs[[z.index for z in few]], budget)
         pictures = tuple(
             Picture(
                 png,
@@ -228,7 +236,7 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
                 label=str(z.index), note=_percent(moved.share[z.index]), extra=z.factor or "",
                 type=z.type,
             )
-            for z, png in zip(few, rows_of(moved.outputs[[z.index for z in few]]), strict=True)
+            for z, png in zip(few, strips, strict=True)
         )  # fmt: skip
         marks = tuple(f"{value:g}".replace("-", "\N{MINUS SIGN}") for value in moved.values)
         caption = f"Each latent from {ends}. Passive ones are dimmed.{_cut(latents)}"
@@ -238,6 +246,9 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
         caption = f"Outputs (the first {LINES} at most) as a latent moves from {ends}."
         chart = outputs_chart(moved, latents[:SHOWN_LATENTS])
         parts = [figure("outputs", chart, caption + _cut(latents), alt), shares]
+    if images and "sliders" in inspection.skipped:
+        reason = inspection.skipped["sliders"]
+        parts.append(Prose(f"There are no live sliders: {reason}", aside=True))
     parts += [Prose(note, aside=True) for note in inspection.notes]
     return Section("traversals", "Traversals", lead, tuple(parts))
 
@@ -247,9 +258,10 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
     if shown is None or not images or shown.originals.ndim != 4:
         return None
     pairs = np.stack([shown.originals, shown.outputs], axis=1)  # (n, 2, *event)
+    columns = columns_of(pairs, budget_beside(inspection.network))
     pictures = tuple(
         Picture(png, f"Original above its reconstruction: {label}.")
-        for png, label in zip(columns_of(pairs), shown.labels, strict=True)
+        for png, label in zip(columns, shown.labels, strict=True)
     )
     caption = f"{len(pictures)} examples, each above its reconstruction from the posterior mean."
     lead = "What is lost on the way through the latents."

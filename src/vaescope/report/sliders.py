@@ -1,0 +1,104 @@
+"""The decoder itself on the page: sliders for its latents, and its weights as text."""
+
+import base64
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vaescope.inspection import Inspection
+from vaescope.inspection.layers import reaches
+from vaescope.inspection.network import Affine, Layer, Network
+from vaescope.report.page import Dial, Prose, Section, Sliders
+from vaescope.report.pictures import BUDGET
+from vaescope.types import Array
+
+__all__ = ["ROOM", "budget_beside", "packed", "sliders", "without_room"]
+
+#: Bytes of a report, at most: it must stay one that can be mailed.
+ROOM = 5_000_000
+#: What of it the page itself takes: the code that draws the figures, and their numbers.
+FIXED = 1_200_000
+#: Latents that have a slider, the most certain ones.
+SHOWN = 40
+
+
+def sliders(inspection: Inspection, *, images: bool) -> Section | None:
+    """All latents to be moved by hand, where the decoder can run on the page."""
+    network, moved = inspection.network, inspection.traversals
+    if network is None or moved is None or not images:
+        return None
+    few = inspection.latents[:SHOWN]
+    ends = reaches(moved.base)
+    dials = tuple(
+        Dial(z.index, *ends[z.index], _short(moved.base[z.index]), z.type, z.factor or "")
+        for z in few
+    )
+    held = len(inspection.latents) - len(few)
+    rest = f" The {held} latents of largest variance stay where they are." if held else ""
+    part = Sliders(
+        "Move any latents together. They start where the traversals do; passive ones are "
+        f"dimmed.{rest}",
+        "The image that the decoder makes of the latents as they are set.",
+        dials,
+        {**packed(network), "base": [_short(value) for value in moved.base]},
+    )
+    text = (
+        f"The decoder's {network.parameters:,} parameters are in this file, at 16 bits each: its "
+        f"images are within {network.deviation:.1g} of the model's own, over the ends of all "
+        "sliders and codes drawn between them."
+    )
+    lead = "The decoder runs on this page: nothing is sent anywhere."
+    return Section("sliders", "Sliders", lead, (part, Prose(text, aside=True)))
+
+
+def _short(value: Any) -> float:
+    return float(f"{value:.6g}")
+
+
+def packed(network: Network) -> dict[str, Any]:
+    """The network as the page's script reads it: layers, and their arrays one after the other."""
+    affine = [layer for layer in network.layers if isinstance(layer, Affine)]
+    weights = [layer.weight.astype("<i2").ravel() for layer in affine]
+    odd = np.zeros(sum(map(len, weights)) % 2, dtype="<i2")  # whole groups of four bytes
+    singles = [one.astype("<f4") for layer in affine for one in (layer.scale, layer.bias)]
+    return {
+        "shape": network.shape,
+        "layers": [_described(layer) for layer in network.layers],
+        "weights": _text(np.concatenate([*weights, odd])),
+        "singles": _text(np.concatenate(singles)),
+    }
+
+
+def _described(layer: Layer) -> dict[str, Any]:
+    if not isinstance(layer, Affine):
+        return {"kind": layer.name, "slope": layer.slope}
+    kernel, _, inputs, outputs = layer.weight.shape
+    return {
+        "kind": "affine", "size": layer.size, "kernel": kernel, "inputs": inputs,
+        "outputs": outputs, "stride": layer.stride, "padding": layer.padding,
+    }  # fmt: skip
+
+
+def _text(array: Array) -> str:
+    """In base 85, which takes a sixteenth less than base 64: what lets 1.5 million weights fit.
+    Three of its digits would need escapes in a script element and are replaced."""
+    digits = base64.b85encode(array.tobytes()).translate(bytes.maketrans(b"&<>", b",.:"))
+    return digits.decode("ascii")
+
+
+def budget_beside(network: Network | None) -> int:
+    """Bytes that pictures of one kind may take on a page with this decoder."""
+    if network is None:
+        return BUDGET
+    left = ROOM - FIXED - 2.5 * network.parameters  # two bytes each, in base 85
+    return int(min(BUDGET, max(0.0, left) * 0.75 / 2))  # two kinds, in base 64
+
+
+def without_room(inspection: Inspection, size: int) -> Inspection:
+    """The same without its decoder, which would make the page this large."""
+    reason = (
+        f"with the decoder in it this file would have {size / 1e6:.1f} MB, and "
+        f"{ROOM / 1e6:.0f} MB is the most."
+    )
+    return replace(inspection, network=None, skipped={**inspection.skipped, "sliders": reason})
