@@ -33,6 +33,7 @@ MOST_DEVIATION = 1e-3
 REACH = 3.0
 #: Codes from anywhere within that reach, on which a network is checked beside the sliders' ends.
 DRAWN = 64
+BATCH = 64  # latents, two ends each, whose codes are decoded at a time
 
 
 class _Unsupported(Exception):
@@ -213,6 +214,14 @@ def _tried(base: Floats) -> Floats:
     return codes
 
 
+@torch.inference_mode()
+def _deviation(network: Network, decoder: Decoder, codes: Floats) -> float:
+    device = next(decoder.parameters()).device
+    wanted: Distribution = decoder(torch.from_numpy(codes).to(device))
+    images = np.moveaxis(_array(wanted.mean), 1, -1)
+    return float(np.abs(evaluate(network, codes) - images).max())
+
+
 def network_of(module: nn.Module | None, base: Floats) -> tuple[Network | None, str]:
     """The decoder as layers with weights of 16 bits, and how far it is from torch; or None, and why
     there is none. `base` is the code that sliders start from."""
@@ -222,12 +231,8 @@ def network_of(module: nn.Module | None, base: Floats) -> tuple[Network | None, 
         network = _read(module, len(base))
     except _Unsupported as why:
         return None, str(why)
-    codes = _tried(base)
-    with torch.inference_mode():
-        device = next(module.parameters()).device
-        wanted: Distribution = module(torch.from_numpy(codes).to(device))
-        images = np.moveaxis(_array(wanted.mean), 1, -1)
-    deviation = float(np.abs(evaluate(network, codes) - images).max())
+    batches = np.array_split(_tried(base), 1 + len(base) // BATCH)
+    deviation = float(np.max([_deviation(network, module, codes) for codes in batches]))
     if not deviation <= MOST_DEVIATION:  # nor is it where it is no number
         return None, f"with weights of 16 bits it would be off by {deviation:.2g}."
     return replace(network, deviation=deviation), ""
