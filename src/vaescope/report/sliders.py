@@ -45,7 +45,7 @@ def sliders(inspection: Inspection, *, images: bool) -> Section | None:
     )
     text = (
         f"The decoder's {network.parameters:,} parameters are in this file, at 16 bits each: its "
-        f"images are within {network.deviation:.1g} of the model's own, over the ends of all "
+        f"images are within {_bound(network.deviation)} of the model's own, over the ends of all "
         "sliders and codes drawn between them."
     )
     lead = "The decoder runs on this page: nothing is sent anywhere."
@@ -54,6 +54,17 @@ def sliders(inspection: Inspection, *, images: bool) -> Section | None:
 
 def _short(value: Any) -> float:
     return float(f"{value:.6g}")
+
+
+def _bound(deviation: float) -> str:
+    """One digit, rounded up: what is said to be within it is.
+
+    >>> _bound(0.00011), _bound(0.0002), _bound(0.0)
+    ('0.0002', '0.0002', '0')
+    """
+    exponent = np.floor(np.log10(max(deviation, 1e-6)))
+    digits = int(np.ceil(deviation / 10**exponent - 1e-9))
+    return f"{digits * 10**exponent:.6f}".rstrip("0").rstrip(".")
 
 
 def packed(network: Network) -> dict[str, Any]:
