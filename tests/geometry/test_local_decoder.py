@@ -41,6 +41,7 @@ def test_a_linear_decoder_is_fitted_exactly_by_all() -> None:
     assert found.stochastic_loss.value == pytest.approx(1.5625, rel=0.1)
 
 
+@pytest.mark.slow
 def test_tanh_cannot_follow_pure_curvature_and_the_quadratic_can() -> None:
     """Per latent E t^2 = s + 0.16 * 3 s^2 with s = 0.25; the linear part leaves 0.03 of 0.28."""
     found = local_decoders(curved, MEAN, VARIANCE, draws=4000).errors
@@ -99,6 +100,27 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
     assert not np.allclose(a.per_point, c.per_point, rtol=1e-3)
 
 
+def test_fewer_nonlinear_fits_leave_the_linear_ones_and_their_own_points_as_they_are() -> None:
+    mean = np.linspace(-1, 1, 12, dtype=np.float32).reshape(6, 2)
+    every, few = (local_decoders(mixed, mean, VARIANCE, nonlinear=n) for n in (None, 3))
+    ends_and_middle = [0, 2, 5]
+    for part, n in (("linear", 6), ("tanh", 3), ("quadratic", 3)):
+        assert few.to_dict()["errors"][part]["n"] == n
+        assert few.to_dict()["stochastic_loss"][part]["n"] == n
+        assert few.stochastic_loss.relative_errors[part].n == n
+    assert few.errors.n == few.stochastic_loss.n == few.stochastic_loss.jacobian.n == 6
+    assert few.errors.tanh_gain.n == few.errors.quadratic_gain.n == few.tanh.n == 3
+    same = every.errors.per_point.copy()
+    same[[1, 3, 4], 1:] = np.nan
+    np.testing.assert_allclose(few.errors.per_point, same, rtol=1e-9)
+    linear, tanh, quadratic = every.errors.per_point[ends_and_middle].T
+    assert few.errors.tanh_gain.value == pytest.approx(np.mean(linear - tanh))
+    assert few.errors.quadratic_gain.value == pytest.approx(np.mean(linear - quadratic))
+    assert "over 6 points; over 3 of them tanh" in few.summary()
+    with pytest.raises(ShapeError, match="at least one"):
+        local_decoders(mixed, mean, VARIANCE, nonlinear=0)
+
+
 def test_noise_is_wanted_and_enough_draws() -> None:
     with pytest.raises(ShapeError, match="positive variance"):
         local_decoders(linear, MEAN, np.zeros_like(VARIANCE))
@@ -106,6 +128,7 @@ def test_noise_is_wanted_and_enough_draws() -> None:
         local_decoders(linear, MEAN, VARIANCE, draws=5)
 
 
+@pytest.mark.slow
 def test_on_a_real_decoder_the_nonlinear_models_are_nearer(
     third_party: Callable[[str], object],
 ) -> None:

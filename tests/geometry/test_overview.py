@@ -41,6 +41,12 @@ def test_every_key_of_the_interface_is_there_as_strict_json() -> None:
     assert plain["dto"]["space"] == "likelihood"
 
 
+def test_by_default_linear_local_decoders_are_fitted_at_50_points_and_bent_ones_at_10() -> None:
+    loss = overview(decoder(), MEAN, VARIANCE).to_dict()["stochastic_loss"]
+    points = {part: loss[part]["n"] for part in ("jacobian", "linear", "tanh", "quadratic")}
+    assert points == {"jacobian": 50, "linear": 50, "tanh": 10, "quadratic": 10}
+
+
 def test_it_says_what_the_single_measures_say() -> None:
     found = overview(decoder(), MEAN[:50], VARIANCE[:50], fits=2)
     alone = distance_to_orthogonality(decoder(), MEAN[:50])
@@ -71,6 +77,7 @@ def test_finite_differences_are_noted() -> None:
     assert any("finite differences" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_a_model_of_somebody_else_is_read(third_party: Callable[[str], object]) -> None:
     model = third_party("btcvae_dsprites")
     found = overview(

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from vaescope.errors import ShapeError
 from vaescope.geometry.jacobian import Grams, grams
-from vaescope.geometry.reader import Reader, as_points, columns_of, read_at
-from vaescope.geometry.result import Measured, Shown, Spread, interval_of_mean, spread_of
+from vaescope.geometry.reader import Reader, as_points, columns_of, read_at, spaced
+from vaescope.geometry.result import Measured, Shown, Spread, spread_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.tanh_fit import fit_tanh
 from vaescope.seeds import derive
@@ -33,14 +33,18 @@ MODELS = ("linear", "tanh", "quadratic")
 
 @dataclass(frozen=True, eq=False)
 class LocalErrors(Measured):
-    """Normalised errors on fresh noise, means over points; the value is the linear one's."""
+    """Normalised errors on fresh noise, means over points; the value is the linear one's.
+
+    Each has its own n: tanh and quadratic models may be fitted at fewer points than linear ones.
+    Gains are over the points that have both, so that no model is blamed for its points.
+    """
 
     linear: Spread
     tanh: Spread
     quadratic: Spread
     tanh_gain: Spread  # linear - tanh at the same points: positive if tanh is nearer
     quadratic_gain: Spread  # linear - quadratic
-    per_point: Matrix  # (n, 3) linear, tanh, quadratic
+    per_point: Matrix  # (n, 3) linear, tanh, quadratic; NaN where it was not fitted
 
     def summary(self) -> str:
         gains = (
@@ -49,9 +53,10 @@ class LocalErrors(Measured):
         )
         tanh, quadratic = gains
         return (
-            f"local errors over {self.n} points in {self.space} space: linear "
-            f"{self.linear.value:.4f}, tanh {self.tanh.value:.4f}, quadratic "
-            f"{self.quadratic.value:.4f}; gain over linear: tanh {tanh}, quadratic {quadratic}"
+            f"local errors in {self.space} space: linear {self.linear.value:.4f} over {self.n} "
+            f"points; over {self.tanh.n} of them tanh {self.tanh.value:.4f}, quadratic "
+            f"{self.quadratic.value:.4f}, gain over linear there: tanh {tanh}, quadratic "
+            f"{quadratic}"
         )
 
 
@@ -59,7 +64,8 @@ class LocalErrors(Measured):
 class StochasticLoss(Measured):
     """E||Dec(mu + eps) - Dec(mu)||^2, its estimates, and their errors relative to it.
 
-    All are taken at the same fresh noise, so that none is blamed for the luck of the draw.
+    All are taken at the same fresh noise, so that none is blamed for the luck of the draw. As tanh
+    and quadratic models may be fitted at fewer points, compare relative errors, not the means.
     """
 
     jacobian: Spread  # E||J eps||^2
@@ -71,7 +77,8 @@ class StochasticLoss(Measured):
 
     def summary(self) -> str:
         errors = ", ".join(
-            f"{name} {error.value:.1%}" for name, error in self.relative_errors.items()
+            f"{name} {error.value:.1%} (n = {error.n})"
+            for name, error in self.relative_errors.items()
         )
         return f"stochastic loss {self.value:.4g} over {self.n} points; missed by: {errors}"
 
@@ -114,20 +121,21 @@ class _Fitted:
     """Models of one point as functions of standard normal noise; matrices in the same units."""
 
     models: dict[str, Callable[[Tensor], Tensor]]
-    linear: Tensor  # (columns, outputs)
-    tanh: Tensor
+    matrices: dict[str, Tensor]  # (columns, outputs)
 
 
-def _fit(xi: Tensor, target: Tensor) -> _Fitted:
+def _fit(xi: Tensor, target: Tensor, *, nonlinear: bool) -> _Fitted:
     linear = _least_squares(xi, target)
+    straight = _Fitted({"linear": lambda fresh: fresh @ linear}, {"linear": linear})
+    if not nonlinear:
+        return straight
     tanh = fit_tanh(xi, target, linear)
     second = _least_squares(_second_order(xi), target)
-    models: dict[str, Callable[[Tensor], Tensor]] = {
-        "linear": lambda fresh: fresh @ linear,
+    bent: dict[str, Callable[[Tensor], Tensor]] = {
         "tanh": tanh,
         "quadratic": lambda fresh: _second_order(fresh) @ second,
     }
-    return _Fitted(models, linear, tanh.matrix)
+    return _Fitted(straight.models | bent, straight.matrices | {"tanh": tanh.matrix})
 
 
 def _moved(reader: Reader, centre: Tensor, noise: Tensor, columns: list[int], batch: int) -> Tensor:
@@ -153,6 +161,7 @@ def local_decoders(
     mean: Floats | Tensor,
     variance: Floats | Tensor,
     *,
+    nonlinear: int | None = None,
     draws: int | None = None,
     space: Space = "output",
     likelihood: LikelihoodOf | None = None,
@@ -160,7 +169,8 @@ def local_decoders(
     seed: int = 0,
     batch: int = 256,
 ) -> LocalDecoders:
-    """Fits the three local decoders at each posterior N(mean, diag(variance)).
+    """Fits the three local decoders at each posterior N(mean, diag(variance)); where they would
+    take too long, tanh and quadratic ones at `nonlinear` of them, spread over the rows.
 
     `draws` noise vectors to fit and as many fresh ones to judge, by default 50 per latent. Noise
     goes into `columns` only: the columns of passive latents would be fitted to noise. Squared
@@ -182,6 +192,12 @@ def local_decoders(
             f"{count} draws cannot fit {d + d * (d + 1) // 2} quadratic terms.",
             "Give 50 draws per latent.",
         )
+    bent = spaced(len(z), len(z) if nonlinear is None else nonlinear)
+    if not len(bent):
+        raise ShapeError(
+            f"{nonlinear} points for tanh and quadratic models; wanted at least one.",
+            "Leave nonlinear out to fit them at every point.",
+        )
     reader = read_at(decode, z, space=space, likelihood=likelihood)
     generator = torch.Generator().manual_seed(derive(seed, "local-decoder"))
     metrics = grams(decode, z, space=space, likelihood=likelihood, columns=chosen).values
@@ -192,58 +208,61 @@ def local_decoders(
             torch.randn((count, d), generator=generator, dtype=torch.float64) for _ in range(2)
         )
         scale = std[i].double().cpu()
-        fitted = _fit(xi, _moved(reader, z[i], (xi * scale).to(z), chosen, batch).cpu())
+        target = _moved(reader, z[i], (xi * scale).to(z), chosen, batch).cpu()
+        fitted = _fit(xi, target, nonlinear=i in bent)
         truth = _moved(reader, z[i], (fresh * scale).to(z), chosen, batch).cpu()
         metric = torch.from_numpy(metrics[i]) * scale * scale.unsqueeze(1)
         rows.append(_judge(truth, fresh, fitted, metric))
-        matrices["linear"].append(_gram(fitted.linear, scale))
-        matrices["tanh"].append(_gram(fitted.tanh, scale))
-    table = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        for name, matrix in fitted.matrices.items():
+            matrices[name].append(_gram(matrix, scale))
     found = {
         name: Grams(np.array(values), reader.space, tuple(chosen), "forward mode")
         for name, values in matrices.items()
     }
     return LocalDecoders(
-        _errors(table, reader.space), _loss(table, reader.space), found["linear"], found["tanh"],
+        _errors(rows, reader.space), _loss(rows, reader.space), found["linear"], found["tanh"],
         count,
     )  # fmt: skip
 
 
 def _judge(truth: Tensor, fresh: Tensor, fitted: _Fitted, metric: Tensor) -> dict[str, float]:
-    """One point's numbers: the loss, and of each model its error and its estimate of the loss.
-    `metric` is J'J in units of the fresh standard normal noise."""
+    """One point's numbers: the loss, and of each model its error, its estimate of the loss and how
+    far that is off. `metric` is J'J in units of the fresh standard normal noise."""
     loss = float((truth**2).sum(1).mean())
     row = {"loss": loss, "exact": float(metric.trace())}
     row["estimate jacobian"] = float(((fresh @ metric) * fresh).sum(1).mean())
+    unit = loss if loss > 0 else 1.0
     for name, model in fitted.models.items():
         value = model(fresh)
         row[f"estimate {name}"] = float((value**2).sum(1).mean())
-        error = float(((truth - value) ** 2).sum(1).mean())
-        row[f"error {name}"] = error / loss if loss > 0 else 0.0
+        row[f"error {name}"] = float(((truth - value) ** 2).sum(1).mean()) / unit
+        row[f"gain {name}"] = row["error linear"] - row[f"error {name}"]
+    for name in ("jacobian", *fitted.models):
+        row[f"off {name}"] = abs(row[f"estimate {name}"] - loss) / unit
     return row
 
 
-def _errors(table: dict[str, Matrix], space: str) -> LocalErrors:
-    linear, tanh, quadratic = (table[f"error {name}"] for name in MODELS)
+def _over(rows: list[dict[str, float]], name: str) -> Matrix:
+    """One number of the points that have it."""
+    return np.array([row[name] for row in rows if name in row])
+
+
+def _errors(rows: list[dict[str, float]], space: str) -> LocalErrors:
+    spreads = [spread_of(_over(rows, f"error {name}"), space) for name in MODELS]
+    gains = [spread_of(_over(rows, f"gain {name}"), space) for name in MODELS[1:]]
+    linear = spreads[0]
+    table = [[row.get(f"error {name}", np.nan) for name in MODELS] for row in rows]
     return LocalErrors(
-        float(linear.mean()), interval_of_mean(linear), len(linear), space,
-        spread_of(linear, space), spread_of(tanh, space), spread_of(quadratic, space),
-        spread_of(linear - tanh, space), spread_of(linear - quadratic, space),
-        np.stack([linear, tanh, quadratic], 1),
-    )  # fmt: skip
+        linear.value, linear.interval, linear.n, space, *spreads, *gains, np.array(table)
+    )
 
 
-def _loss(table: dict[str, Matrix], space: str) -> StochasticLoss:
-    loss = table["loss"]
-    estimates = {name: table[f"estimate {name}"] for name in ("jacobian", *MODELS)}
-    safe = np.where(loss > 0, loss, 1.0)
-    spreads = {name: spread_of(estimate, space) for name, estimate in estimates.items()}
-    errors = {
-        name: spread_of(np.abs(estimate - loss) / safe, space)
-        for name, estimate in estimates.items()
-    }
+def _loss(rows: list[dict[str, float]], space: str) -> StochasticLoss:
+    loss = spread_of(_over(rows, "loss"), space)
+    names = ("jacobian", *MODELS)
+    estimates = [spread_of(_over(rows, f"estimate {name}"), space) for name in names]
     return StochasticLoss(
-        float(loss.mean()), interval_of_mean(loss), len(loss), space,
-        spreads["jacobian"], spreads["linear"], spreads["tanh"], spreads["quadratic"],
-        spread_of(table["exact"], space), errors,
+        loss.value, loss.interval, loss.n, space, *estimates,
+        spread_of(_over(rows, "exact"), space),
+        {name: spread_of(_over(rows, f"off {name}"), space) for name in names},
     )  # fmt: skip

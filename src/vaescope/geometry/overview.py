@@ -16,7 +16,7 @@ from vaescope.geometry.local_decoder import local_decoders
 from vaescope.geometry.mechanism import ima_contrast_of
 from vaescope.geometry.od_score import od_score_of
 from vaescope.geometry.orthogonality import distance_of, random_decoder_baseline
-from vaescope.geometry.reader import as_points, columns_of
+from vaescope.geometry.reader import as_points, columns_of, spaced
 from vaescope.geometry.result import Measured, Shown
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.variance_law import variance_law_of
@@ -53,10 +53,6 @@ class Overview(Shown):
         }
 
 
-def _spaced(n: int, count: int) -> Array:
-    return np.unique(np.linspace(0, n - 1, min(n, count)).astype(np.int64))
-
-
 def overview(
     decode: Decode,
     mean: Floats | Tensor,
@@ -69,16 +65,18 @@ def overview(
     prior_variance: float = 1.0,
     untrained: Callable[[int], Decode] | None = None,
     points: int = 200,
-    fits: int = 20,
+    fits: int = 50,
+    nonlinear: int = 10,
 ) -> Overview:
-    """Jacobian measures at `points` posteriors and local decoders at `fits` of them, spread over
-    the rows. Arguments as for the single measures; pass `columns` without passive latents."""
+    """Jacobian measures at `points` posteriors, linear local decoders at `fits` of them and tanh
+    and quadratic ones at `nonlinear` of these, spread over the rows. Arguments as for the single
+    measures; pass `columns` without passive latents."""
     z = as_points(mean, decode)
     if columns is not None and not len(columns):
         reason = "no latent is used: all are passive"
         return Overview({}, dict.fromkeys(KEYS, reason), (), "none", ())
     chosen = list(columns_of(columns, z.shape[1]))
-    rows = _spaced(len(z), points)
+    rows = spaced(len(z), points)
     noise = np.asarray(variance, dtype=np.float64)
     if noise.shape != tuple(z.shape):
         raise ShapeError(
@@ -122,8 +120,10 @@ def overview(
         measures["variance_law"] = law
     else:
         skipped["variance_law"] = "column norms do not differ, so no slope can be had"
-    few = rows[_spaced(len(rows), fits)]
-    fitted = local_decoders(decode, z[few], noise[few], likelihood=likelihood, columns=chosen)
+    few = rows[spaced(len(rows), fits)]
+    fitted = local_decoders(
+        decode, z[few], noise[few], nonlinear=nonlinear, likelihood=likelihood, columns=chosen
+    )
     measures["stochastic_loss"] = fitted.stochastic_loss
     return _ordered(measures, skipped, found, notes)
 

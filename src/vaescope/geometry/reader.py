@@ -21,7 +21,7 @@ from vaescope.geometry.space import Decode, LikelihoodOf, Space, choose, read
 from vaescope.types import Array, Floats
 from vaescope.vae import Decoder
 
-__all__ = ["Reader", "as_points", "columns_of", "read_at", "variances_of"]
+__all__ = ["Reader", "as_points", "columns_of", "read_at", "spaced", "variances_of"]
 
 
 def _own(decode: object) -> dict[str, Any]:
@@ -68,6 +68,11 @@ def columns_of(columns: Sequence[int] | Array | None, d: int) -> tuple[int, ...]
             "Leave columns out to take all.",
         )
     return chosen
+
+
+def spaced(n: int, count: int) -> NDArray[np.int64]:
+    """Numbers of at most `count` of n rows, spread over all: rows of a grid are sorted."""
+    return np.unique(np.linspace(0, n - 1, min(n, count)).astype(np.int64))
 
 
 def variances_of(

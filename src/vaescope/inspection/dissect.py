@@ -117,6 +117,7 @@ def _geometry(
         return overview(
             decode, codes.mean, codes.variance, columns=used, likelihood=model.likelihood,
             beta=model.beta, untrained=model.untrained, points=effort.points, fits=effort.fits,
+            nonlinear=effort.nonlinear,
         ), {}  # fmt: skip
     except (VaescopeError, RuntimeError, NotImplementedError) as error:
         # Anybody's decoder: what cannot be differentiated is left out, with the reason.

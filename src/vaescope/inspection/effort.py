@@ -17,16 +17,17 @@ class Effort:
     weighted: int  # of these, for the importance-weighted log-likelihood
     draws: int  # of each of these
     points: int  # Jacobians
-    fits: int  # local decoders
+    fits: int  # linear local decoders
+    nonlinear: int  # of these, tanh and quadratic ones too: they take ten times as long
     metrics: tuple[str, ...] | None  # None: all
 
 
 #: Ten thousand examples as in paper 001. Fast leaves out what learns a classifier or trees.
 EFFORTS: Mapping[str, Effort] = {
-    "fast": Effort(2_000, 500, 50, 16, 50, 3,
+    "fast": Effort(2_000, 500, 50, 16, 50, 10, 3,
                    ("mig", "mig_sup", "modularity", "sap_continuous", "irs", "mcc")),
-    "default": Effort(10_000, 2_000, 100, 50, 200, 10, None),
-    "thorough": Effort(10_000, 10_000, 1_000, 256, 1_000, 60, None),
+    "default": Effort(10_000, 2_000, 100, 50, 200, 50, 10, None),
+    "thorough": Effort(10_000, 10_000, 1_000, 256, 1_000, 60, 60, None),
 }  # fmt: skip
 
 

@@ -154,8 +154,8 @@ def geometry(inspection: Inspection) -> Section | None:
         parts.append(
             Table(
                 "local-decoders", "How far estimates of that loss are off, relative to it.",
-                (Column("Estimate by"), Column("Off by", "number")),
-                tuple((name, spread.value) for name, spread in errors.items()),
+                (Column("Estimate by"), Column("Off by", "number"), Column("Points", "number", 0)),
+                tuple((name, spread.value, spread.n) for name, spread in errors.items()),
             )
         )  # fmt: skip
     parts += [Prose(note, aside=True) for note in found.notes]

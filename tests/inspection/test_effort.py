@@ -1,0 +1,27 @@
+from dataclasses import fields
+
+import pytest
+
+from vaescope.errors import UsageError
+from vaescope.inspection.effort import EFFORTS, effort_named
+
+
+def test_fast_does_no_more_than_the_default_and_that_no_more_than_thorough() -> None:
+    sizes = [field.name for field in fields(EFFORTS["default"]) if field.name != "metrics"]
+    for size in sizes:
+        fast, default, thorough = (
+            getattr(EFFORTS[name], size) for name in ("fast", "default", "thorough")
+        )
+        assert 0 < fast <= default <= thorough, size
+
+
+def test_local_decoders_are_linear_at_50_points_and_bent_at_10_and_thorough_fits_all_everywhere() -> (
+    None
+):
+    assert (EFFORTS["default"].fits, EFFORTS["default"].nonlinear) == (50, 10)
+    assert EFFORTS["thorough"].fits == EFFORTS["thorough"].nonlinear
+
+
+def test_an_unknown_effort_is_refused_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match="fast, default, thorough"):
+        effort_named("quick")
