@@ -1,0 +1,31 @@
+"""Studies: the papers' tables and figures as experiments, their sentences as claims with verdicts."""
+
+from vaescope.studies.effects import AtEqual, Effect, Gap, Level, Ratio, Trend
+from vaescope.studies.panels import Curves, Dots, Images, Panel, Scatter
+from vaescope.studies.study import SCALES, Cell, Computed, Measured, Scale, Study, Trained, cells
+from vaescope.studies.verdict import Claim, Verdict, decide
+
+__all__ = [
+    "SCALES",
+    "AtEqual",
+    "Cell",
+    "Claim",
+    "Computed",
+    "Curves",
+    "Dots",
+    "Effect",
+    "Gap",
+    "Images",
+    "Level",
+    "Measured",
+    "Panel",
+    "Ratio",
+    "Scale",
+    "Scatter",
+    "Study",
+    "Trained",
+    "Trend",
+    "Verdict",
+    "cells",
+    "decide",
+]

@@ -1,0 +1,236 @@
+"""Effects: one number for each seed, made from a table of runs. Claims are about their mean.
+
+Each effect can also make the smallest table that has given effects, so that every claim can be
+shown tables whose verdicts are known.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, final
+
+import numpy as np
+from scipy import stats
+
+from vaescope.errors import UsageError
+from vaescope.tables import Row, Table, Value, table_of
+from vaescope.types import Floats
+
+__all__ = ["AtEqual", "Effect", "Gap", "Level", "Ratio", "Trend", "Where"]
+
+#: Columns and the values that chosen rows have in them.
+Where = Mapping[str, Value]
+
+_EVERYWHERE: Where = {}
+
+
+class Effect(Protocol):
+    """One number for each value of the column `unit`; what an effect is, in words; and a table."""
+
+    @property
+    def unit(self) -> str: ...
+    def of(self, table: Table) -> Floats: ...
+    def words(self) -> str: ...
+    def table(self, values: Floats) -> Table: ...
+
+
+def _units(table: Table, unit: str) -> list[Value]:
+    if unit not in table.columns:
+        raise UsageError(f"The table has no column {unit}.", f"It has {', '.join(table.columns)}.")
+    return list(dict.fromkeys(table.columns[unit]))
+
+
+def _places(table: Table, where: Where) -> list[int]:
+    columns = table.columns
+    missing = [name for name in where if name not in columns]
+    if missing:
+        raise UsageError(f"The table has no column {missing[0]}.", f"It has {', '.join(columns)}.")
+    return [i for i in range(len(table)) if all(columns[k][i] == v for k, v in where.items())]
+
+
+def _numbers(table: Table, measure: str, where: Where) -> Floats:
+    """The finite values of a measure in the rows that are so."""
+    values = table.numbers(measure)[_places(table, where)]
+    return values[np.isfinite(values)]
+
+
+def _mean(table: Table, measure: str, where: Where) -> float:
+    values = _numbers(table, measure, where)
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _rows(rows: Iterable[tuple[Where, Mapping[str, Value]]]) -> Table:
+    return table_of(Row(f"row-{i}", True, s, r) for i, (s, r) in enumerate(rows))
+
+
+def _named(where: Where) -> str:
+    return ", ".join(
+        str(value) if isinstance(value, str) else f"{name} {value}" for name, value in where.items()
+    )
+
+
+@final
+@dataclass(frozen=True)
+class Level:
+    """The mean of a measure in some rows of each seed."""
+
+    measure: str
+    where: Where = field(default_factory=dict)
+    unit: str = "seed"
+
+    def of(self, table: Table) -> Floats:
+        units = _units(table, self.unit)
+        return np.array([_mean(table, self.measure, {**self.where, self.unit: u}) for u in units])
+
+    def words(self) -> str:
+        return f"{self.measure} of {_named(self.where)}" if self.where else self.measure
+
+    def table(self, values: Floats) -> Table:
+        return _rows(
+            ({**self.where, self.unit: i}, {self.measure: float(v)}) for i, v in enumerate(values)
+        )
+
+
+@final
+@dataclass(frozen=True)
+class Gap:
+    """How much higher a measure is in some rows than in others, seed by seed."""
+
+    measure: str
+    high: Where
+    low: Where
+    unit: str = "seed"
+
+    def of(self, table: Table) -> Floats:
+        high, low = (Level(self.measure, w, self.unit).of(table) for w in (self.high, self.low))
+        return high - low
+
+    def words(self) -> str:
+        return f"{self.measure} of {_named(self.high)} minus that of {_named(self.low)}"
+
+    def table(self, values: Floats) -> Table:
+        return _two(
+            self.high, self.low, self.unit, self.measure, values + 1.0, np.ones(len(values))
+        )
+
+
+@final
+@dataclass(frozen=True)
+class Ratio:
+    """A positive measure in some rows over that in others, seed by seed."""
+
+    measure: str
+    top: Where
+    bottom: Where
+    unit: str = "seed"
+
+    def of(self, table: Table) -> Floats:
+        top, bottom = (Level(self.measure, w, self.unit).of(table) for w in (self.top, self.bottom))
+        return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
+
+    def words(self) -> str:
+        return f"{self.measure} of {_named(self.top)} over that of {_named(self.bottom)}"
+
+    def table(self, values: Floats) -> Table:
+        return _two(self.top, self.bottom, self.unit, self.measure, values, np.ones(len(values)))
+
+
+def _two(
+    first: Where, second: Where, unit: str, measure: str, firsts: Floats, seconds: Floats
+) -> Table:
+    return _rows(
+        ({**where, unit: i}, {measure: float(value)})
+        for i, pair in enumerate(zip(firsts, seconds, strict=True))
+        for where, value in zip((first, second), pair, strict=True)
+    )
+
+
+@final
+@dataclass(frozen=True)
+class Trend:
+    """Spearman's rank correlation of a measure with another column, in the rows of each seed.
+
+    NaN for a seed in which one of the two does not vary: it shows no trend either way and is left
+    out, so a measure that never moves leaves the claim undecided.
+    """
+
+    measure: str
+    along: str
+    where: Where = field(default_factory=dict)
+    unit: str = "seed"
+
+    def of(self, table: Table) -> Floats:
+        return np.array([self._one(table, unit) for unit in _units(table, self.unit)])
+
+    def _one(self, table: Table, unit: Value) -> float:
+        places = _places(table, {**self.where, self.unit: unit})
+        x, y = table.numbers(self.along)[places], table.numbers(self.measure)[places]
+        both = np.isfinite(x) & np.isfinite(y)
+        x, y = x[both], y[both]
+        if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+            return float("nan")
+        return float(stats.spearmanr(x, y).statistic)
+
+    def words(self) -> str:
+        of = f" in {_named(self.where)}" if self.where else ""
+        return f"rank correlation of {self.measure} with {self.along}{of}"
+
+    def table(self, values: Floats) -> Table:
+        """Correlations are 1 where a value is positive and -1 where not."""
+        return _rows(
+            ({**self.where, self.unit: i}, {self.along: x, self.measure: float(np.sign(v) * x)})
+            for i, v in enumerate(np.where(values > 0, 1.0, -1.0))
+            for x in (1.0, 2.0, 3.0, 4.0)
+        )
+
+
+@final
+@dataclass(frozen=True)
+class AtEqual:
+    """How much higher a measure is in some rows than in others where a third column is equal.
+
+    Both are curves over strengths, interpolated linearly along `at` (e.g. distortion) and compared
+    over the range that they share. NaN for a seed whose curves share none.
+    """
+
+    measure: str
+    at: str
+    high: Where
+    low: Where
+    unit: str = "seed"
+    points: int = 21
+
+    def of(self, table: Table) -> Floats:
+        return np.array([self._one(table, unit) for unit in _units(table, self.unit)])
+
+    def _one(self, table: Table, unit: Value) -> float:
+        curves = [self._curve(table, {**w, self.unit: unit}) for w in (self.high, self.low)]
+        if any(x.size < 2 for x, _ in curves):
+            return float("nan")
+        begin, end = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+        if begin >= end:
+            return float("nan")
+        shared = np.linspace(begin, end, self.points)
+        high, low = (np.interp(shared, x, y) for x, y in curves)
+        return float(np.mean(high - low))
+
+    def _curve(self, table: Table, where: Where) -> tuple[Floats, Floats]:
+        places = _places(table, where)
+        x, y = table.numbers(self.at)[places], table.numbers(self.measure)[places]
+        both = np.isfinite(x) & np.isfinite(y)
+        order = np.argsort(x[both], kind="stable")
+        return x[both][order], y[both][order]
+
+    def words(self) -> str:
+        return (
+            f"{self.measure} of {_named(self.high)} minus that of {_named(self.low)} "
+            f"at equal {self.at}"
+        )
+
+    def table(self, values: Floats) -> Table:
+        def rows() -> Iterable[tuple[Where, Mapping[str, Value]]]:
+            for i, value in enumerate(values):
+                for where, height in ((self.high, float(value)), (self.low, 0.0)):
+                    for x in (0.0, 1.0, 2.0):
+                        yield {**where, self.unit: i}, {self.at: x, self.measure: x + height}
+
+        return _rows(rows())

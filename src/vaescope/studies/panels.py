@@ -1,0 +1,59 @@
+"""What a study's figure shows, as plain values: `figures/studies.py` draws them."""
+
+from dataclasses import dataclass, field
+from typing import final
+
+from vaescope.studies.effects import Where
+
+__all__ = ["Curves", "Dots", "Images", "Panel", "Scatter"]
+
+
+@final
+@dataclass(frozen=True)
+class Dots:
+    """Every run as a dot, with the mean over seeds, for each value of a column."""
+
+    title: str
+    measure: str
+    by: str
+    where: Where = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True)
+class Curves:
+    """A measure along a column: the mean over seeds and its spread, one line for each value of
+    `by`. `marks` are places along the column that a theory names."""
+
+    title: str
+    measure: str
+    along: str
+    by: str = ""
+    where: Where = field(default_factory=dict)
+    log: bool = False
+    marks: tuple[float, ...] = ()
+
+
+@final
+@dataclass(frozen=True)
+class Scatter:
+    """Two measures of every run against each other."""
+
+    title: str
+    measure: str
+    against: str
+    by: str = ""
+    where: Where = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True)
+class Images:
+    """Pictures that the study made of its first seed, one for each value of a column."""
+
+    title: str
+    name: str
+    by: str
+
+
+Panel = Dots | Curves | Scatter | Images

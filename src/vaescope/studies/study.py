@@ -1,0 +1,142 @@
+"""A study: what is run, at three scales; what is claimed of it; and the figure that shows it."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.runs import Run
+from vaescope.studies.panels import Panel
+from vaescope.studies.verdict import Claim
+from vaescope.tables import Value
+
+__all__ = ["SCALES", "Cell", "Computed", "Measured", "Scale", "Study", "Trained", "Work", "cells"]
+
+#: Seconds; two cores for at most twenty minutes; the paper's own setting.
+Scale = Literal["smoke", "laptop", "paper"]
+SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
+
+#: What is found of one cell: numbers and words go into the table, pictures (uint8, or floats from
+#: 0 to 1; grey or with three channels last) beside it.
+Measured = Mapping[str, Value | NDArray[Any]]
+
+
+@final
+@dataclass(frozen=True)
+class Cell:
+    """One row to be: settings of an experiment by dotted key, and labels that tell rows apart."""
+
+    settings: Mapping[str, Any]
+    labels: Mapping[str, Value]
+
+    @property
+    def columns(self) -> dict[str, Value]:
+        """How the row is set; lists as text, as in every table."""
+        flat = {
+            key: json.dumps(value) if isinstance(value, list | tuple | dict) else value
+            for key, value in self.settings.items()
+        }
+        return {**flat, **self.labels}
+
+
+def cells(settings: Iterable[Mapping[str, Any]], **labels: Value) -> tuple[Cell, ...]:
+    """Cells with the same labels.
+
+    >>> cells([{"seed": 0}, {"seed": 1}], method="ae")[1].columns
+    {'seed': 1, 'method': 'ae'}
+    """
+    return tuple(Cell(dict(one), dict(labels)) for one in settings)
+
+
+@final
+@dataclass(frozen=True)
+class Trained:
+    """Experiments (each cell names a `preset`), and what is measured of each finished run.
+
+    `version` is raised when what is measured changes, so that older numbers are not taken for it.
+    """
+
+    cells: tuple[Cell, ...]
+    measure: Callable[[Run], Measured]
+    version: int = 1
+
+
+@final
+@dataclass(frozen=True)
+class Computed:
+    """Rows that need no run folder: a function of the cell's columns."""
+
+    cells: tuple[Cell, ...]
+    compute: Callable[[Mapping[str, Any]], Measured]
+    version: int = 1
+
+
+Work = Trained | Computed
+
+
+@final
+@dataclass(frozen=True)
+class Study:
+    """A table or figure of a paper as an experiment that anyone can run."""
+
+    id: str  # "002/table-3.3-synth"
+    title: str
+    work: Callable[[Scale], Work]
+    claims: tuple[Claim, ...]
+    panels: tuple[Panel, ...]
+    covers: tuple[str, ...]  # rows of the papers' catalogue: "002 Tab 3.3"
+    about: str  # what is run and how it differs from the paper; which confounds are kept apart
+    found: str = ""  # written after the run: why a claim did not hold, with evidence
+
+    @property
+    def paper(self) -> str:
+        return self.id.partition("/")[0]
+
+    def digest(self, scale: Scale) -> str:
+        """Names what is run at a scale: cells, function and version."""
+        return digest(self.work(scale))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "paper": self.paper,
+            "title": self.title,
+            "scales": list(SCALES),
+            "claims": [
+                {
+                    "says": claim.says,
+                    "where": claim.where,
+                    "measured": claim.words(),
+                    "paper": claim.paper,
+                    "substituted": claim.substituted,
+                }
+                for claim in self.claims
+            ],
+        }
+
+
+def digest(work: Work) -> str:
+    """sha256 of the canonical JSON of a work: its cells, its function's name and version."""
+    content = {
+        "cells": [[dict(cell.settings), dict(cell.labels)] for cell in work.cells],
+        "function": name_of(work),
+        "version": work.version,
+    }
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), default=_plain)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"settings hold a {type(value).__name__}: {value!r}")
+
+
+def name_of(work: Work) -> str:
+    """The function of a work by module and name."""
+    function = work.measure if isinstance(work, Trained) else work.compute
+    return f"{function.__module__.removeprefix('vaescope.studies.')}.{function.__qualname__}"
