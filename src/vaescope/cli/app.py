@@ -15,6 +15,7 @@ from vaescope.cli.inspect import inspect
 from vaescope.cli.measure import measure
 from vaescope.cli.output import error, explain
 from vaescope.cli.prune import prune
+from vaescope.cli.study import study
 from vaescope.cli.sweep import sweep
 from vaescope.cli.table import table
 from vaescope.cli.train import train
@@ -33,7 +34,7 @@ app = typer.Typer(
 
 #: Commands of the interface that are still to come: they exit 2 and say so.
 PLANNED = (
-    "compare", "tune-beta", "study", "perturb", "serve",
+    "compare", "tune-beta", "perturb", "serve",
 )  # fmt: skip
 
 
@@ -59,6 +60,7 @@ app.command()(measure)
 app.command()(inspect)
 app.command()(prune)
 app.command()(sweep)
+app.command()(study)
 app.command()(table)
 app.command()(cite)
 app.add_typer(data, name="data")

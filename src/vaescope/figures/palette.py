@@ -8,10 +8,12 @@ from collections.abc import Mapping
 
 from vaescope.regime import LatentType
 
-__all__ = ["ACCENT", "INK", "MUTED", "TYPES"]
+__all__ = ["ACCENT", "INK", "MUTED", "SERIES", "TYPES"]
 
 ACCENT = "#0072B2"
 INK = "#1B1F24"
 MUTED = "#767D86"
+#: Lines and dots that must be told apart.
+SERIES = (ACCENT, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 TYPES: Mapping[LatentType, str] = {"active": "#0072B2", "mixed": "#E69F00", "passive": "#999999"}

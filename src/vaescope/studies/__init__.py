@@ -1,4 +1,4 @@
-"""Studies: the papers' tables and figures as experiments, their sentences as claims with verdicts."""
+"""Studies: tables and figures of the papers as experiments, their sentences as claims."""
 
 from vaescope.studies.effects import AtEqual, Effect, Gap, Level, Ratio, Trend
 from vaescope.studies.panels import Curves, Dots, Images, Panel, Scatter

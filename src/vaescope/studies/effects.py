@@ -4,7 +4,7 @@ Each effect can also make the smallest table that has given effects, so that eve
 shown tables whose verdicts are known.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, final
 

@@ -21,7 +21,7 @@ from vaescope.specs import Experiment
 from vaescope.types import Integers
 from vaescope.vae import VAE, as_input
 
-__all__ = ["Subject", "counts", "distortion", "dto", "ds", "rate", "subject"]
+__all__ = ["Subject", "counts", "distortion", "ds", "dto", "rate", "subject"]
 
 #: Points at which Jacobians are taken; rows that are encoded unless a study says otherwise.
 POINTS, ROWS = 200, 5000
@@ -45,7 +45,7 @@ def _data(spec: str) -> Dataset:
 
 
 def subject(run: Run, *, rows: int = ROWS) -> Subject:
-    """The model of a run with the codes of `rows` examples, the same for all runs on one dataset."""
+    """The model of a run and the codes of `rows` examples, the same for all runs on one dataset."""
     spec = run.open()
     data = _data(spec.model_copy(update={"seed": 0}).model_dump_json())
     vae = load_vae(run)

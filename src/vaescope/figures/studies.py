@@ -1,0 +1,144 @@
+"""A study's figure: its panels drawn from its table, every run to be seen."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vaescope.figures.axes import grid_of_axes, quiet
+from vaescope.figures.palette import INK, MUTED, SERIES
+from vaescope.statistics import t_interval
+from vaescope.studies.effects import Where
+from vaescope.studies.panels import Curves, Dots, Images, Panel, Scatter
+from vaescope.studies.running import Pictures
+from vaescope.tables import Table, Value
+from vaescope.types import Floats
+
+__all__ = ["draw_study"]
+
+
+def draw_study(panels: Sequence[Panel], table: Table, pictures: Sequence[Pictures] = ()) -> Figure:
+    """One figure of all panels; panels of pictures need those of the rows, and are left out where
+    there are none."""
+    shown = [
+        p for p in panels if not isinstance(p, Images) or any(p.name in one for one in pictures)
+    ]
+    figure, places = grid_of_axes(max(len(shown), 1), most=3, width=3.1, height=2.5)
+    for panel, axes in zip(shown, places, strict=False):
+        if isinstance(panel, Dots):
+            _dots(axes, panel, table)
+        elif isinstance(panel, Curves):
+            _curves(axes, panel, table)
+        elif isinstance(panel, Scatter):
+            _scatter(axes, panel, table)
+        else:
+            _images(axes, panel, table, pictures)
+        quiet(axes, panel.title)
+        if isinstance(panel, Images):
+            axes.set_axis_off()
+    return figure
+
+
+def _chosen(table: Table, where: Where) -> Table:
+    columns = table.columns
+    return table.select(
+        i for i in range(len(table)) if all(columns[k][i] == v for k, v in where.items())
+    )
+
+
+def _groups(table: Table, by: str) -> dict[Value, Table]:
+    """Parts of the table by a column, in the order in which its values come; all of it without."""
+    if not by:
+        return {None: table}
+    column = table.columns[by]
+    return {
+        value: table.select(i for i in range(len(table)) if column[i] == value)
+        for value in dict.fromkeys(column)
+    }
+
+
+def _name(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _known(*columns: Floats) -> list[Floats]:
+    finite = np.all([np.isfinite(column) for column in columns], axis=0)
+    return [column[finite] for column in columns]
+
+
+def _dots(axes: Axes, panel: Dots, table: Table) -> None:
+    groups = _groups(_chosen(table, panel.where), panel.by)
+    for place, part in enumerate(groups.values()):
+        (values,) = _known(part.numbers(panel.measure))
+        # Fixed offsets: dots beside each other, the same in every drawing.
+        offsets = 0.5 * (np.linspace(0.0, 1.0, len(values) + 2)[1:-1] - 0.5)
+        axes.plot(place + offsets, values, "o", ms=2.5, color=SERIES[0], alpha=0.5, mew=0)
+        estimate = t_interval(values)
+        if estimate.n:
+            axes.plot([place - 0.3, place + 0.3], [estimate.mean] * 2, color=INK, lw=1.2)
+        if estimate.interval is not None:
+            axes.plot([place, place], estimate.interval, color=INK, lw=0.8)
+    names = [_name(value) for value in groups]
+    turned = max(map(len, names), default=0) * len(names) > 30
+    axes.set_xticks(
+        range(len(groups)), names, rotation=30 if turned else 0, ha="right" if turned else "center"
+    )
+
+
+def _curves(axes: Axes, panel: Curves, table: Table) -> None:
+    for colour, (value, part) in zip(
+        _colours(), _groups(_chosen(table, panel.where), panel.by).items(), strict=False
+    ):
+        x, y = _known(part.numbers(panel.along), part.numbers(panel.measure))
+        places = np.unique(x)
+        if not len(places):
+            continue
+        estimates = [t_interval(y[x == place]) for place in places]
+        means = [one.mean for one in estimates]
+        bands = [one.interval or (one.mean, one.mean) for one in estimates]
+        axes.plot(places, means, "o-", ms=2.5, lw=1.2, color=colour, label=_name(value))
+        low, high = np.array(bands).T
+        axes.fill_between(places, low, high, color=colour, alpha=0.18, lw=0)
+    for mark in panel.marks:
+        axes.axvline(mark, color=MUTED, lw=0.8, ls=":")
+    if panel.log:
+        axes.set_xscale("log")
+    axes.set_xlabel(panel.along, fontsize=7, color=INK)
+    _legend(axes, panel.by)
+
+
+def _scatter(axes: Axes, panel: Scatter, table: Table) -> None:
+    for colour, (value, part) in zip(
+        _colours(), _groups(_chosen(table, panel.where), panel.by).items(), strict=False
+    ):
+        x, y = _known(part.numbers(panel.against), part.numbers(panel.measure))
+        axes.plot(x, y, "o", ms=3, mew=0, alpha=0.7, color=colour, label=_name(value))
+    axes.set_xlabel(panel.against, fontsize=7, color=INK)
+    axes.set_ylabel(panel.measure, fontsize=7, color=INK)
+    _legend(axes, panel.by)
+
+
+def _colours() -> list[str]:
+    return list(SERIES) * 4
+
+
+def _legend(axes: Axes, by: str) -> None:
+    if by:
+        axes.legend(fontsize=6, frameon=False, title=by, title_fontsize=6)
+
+
+def _images(
+    axes: Axes, panel: Images, table: Table, pictures: Sequence[Mapping[str, Floats]]
+) -> None:
+    """The first picture for each value of the column, side by side, each with its value above."""
+    first: dict[Value, Floats] = {}
+    for value, own in zip(table.columns[panel.by], pictures, strict=True):
+        if panel.name in own:
+            first.setdefault(value, own[panel.name])
+    width = 1.0 / len(first)
+    for place, (value, picture) in enumerate(first.items()):
+        inner = axes.inset_axes((place * width, 0.0, 0.96 * width, 0.9))
+        inner.imshow(picture, cmap="gray" if picture.ndim == 2 else None, interpolation="nearest")
+        inner.set_axis_off()
+        inner.set_title(_name(value), fontsize=6, color=INK)

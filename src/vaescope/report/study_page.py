@@ -1,0 +1,144 @@
+"""A study as one page: its verdicts, its figure, its runs."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from vaescope.figures.studies import draw_study
+from vaescope.paths import disk_errors, replace_file
+from vaescope.report.page import (
+    Column,
+    Fact,
+    Page,
+    Picture,
+    Pictures,
+    Prose,
+    Section,
+    Statement,
+    Table,
+)
+from vaescope.report.render import render
+from vaescope.studies.running import Outcome
+from vaescope.studies.study import Study
+from vaescope.studies.verdict import Judgement, Verdict
+from vaescope.tables import Table as Runs
+
+__all__ = ["figure_png", "save_study", "study_page"]
+
+_TONES: dict[Judgement, Literal["good", "note", "warning"]] = {
+    "supported": "good", "undecided": "note", "contradicted": "warning",
+}  # fmt: skip
+
+
+def save_study(study: Study, outcome: Outcome, verdicts: Sequence[Verdict], path: Path) -> None:
+    """Writes the page of a study."""
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, render(study_page(study, outcome, verdicts)).encode())
+
+
+def figure_png(study: Study, outcome: Outcome, *, dpi: int = 200) -> bytes:
+    """The study's figure."""
+    buffer = io.BytesIO()
+    figure = draw_study(study.panels, outcome.table, outcome.pictures)
+    figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def study_page(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> Page:
+    """All that a study shows."""
+    counts = {kind: sum(v.verdict == kind for v in verdicts) for kind in _TONES}
+    runs = outcome.table
+    seeds = max((v.seeds for v in verdicts), default=0)
+    facts = (
+        *(Fact(kind, str(count), f"of {len(verdicts)} claims") for kind, count in counts.items()),
+        Fact("rows", f"{len(runs):,}", f"up to {seeds} seeds"),
+    )
+    prose = [Prose(study.about)] + ([Prose(study.found)] if study.found else [])
+    versions = ", ".join(f"{name} {number}" for name, number in outcome.versions.items())
+    return Page(
+        f"{study.id}: {study.title}",
+        f"Paper {study.paper}, {outcome.scale} scale.",
+        facts,
+        tuple(_statement(verdict) for verdict in verdicts),
+        (
+            Section("figure", "Figure", "Redrawn from our runs.", (_figure(study, outcome),)),
+            Section("verdicts", "Claims", _RULE, (_claims(verdicts),)),
+            Section("about", "What was run", "", tuple(prose)),
+            Section("runs", "Rows", "One for each cell.", (_rows(study, runs),), open=False),
+        ),
+        (f"Work {outcome.digest[:16]}; {versions}. This file loads nothing from the network.",),
+    )  # fmt: skip
+
+
+_RULE = (
+    "A claim is supported where the whole interval of its effect over seeds lies on the claimed "
+    "side of the threshold, contradicted where it lies on the other, else undecided. Levels are "
+    "Holm's over all claims of the catalogue."
+)
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
+
+
+def _spread(verdict: Verdict) -> str:
+    if verdict.interval is None:
+        return "no interval"
+    return " to ".join(_number(end) for end in verdict.interval)
+
+
+def _statement(verdict: Verdict) -> Statement:
+    claim = verdict.claim
+    more = ""
+    if verdict.verdict == "undecided":
+        wanted = f"about {verdict.needed:,}" if verdict.needed else "more than 10,000"
+        more = f"Seeds that would decide it: {wanted}."
+    if claim.substituted:
+        more = f"{more} Substituted: {claim.substituted}.".strip()
+    paper = f" The paper: {claim.paper}." if claim.paper else ""
+    return Statement(
+        _TONES[verdict.verdict],
+        _number(verdict.effect),
+        f"{verdict.verdict.capitalize()}: {claim.says}",
+        f"{claim.words()}; {_spread(verdict)} at level {verdict.level:.4f}, "
+        f"{verdict.seeds} seeds.{paper}",
+        more,
+        "verdicts",
+        claim.where,
+    )
+
+
+def _claims(verdicts: Sequence[Verdict]) -> Table:
+    columns = (
+        Column("claim"), Column("place"), Column("verdict"), Column("measured"),
+        Column("effect", "number", 4), Column("low", "number", 4), Column("high", "number", 4),
+        Column("seeds", "number", 0), Column("paper"), Column("substituted"),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            v.claim.says, v.claim.where, v.verdict, v.claim.words(), v.effect,
+            *(v.interval or (None, None)), v.seeds, v.claim.paper, v.claim.substituted,
+        )
+        for v in verdicts
+    )  # fmt: skip
+    return Table("claims", "Every claim with its effect and interval.", columns, rows)
+
+
+def _figure(study: Study, outcome: Outcome) -> Pictures:
+    titles = "; ".join(panel.title for panel in study.panels)
+    picture = Picture(figure_png(study, outcome), f"Panels: {titles}.")
+    return Pictures("Dots are runs, lines means over seeds with 95% intervals.", (picture,), "rows")
+
+
+def _rows(study: Study, runs: Runs) -> Table:
+    numbers = {
+        name: any(isinstance(v, int | float) for v in values)
+        for name, values in runs.columns.items()
+    }
+    columns = tuple(
+        Column(name, "number" if number else "text", 4) for name, number in numbers.items()
+    )
+    rows = tuple(tuple(row.values()) for row in runs.rows())
+    return Table(study.id.replace("/", "-"), "Settings and results.", columns, rows)

@@ -1,0 +1,257 @@
+"""Runs a study: trains or computes its cells, measures each once, and gives them as one table.
+
+All that is found stays on disk by digest, so that a study goes on where it stopped and studies
+share their runs.
+"""
+
+import hashlib
+import json
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.errors import Interrupted, RunError
+from vaescope.paths import disk_errors, replace_file
+from vaescope.runs import Run, strict_json
+from vaescope.specs import FORMAT
+from vaescope.studies.catalogue import TOTAL, find
+from vaescope.studies.study import Computed, Scale, Study, Trained, Work, name_of
+from vaescope.studies.verdict import Verdict, decide
+from vaescope.sweeps.driver import sweep
+from vaescope.sweeps.engine import Engine, make_engine
+from vaescope.sweeps.grid import Plan, plan
+from vaescope.sweeps.inline import InlineEngine
+from vaescope.tables import Row, Table, Value, table_of
+
+__all__ = ["Outcome", "Progress", "load_outcome", "run_study", "save_outcome"]
+
+Pictures = Mapping[str, NDArray[Any]]
+#: (what is under way, how many are done, of how many)
+Progress = Callable[[str, int, int], None]
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    pass
+
+
+@final
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a study at one scale: a row for each cell, and the pictures of some rows."""
+
+    study: str
+    scale: Scale
+    digest: str
+    table: Table
+    versions: Mapping[str, str]
+    pictures: tuple[Pictures, ...] = ()  # by row; none where they were not kept
+
+    def verdicts(self, *, total: int = TOTAL) -> list[Verdict]:
+        """Verdicts of this study alone: all other claims of the catalogue count as undecided."""
+        (study,) = find(self.study)
+        return decide([(claim, self.table) for claim in study.claims], total=total)
+
+
+def run_study(
+    study: Study,
+    scale: Scale,
+    out: Path,
+    *,
+    on: str = "local",
+    workers: int | None = None,
+    stop: Callable[[], int] = lambda: 0,
+    progress: Progress = _silent,
+) -> Outcome:
+    """Runs a study into `out`, or finishes what is there. One worker is this process itself."""
+    work = study.work(scale)
+    folders: Sequence[Path]
+    if isinstance(work, Trained):
+        folders = _train(
+            work, out / "runs", _engine(on, out / "runs", workers, stop), stop, progress
+        )
+    else:
+        folders = [out / "computed"] * len(work.cells)
+    places = [_place(work, index, folder) for index, folder in enumerate(folders)]
+    _measure(study, scale, folders, places, workers, stop, progress)
+    found = [_read(place) for place in places]
+    rows = (
+        Row(folder.name if isinstance(work, Trained) else place.stem, True, cell.columns, values)
+        for cell, folder, place, (values, _) in zip(work.cells, folders, places, found, strict=True)
+    )
+    return Outcome(
+        study.id, scale, study.digest(scale), table_of(rows), _versions(),
+        tuple(pictures for _, pictures in found),
+    )  # fmt: skip
+
+
+def _engine(on: str, folder: Path, workers: int | None, stop: Callable[[], int]) -> Engine:
+    if on == "local" and workers == 1:
+        return InlineEngine(stop)
+    return make_engine(on, folder, workers)
+
+
+def _train(
+    work: Trained, out: Path, engine: Engine, stop: Callable[[], int], progress: Progress
+) -> list[Path]:
+    """Trains what is not done; the folder of each cell's run."""
+    specs = plan([dict(cell.settings) for cell in work.cells], where="The study")
+    failures = []
+    for status in sweep(specs, out, engine, stop=stop):
+        progress("training", status.done, status.total)
+        failures += [one for one in status.ended if one.state == "failed"]
+    if failures:
+        raise RunError(
+            f"{len(failures)} of {len(specs)} runs failed; the first: {failures[0].message}",
+            f"See {out / failures[0].run / 'failed.json'}, then give the same command again.",
+        )
+    return [out / name for name in _names(work, specs)]
+
+
+def _names(work: Trained, specs: Plan) -> Iterator[str]:
+    """The run of each cell: cells that mean the same experiment share one."""
+    if len(specs) == len(work.cells):
+        yield from specs.names
+        return
+    for cell in work.cells:
+        (name,) = plan([dict(cell.settings)]).names
+        yield name
+
+
+def _place(work: Work, index: int, folder: Path) -> Path:
+    """Where the values of a cell are kept."""
+    if isinstance(work, Trained):
+        return folder / f"study-{name_of(work)}-{work.version}.json"
+    content = json.dumps(work.cells[index].columns, sort_keys=True)
+    key = hashlib.sha256(f"{name_of(work)} {work.version} {content}".encode()).hexdigest()
+    return folder / f"{key[:16]}.json"
+
+
+def _measure(
+    study: Study,
+    scale: Scale,
+    folders: Sequence[Path],
+    places: Sequence[Path],
+    workers: int | None,
+    stop: Callable[[], int],
+    progress: Progress,
+) -> None:
+    """Measures the cells of which nothing is known yet, in processes of one thread each."""
+    # Cells may share a run and what is measured of it.
+    left = {place: index for index, place in enumerate(places) if not place.exists()}
+    total = len(set(places))
+
+    def note(done: int) -> None:
+        if number := stop():
+            raise Interrupted(
+                f"Stopped by signal {number}: {total - len(left) + done} of {total} are measured.",
+                "Give the same command again to go on.",
+                number,
+            )
+        progress("measuring", total - len(left) + done, total)
+
+    tasks = [(study.id, scale, index, folders[index], place) for place, index in left.items()]
+    note(0)
+    if workers == 1 or len(tasks) < 2:
+        for done, task in enumerate(tasks, 1):
+            measure_cell(*task)
+            note(done)
+        return
+    context = get_context("spawn")  # torch's threads do not survive a fork
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_alone) as pool:
+        try:
+            under_way = [pool.submit(measure_cell, *task) for task in tasks]
+            for done, future in enumerate(as_completed(under_way), 1):
+                future.result()
+                note(done)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _alone() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def measure_cell(name: str, scale: Scale, index: int, folder: Path, place: Path) -> None:
+    """Measures one cell of a study and writes what was found."""
+    (study,) = find(name)
+    work = study.work(scale)
+    if isinstance(work, Computed):
+        found = work.compute(work.cells[index].columns)
+    else:
+        found = work.measure(Run(folder))
+    values = {key: _plain(v) for key, v in found.items() if not isinstance(v, np.ndarray)}
+    pictures = {key: v for key, v in found.items() if isinstance(v, np.ndarray)}
+    with disk_errors(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if pictures:
+            np.savez_compressed(place.with_suffix(".npz"), **pictures)  # type: ignore[arg-type]
+    content = {"format": FORMAT, "versions": _versions(), "values": values}
+    replace_file(place, (strict_json(content) + "\n").encode())
+
+
+def _plain(value: Value) -> Value:
+    """NumPy's numbers as Python's, which JSON knows."""
+    plain: Value = value.item() if isinstance(value, np.generic) else value
+    return plain
+
+
+def _read(place: Path) -> tuple[dict[str, Value], Pictures]:
+    values = json.loads(place.read_text("utf-8"))["values"]
+    beside = place.with_suffix(".npz")
+    if not beside.exists():
+        return values, {}
+    with np.load(beside, allow_pickle=False) as arrays:
+        return values, {key: arrays[key] for key in arrays.files}
+
+
+def _versions() -> dict[str, str]:
+    packages = {name: version(name) for name in ("vaescope", "torch", "numpy", "scikit-learn")}
+    return {"python": platform.python_version(), **packages}
+
+
+def save_outcome(outcome: Outcome, path: Path) -> None:
+    """The table of a study as JSON, column by column, with the digest of what made it."""
+    content = {
+        "format": FORMAT,
+        "study": outcome.study,
+        "scale": outcome.scale,
+        "digest": outcome.digest,
+        "versions": dict(outcome.versions),
+        "settings": {name: list(values) for name, values in outcome.table.settings.items()},
+        "results": {name: _short(values) for name, values in outcome.table.results.items()},
+    }
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    lines = json.dumps(json.loads(strict_json(content)), separators=(",", ":"), sort_keys=False)
+    replace_file(path, (lines + "\n").encode())
+
+
+def _short(values: Sequence[Value]) -> list[Value]:
+    """Nine digits are more than any of these numbers has."""
+    return [float(f"{v:.9g}") if isinstance(v, float) else v for v in values]
+
+
+def load_outcome(path: Path) -> Outcome:
+    """A table that `save_outcome` wrote."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        table = Table(content["settings"], content["results"])
+        return Outcome(
+            content["study"], content["scale"], content["digest"], table, content["versions"]
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise RunError(
+            f"{path} is no table of a study: {type(error).__name__} {error}.",
+            "Delete it and run the study again.",
+        ) from error
