@@ -1,10 +1,11 @@
 """Runs studies at laptop scale and makes docs/results/: tables, pages, figures and the scoreboard.
 
-A study whose committed table has the digest of its work is not run again. `--run ID ...` runs these;
-without it, only pages and the scoreboard are made from the tables that are there.
+A study whose committed table has the digest of its work is not run again. `--run ID ...` runs
+these; without it, only pages and the scoreboard are made from the tables that are there.
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 from vaescope.report.scoreboard import scoreboard, study_text
@@ -32,13 +33,12 @@ def kept(study: Study) -> Outcome | None:
 
 def run(study: Study, out: Path) -> None:
     if kept(study) is not None:
-        print(f"{study.id}: its table is there.", flush=True)
         return
     outcome = run_study(study, "laptop", out)
     save_outcome(outcome, place(study, ".json"))
     place(study, ".png").write_bytes(figure_png(study, outcome, dpi=110))
     for verdict in outcome.verdicts():
-        print(verdict.summary(), flush=True)
+        sys.stdout.write(f"{verdict.summary()}\n")
 
 
 def write() -> None:
