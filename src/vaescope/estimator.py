@@ -55,8 +55,9 @@ class VAEEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     `latent` latents; `steps` of `batch` rows at learning rate `lr`; `random_state` as everywhere in
     scikit-learn: a whole number trains what `vs.train(..., seed=number)` trains.
 
-    Fitted: `vae_` (goes into `vs.inspect` and `vs.encode`), `history_` (records of the training),
-    `experiment_` (all settings), `shape_in_`, `n_features_in_` (of images: their channels).
+    Fitted: `vae_` (goes into `vs.encode`), `history_` (records of the training), `experiment_` (all
+    settings), `shape_in_`, `n_features_in_` (of images: their channels). `vs.inspect(estimator, X)`
+    dissects it.
 
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
     >>> VAEEstimator(latent=2, steps=3, random_state=0).fit_transform(X).shape

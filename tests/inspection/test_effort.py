@@ -15,10 +15,11 @@ def test_fast_does_no_more_than_the_default_and_that_no_more_than_thorough() -> 
         assert 0 < fast <= default <= thorough, size
 
 
-def test_local_decoders_are_linear_at_50_points_and_bent_at_10_and_thorough_fits_all_everywhere() -> (
-    None
-):
+def test_by_default_local_decoders_are_linear_at_50_points_and_bent_at_10_of_them() -> None:
     assert (EFFORTS["default"].fits, EFFORTS["default"].nonlinear) == (50, 10)
+
+
+def test_thorough_fits_all_local_decoders_at_the_same_points() -> None:
     assert EFFORTS["thorough"].fits == EFFORTS["thorough"].nonlinear
 
 

@@ -242,27 +242,29 @@ def _judge(truth: Tensor, fresh: Tensor, fitted: _Fitted, metric: Tensor) -> dic
     return row
 
 
-def _over(rows: list[dict[str, float]], name: str) -> Matrix:
-    """One number of the points that have it."""
-    return np.array([row[name] for row in rows if name in row])
+def _spread(rows: list[dict[str, float]], name: str, space: str) -> Spread:
+    """One number over the points that have it."""
+    return spread_of(np.array([row[name] for row in rows if name in row]), space)
 
 
 def _errors(rows: list[dict[str, float]], space: str) -> LocalErrors:
-    spreads = [spread_of(_over(rows, f"error {name}"), space) for name in MODELS]
-    gains = [spread_of(_over(rows, f"gain {name}"), space) for name in MODELS[1:]]
-    linear = spreads[0]
+    linear = _spread(rows, "error linear", space)
     table = [[row.get(f"error {name}", np.nan) for name in MODELS] for row in rows]
     return LocalErrors(
-        linear.value, linear.interval, linear.n, space, *spreads, *gains, np.array(table)
-    )
+        linear.value, linear.interval, linear.n, space,
+        linear, _spread(rows, "error tanh", space), _spread(rows, "error quadratic", space),
+        _spread(rows, "gain tanh", space), _spread(rows, "gain quadratic", space),
+        np.array(table),
+    )  # fmt: skip
 
 
 def _loss(rows: list[dict[str, float]], space: str) -> StochasticLoss:
-    loss = spread_of(_over(rows, "loss"), space)
+    loss = _spread(rows, "loss", space)
     names = ("jacobian", *MODELS)
-    estimates = [spread_of(_over(rows, f"estimate {name}"), space) for name in names]
+    estimates = {name: _spread(rows, f"estimate {name}", space) for name in names}
     return StochasticLoss(
-        loss.value, loss.interval, loss.n, space, *estimates,
-        spread_of(_over(rows, "exact"), space),
-        {name: spread_of(_over(rows, f"off {name}"), space) for name in names},
+        loss.value, loss.interval, loss.n, space,
+        estimates["jacobian"], estimates["linear"], estimates["tanh"], estimates["quadratic"],
+        _spread(rows, "exact", space),
+        {name: _spread(rows, f"off {name}", space) for name in names},
     )  # fmt: skip

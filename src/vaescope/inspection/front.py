@@ -12,7 +12,9 @@ from vaescope.adapters import Asked
 from vaescope.data import Dataset
 from vaescope.data.in_memory import from_arrays
 from vaescope.errors import UsageError
+from vaescope.estimator import VAEEstimator
 from vaescope.inspection.dissect import Progress, silent
+from vaescope.inspection.estimator import inspect_estimator
 from vaescope.inspection.model import inspect_model
 from vaescope.inspection.results import Inspection
 from vaescope.inspection.run import inspect_run
@@ -42,7 +44,7 @@ def inspect(
     progress: Progress = silent,
 ) -> Inspection:
     """Dissects a run of vaescope, any module with encode and decode (or encoder and decoder), a
-    pair of functions, a model of pythae or diffusers, or a PCA.
+    pair of functions, a model of pythae or diffusers, a PCA, or a fitted `vs.VAEEstimator`.
 
     `data` are images or vectors (arrays, tensors, a loader, a dataset or its name). What a foreign
     model's outputs mean is inferred, logged, in `.inferred`, and overridden by `posterior` (e.g.
@@ -52,16 +54,22 @@ def inspect(
     if isinstance(model, str | Path):
         model = Run(Path(model))
     given = None if data is None else as_data(data, factors)
+    own = isinstance(model, Run | VAEEstimator)
+    if own and (encode or decode or posterior or output or value_range):
+        raise UsageError(
+            "Models that vaescope trained say themselves what their outputs mean.",
+            "Leave encode, decode, posterior, output and value_range out.",
+        )
     if isinstance(model, Run):
-        if encode or decode or posterior or output or value_range:
-            raise UsageError(
-                "A run says itself what its outputs mean.", "Leave posterior, output and range out."
-            )
         return inspect_run(model, given, effort=effort, images=images, progress=progress)
     if given is None:
         raise UsageError(
             "A model that is no run does not know its data.",
             "Pass images: vs.inspect(model, images), or encode=, decode= and data=.",
+        )
+    if isinstance(model, VAEEstimator):
+        return inspect_estimator(
+            model, given, name=name, effort=effort, images=images, progress=progress
         )
     found = inspect_model(
         model, given, encode=encode, decode=decode, asked=Asked(posterior, output, value_range),

@@ -1,61 +1,20 @@
-"""Dissects a run: its codes, what its decoder shows, and how its training went."""
+"""Dissects a run: the model in its folder, its data, and how its training went."""
 
 import json
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
-
-from vaescope.build import build_auxiliary, build_data, build_vae
-from vaescope.codes import Codes
+from vaescope.build import build_data
 from vaescope.data import Dataset
-from vaescope.encoding import encode, load_vae
-from vaescope.inspection.dissect import Anatomy, Progress, dissect, silent
-from vaescope.inspection.effort import effort_named
-from vaescope.inspection.fit import LogPrior
-from vaescope.inspection.results import Inspection, Settings, Subject, Training
-from vaescope.priors import StandardNormal
+from vaescope.encoding import load_vae
+from vaescope.inspection.dissect import Progress, silent
+from vaescope.inspection.results import Inspection
+from vaescope.inspection.trained import inspect_trained
 from vaescope.runs import Run
 from vaescope.settings import experiment, preset
-from vaescope.specs import Experiment, to_dict
-from vaescope.types import Integers
-from vaescope.vae import VAE
+from vaescope.specs import Experiment
 
 __all__ = ["inspect_run"]
-
-
-def _training(run: Run, spec: Experiment) -> Training | None:
-    rows = [row for row in run.records() if "distortion" in row]
-    if not rows:
-        return None
-
-    def column(name: str) -> NDArray[np.float64]:
-        # A null in the history was no finite number; a plain autoencoder has no rate.
-        values = [row.get(name) for row in rows]
-        return np.array([np.nan if value is None else value for value in values])
-
-    def counts(name: str) -> NDArray[np.int64]:
-        return np.array([row[name] for row in rows], dtype=np.int64)
-
-    return Training(
-        counts("step"), column("loss"), column("distortion"), column("rate"),
-        counts("active"), counts("mixed"), counts("passive"), _since(spec),
-    )  # fmt: skip
-
-
-def _since(spec: Experiment) -> int:
-    """When the last schedule of the objective ended. The learning rate may fall to the very end."""
-    lengths = [getattr(value, "steps", 0) for value in dict(spec.objective).values()]
-    return max([0, *(length for length in lengths if isinstance(length, int))])
-
-
-def _settings(run: Run, spec: Experiment) -> Settings:
-    there = run.environment.exists()
-    environment = json.loads(run.environment.read_text("utf-8")) if there else {}
-    return Settings(to_dict(spec), environment)
 
 
 def _notes(spec: Experiment) -> tuple[str, ...]:
@@ -76,35 +35,6 @@ def _notes(spec: Experiment) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _subject(run: Run, spec: Experiment, data: Dataset, n: int) -> Subject:
-    beta: Any = getattr(spec.objective, "beta", None)
-    strength = f" (beta {beta:g})" if isinstance(beta, float) else ""
-    if hasattr(beta, "stop"):
-        strength = f" (beta from {beta.start:g} to {beta.stop:g})"
-    says = (
-        f"{spec.objective.name}{strength} with {spec.latent} latents, trained for "
-        f"{spec.steps:,} steps on {data.name}, seed {spec.seed}."
-    )
-    if spec.pruned is not None:
-        says += f" Pruned from {spec.pruned.latent} latents (run {spec.pruned.run[:8]})."
-    return Subject(run.path.name, data.name, n, len(data), says)
-
-
-def _last(beta: Any) -> float | None:
-    """The strength that training ended with."""
-    last = getattr(beta, "stop", beta)
-    return last if isinstance(last, float) else None
-
-
-def _log_prior(vae: VAE, codes: Codes) -> LogPrior:
-    def log_prior(z: Tensor, places: Integers) -> Tensor:
-        u = None if codes.u is None else torch.from_numpy(codes.u[places])
-        density: Tensor = vae.prior(u).log_prob(z)
-        return density
-
-    return log_prior
-
-
 def inspect_run(
     run: Run,
     data: Dataset | None = None,
@@ -119,20 +49,16 @@ def inspect_run(
     no picture: neither examples nor what the decoder makes of them.
     """
     spec = run.open()
-    size = effort_named(effort)
-    data = build_data(spec.data) if data is None else data
-    vae = load_vae(run)
-    rows = data.sample(size.rows, seed=0)
-    progress("codes")
-    codes = encode(vae, data, index=rows, auxiliary=build_auxiliary(spec, data))
-    beta = getattr(spec.objective, "beta", None)
-    anatomy = Anatomy(
-        _subject(run, spec, data, codes.n), data, rows, codes, vae.decoder,
-        latents=lambda places: codes.mean[places], decode_latents=vae.decoder,
-        log_prior=_log_prior(vae, codes), module=vae.decoder,
-        closed=isinstance(vae.prior, StandardNormal) or codes.prior_variance is not None,
-        beta=_last(beta),
-        untrained=lambda seed: build_vae(spec.model_copy(update={"seed": seed})).decoder.eval(),
+    found = inspect_trained(
+        load_vae(run), spec, build_data(spec.data) if data is None else data, run.records(),
+        name=run.path.name, environment=_environment(run), effort=effort, images=images,
+        progress=progress,
     )  # fmt: skip
-    found = dissect(anatomy, size, images=images, training=_training(run, spec), progress=progress)
-    return replace(found, settings=_settings(run, spec), notes=_notes(spec))
+    return replace(found, notes=_notes(spec))
+
+
+def _environment(run: Run) -> dict[str, Any]:
+    if not run.environment.exists():
+        return {}
+    found: dict[str, Any] = json.loads(run.environment.read_text("utf-8"))
+    return found
