@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vaescope.codes import Codes
-from vaescope.errors import DataError, ShapeError
+from vaescope.errors import DataError, RangeError, ShapeError
 
 N, D = 20, 3
 
@@ -59,6 +59,25 @@ def test_a_missing_sample_is_drawn_from_the_posterior_by_seed(
     assert not np.array_equal(codes.sample, Codes.load(path, seed=1).sample)
     white = (codes.sample - codes.mean) / np.sqrt(codes.variance)
     assert 0.7 < white.std() < 1.3
+
+
+def test_a_missing_sample_is_drawn_from_the_whole_covariance(tmp_path: Path) -> None:
+    """Two latents whose noise differs by a hundredth of it."""
+    mean, ones = np.zeros((N, 2)), np.ones((N, 2))
+    covariance = np.tile([[1.0, 1.0], [1.0, 1.0001]], (N, 1, 1))
+    one = Codes.load(write(tmp_path, {"mean": mean, "std": ones, "covariance": covariance})).sample
+    apart = one[:, 1] - one[:, 0]
+    assert 0.003 < apart.std() < 0.03 < 0.3 < one[:, 0].std()
+
+
+def test_covariances_of_no_posterior_are_refused_by_name(tmp_path: Path) -> None:
+    mean = np.zeros((3, 2))
+    arrays = {"mean": mean, "std": mean + 1, "covariance": np.tile(np.eye(2), (3, 1, 1))}
+    arrays["covariance"][1] = [[1.0, 2.0], [2.0, 1.0]]
+    with pytest.raises(RangeError, match="eigenvalues of row 1 are from -1 to 3"):
+        Codes.load(write(tmp_path, arrays))
+    with pytest.raises(ShapeError, match="covariance has shape"):
+        Codes.load(write(tmp_path, {**arrays, "covariance": np.ones((3, 2))}))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ these and names no torch."""
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -11,12 +11,12 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.errors import DataError, ShapeError
+from vaescope.errors import DataError, RangeError, ShapeError
 from vaescope.paths import disk_errors
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats, Integers
 
-__all__ = ["Codes"]
+__all__ = ["Codes", "cholesky", "draw"]
 
 _LOG = logging.getLogger("vaescope")
 _FORMAT = 1
@@ -96,6 +96,36 @@ class Codes:
                 np.savez(file, **arrays)
 
 
+def draw(mean: Floats, variance: Floats, covariance: Floats | None, *, seed: int) -> Floats:
+    """A sample of each posterior, the same for the same seed: in the mean's type."""
+    noise = rng(seed, "codes-sample").standard_normal(mean.shape)
+    if covariance is None:
+        return np.asarray(mean + np.sqrt(variance) * noise, dtype=mean.dtype)
+    sample = mean + np.einsum("nij,nj->ni", cholesky(covariance), noise)
+    return np.asarray(sample, dtype=mean.dtype)
+
+
+def cholesky(covariance: Floats) -> NDArray[np.float64]:
+    """Lower factors L of matrices L L', shape (n, d, d), in float64.
+
+    Nothing is added to the diagonals of nearly singular ones: it would be another posterior.
+    """
+    matrices = covariance.astype(np.float64)
+    try:
+        factors: NDArray[np.float64] = np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError as error:
+        values = np.linalg.eigvalsh(matrices)
+        worst = int(np.argmin(values[:, 0] / np.maximum(np.abs(values[:, -1]), 1e-300)))
+        low, high = values[worst, 0], values[worst, -1]
+        raise RangeError(
+            f"covariance has matrices that are not positive definite; eigenvalues of row {worst} "
+            f"are from {low:.3g} to {high:.3g}.",
+            "Save symmetric matrices, in float64 where they are nearly singular. If the encoder "
+            "itself is that narrow, train with posterior.name=diagonal or a larger beta.",
+        ) from error
+    return factors
+
+
 #: Accepted spellings of each array.
 _ALSO = {"mu": "mean", "log_var": "logvar"}
 
@@ -126,11 +156,6 @@ def _from_arrays(arrays: Mapping[str, Array], where: str, seed: int) -> Codes:
             "Save variances as `variance`, or logarithms as `logvar`.",
         )
     sample = named.pop("sample", None)
-    if sample is None:
-        _LOG.info("%s has no samples: one is drawn per row with seed %d", where, seed)
-        noise = rng(seed, "codes-sample").standard_normal(mean.shape)
-        sample = (mean + np.sqrt(variance) * noise).astype(mean.dtype)
-    sample = _numbers("sample", sample)
     factors = named.get("factors")
     names = tuple(str(name) for name in np.ravel(named.pop("factor_names", np.array([]))))
     sizes = _integers("factor_sizes", named.pop("factor_sizes", np.array([], dtype=int)))
@@ -149,7 +174,12 @@ def _from_arrays(arrays: Mapping[str, Array], where: str, seed: int) -> Codes:
         rest["supervised"] = bool(_scalar("supervised", rest["supervised"]))
     if "spatial" in rest:
         rest["spatial"] = _integers("spatial", rest["spatial"])
-    return Codes(mean, variance, sample, factor_names=names, factor_sizes=sizes, **rest)
+    rest |= {"factor_names": names, "factor_sizes": sizes}
+    if sample is not None:
+        return Codes(mean, variance, _numbers("sample", sample), **rest)
+    _LOG.info("%s has no samples: one is drawn per row with seed %d", where, seed)
+    checked = Codes(mean, variance, mean, **rest)
+    return replace(checked, sample=draw(mean, variance, checked.covariance, seed=seed))
 
 
 def _variance(named: dict[str, Array], where: str) -> Floats:

@@ -6,14 +6,13 @@ import numpy as np
 import torch
 
 from vaescope.build import build_auxiliary, build_data, build_vae
-from vaescope.codes import Codes
+from vaescope.codes import Codes, draw
 from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
 from vaescope.distributions import DiagonalGaussian, FullGaussian
 from vaescope.errors import RunError, UsageError
 from vaescope.priors import StandardNormal
 from vaescope.runs import Run
-from vaescope.seeds import rng
 from vaescope.training.checkpoint import load_weights
 from vaescope.types import Floats, Integers
 from vaescope.vae import VAE, as_input
@@ -75,7 +74,9 @@ def encode(
         means.append(posterior.mean.float().cpu().numpy())
         variances.append(posterior.variance.float().cpu().numpy())
         if isinstance(posterior, FullGaussian):
-            covariances.append(posterior.covariance.float().cpu().numpy())
+            # In float32 the product of narrow factors is no longer positive definite.
+            factor = posterior.scale_tril.double()
+            covariances.append((factor @ factor.mT).cpu().numpy())
         if isinstance(prior, DiagonalGaussian) and not isinstance(vae.prior, StandardNormal):
             prior_means.append(prior.mean.float().cpu().expand(len(some), -1).numpy())
             prior_variances.append(prior.variance.float().cpu().expand(len(some), -1).numpy())
@@ -105,16 +106,11 @@ def assemble(
     **others: Any,
 ) -> Codes:
     """Posteriors of some rows of the data as codes: a sample of each, and what is known of it."""
-    noise = rng(seed, "codes-sample").standard_normal(mean.shape).astype(np.float32)
-    if covariance is None:
-        sample = mean + np.sqrt(variance) * noise
-    else:
-        sample = mean + np.einsum("nij,nj->ni", np.linalg.cholesky(covariance), noise)
     factors = data.factors
     return Codes(
         mean,
         variance,
-        sample,
+        draw(mean, variance, covariance, seed=seed),
         factors=None if factors is None else factors.classes(rows),
         factor_names=() if factors is None else factors.names,
         factor_sizes=() if factors is None else factors.sizes,

@@ -64,7 +64,7 @@ def encode_model(
             "in the encoder.",
         )
     full = [part.covariance for part in parts if part.covariance is not None]
-    covariance = np.concatenate([part.float().cpu().numpy() for part in full]) if full else None
+    covariance = np.concatenate([part.double().cpu().numpy() for part in full]) if full else None
     if not sums:
         return assemble(data, index, mean, variance, covariance=covariance, seed=seed), None
     shape = tuple(int(size) for size in shape_of(model, data, index))

@@ -114,14 +114,25 @@ def _named(output: Any, again: Any) -> Candidate | None:
     if covariance is not None and _field(output, covariance).ndim == 3:
 
         def full(o: Any) -> Parts:
-            matrix = _field(o, covariance)
-            return Parts(_field(o, mean), matrix.diagonal(dim1=-2, dim2=-1), matrix)
+            matrix = _covariance(o, covariance)
+            centre = _field(o, mean)
+            return Parts(centre, matrix.diagonal(dim1=-2, dim2=-1).to(centre.dtype), matrix)
 
         return Candidate("named", full, "variance")
     spread = _first(output, tuple(_SPREADS))
     if spread is None:
         return Candidate("named", lambda o: Parts(_field(o, mean)))
     return Candidate("named", lambda o: Parts(_field(o, mean), _field(o, spread)), _SPREADS[spread])
+
+
+def _covariance(output: Any, name: str) -> Tensor:
+    """From its factors where there are some: torch multiplies them in float32, in which narrow
+    posteriors are no longer positive definite."""
+    factor = _field(output, "scale_tril")
+    if isinstance(factor, Tensor) and factor.shape == _field(output, name).shape:
+        return factor.double() @ factor.double().mT
+    matrix: Tensor = _field(output, name)
+    return matrix
 
 
 def _by_place(output: Any, again: Any) -> Iterator[Candidate]:
@@ -190,4 +201,5 @@ def decoded(output: Any, event: tuple[int, ...]) -> Tensor:
             f"(n, {', '.join(map(str, event))}).",
             "Give images of the size that the model was trained on, or another decode=.",
         )
-    return tensor.reshape(len(tensor), *event)
+    # Not len: exporters keep the size of a batch open in a shape, not in a number of Python.
+    return tensor.reshape(tensor.shape[0], *event)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.data import Dataset
+from vaescope.encoding import assemble
 from vaescope.principal import leading_axes
 from vaescope.seeds import rng
 from vaescope.types import Floats, Integers
@@ -44,7 +45,7 @@ def pca_scores(model: PCA, data: Dataset, *, index: Integers | None = None) -> C
     """Scores along the axes as codes without noise: variance zero, the sample is the mean."""
     rows = np.arange(len(data)) if index is None else np.asarray(index)
     scores = (_flat(data, rows) - model.centre) @ model.axes
-    return _codes(data, rows, scores, np.zeros_like(scores), scores)
+    return assemble(data, rows, scores, np.zeros_like(scores))
 
 
 def pca_posterior(
@@ -62,8 +63,7 @@ def pca_posterior(
     share = np.divide(model.noise, model.variances, out=np.ones_like(model.variances), where=varies)
     gain = np.divide(_gains(model), model.variances, out=np.zeros_like(share), where=varies)
     mean, variance = scores * gain, np.broadcast_to(share, scores.shape)
-    noise = rng(seed, "codes-sample").standard_normal(mean.shape)
-    return _codes(data, rows, mean, variance, mean + np.sqrt(variance) * noise)
+    return assemble(data, rows, mean, variance, seed=seed)
 
 
 def decode_scores(model: PCA, scores: Floats) -> Matrix:
@@ -83,17 +83,3 @@ def _gains(model: PCA) -> Matrix:
 
 def _flat(data: Dataset, index: Integers) -> Matrix:
     return data.rows(index).reshape(len(index), -1).astype(np.float64)
-
-
-def _codes(data: Dataset, rows: Integers, mean: Floats, variance: Floats, sample: Floats) -> Codes:
-    factors = data.factors
-    return Codes(
-        mean,
-        variance,
-        sample,
-        factors=None if factors is None else factors.classes(rows),
-        factor_names=() if factors is None else factors.names,
-        factor_sizes=() if factors is None else factors.sizes,
-        factor_values=None if data.sources is None else data.sources[rows],
-        index=rows if factors is not None and factors.complete else None,
-    )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.codes import Codes
+from vaescope.codes import Codes, cholesky
 from vaescope.errors import RangeError
 from vaescope.latents.kl import has_standard_prior
 from vaescope.seeds import rng
@@ -96,13 +96,7 @@ def posteriors_of(codes: Codes, rows: Rows) -> Components:
     if codes.covariance is None:
         return Components(mean, np.sqrt(variance, order="F"))
     covariance = codes.covariance[rows].astype(np.float64)
-    try:
-        factor: Matrix = np.linalg.cholesky(covariance).astype(np.float64)
-    except np.linalg.LinAlgError as error:
-        raise RangeError(
-            "covariance has matrices that are not positive definite.",
-            "Save symmetric covariance matrices, in float64 where they are nearly singular.",
-        ) from error
+    factor: Matrix = cholesky(covariance)
     scale = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     return Components(mean, scale, factor, np.linalg.inv(factor).astype(np.float64))
 
