@@ -112,7 +112,7 @@ def cholesky(covariance: Floats) -> NDArray[np.float64]:
     """
     matrices = covariance.astype(np.float64)
     try:
-        factors: NDArray[np.float64] = np.linalg.cholesky(matrices)
+        factors = np.linalg.cholesky(matrices)
     except np.linalg.LinAlgError as error:
         values = np.linalg.eigvalsh(matrices)
         worst = int(np.argmin(values[:, 0] / np.maximum(np.abs(values[:, -1]), 1e-300)))
@@ -123,7 +123,7 @@ def cholesky(covariance: Floats) -> NDArray[np.float64]:
             "Save symmetric matrices, in float64 where they are nearly singular. If the encoder "
             "itself is that narrow, train with posterior.name=diagonal or a larger beta.",
         ) from error
-    return factors
+    return np.asarray(factors, dtype=np.float64)
 
 
 #: Accepted spellings of each array.
