@@ -2,7 +2,15 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    Strict,
+    model_serializer,
+)
 
 __all__ = ["ArraySpec", "DataSpec"]
 
@@ -158,7 +166,15 @@ class SynthLinearSpec(_Spec):
     name: Literal["synth-linear"] = "synth-linear"
     n: Count = 50_000
     ratio: Positive = 2.0
+    noise: NonNegative = 0.0
     generator_seed: Seed = 0
+
+    @model_serializer(mode="wrap")
+    def _without_no_noise(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = plain(self)
+        if not self.noise:
+            content.pop("noise", None)  # so that runs from before it keep their digest
+        return content
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -34,12 +34,18 @@ def rotation(axis: Sequence[float], angle: float) -> NDArray[np.float64]:
     return np.eye(3) + turned
 
 
-def synth_linear(*, n: int = 50_000, ratio: float = 2.0, generator_seed: int = 0) -> Dataset:
+def synth_linear(
+    *, n: int = 50_000, ratio: float = 2.0, noise: float = 0.0, generator_seed: int = 0
+) -> Dataset:
     """002 section 3.3.1: w ~ U[0,1]^2, one axis stretched by `ratio`, embedded in 3-space and
-    rotated by 45 degrees about (1, -1, 1). Covariance eigenvalues ratio^2/12, 1/12 and 0."""
-    w = rng(generator_seed, "synth-linear").uniform(size=(n, 2))
+    rotated by 45 degrees about (1, -1, 1). Covariance eigenvalues ratio^2/12, 1/12 and 0, each
+    greater by `noise`, the variance of isotropic noise."""
+    generator = rng(generator_seed, "synth-linear")
+    w = generator.uniform(size=(n, 2))
     flat = np.column_stack([ratio * w[:, 0], w[:, 1], np.zeros(n)])
     x = flat @ rotation((1.0, -1.0, 1.0), np.pi / 4.0).T
+    if noise:
+        x += np.sqrt(noise) * generator.normal(size=x.shape)
     return Dataset(CARDS["synth-linear"], Numbers(x.astype(np.float32)), sources=w)
 
 
