@@ -77,12 +77,12 @@ def scoreboard(judged: Sequence[Judged], missing: Sequence[Study]) -> str:
     lines = [
         "# Do the papers' claims hold?",
         "",
-        "Made by `python scripts/studies.py` from the tables in `studies/`. Laptop scale: two CPU",
-        "cores, no GPU. A claim is supported where the whole interval of its effect over seeds lies",
-        "on the claimed side of a threshold that was committed before the run, contradicted where",
-        "it lies on the other side, else undecided. Intervals are Student's; the chance of even one",
-        f"false verdict among all {claims} claims is kept below {ALPHA:g} by Holm's levels. What",
-        "holds at this scale need not hold at the papers', nor the reverse.",
+        "Made by `python scripts/studies.py` from the tables in `studies/`, at laptop scale: two",
+        "CPU cores, no GPU. A claim is supported where the whole interval of its effect over seeds",
+        "lies on the claimed side of a threshold that was committed before the run, contradicted",
+        "where it lies on the other side, else undecided. Intervals are Student's; the chance of",
+        f"even one false verdict among all {claims} claims is kept below {ALPHA:g} by Holm's",
+        "levels. What holds at this scale need not hold at the papers', nor the reverse.",
         "",
         ", ".join(f"**{count} {kind}**" for kind, count in counts.items())
         + f" of {claims} claims in {len(judged) + len(missing)} studies"

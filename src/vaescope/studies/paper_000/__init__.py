@@ -1,7 +1,8 @@
 """Studies of paper 000."""
 
+from vaescope.studies.paper_000 import figures
 from vaescope.studies.study import Study
 
 __all__ = ["STUDIES"]
 
-STUDIES: tuple[Study, ...] = ()
+STUDIES: tuple[Study, ...] = (figures.STUDY,)

@@ -1,7 +1,8 @@
 """Studies of paper 001."""
 
+from vaescope.studies.paper_001 import figure_10
 from vaescope.studies.study import Study
 
 __all__ = ["STUDIES"]
 
-STUDIES: tuple[Study, ...] = ()
+STUDIES: tuple[Study, ...] = (figure_10.STUDY,)
