@@ -24,7 +24,7 @@ FLOORS = {
     "information": 3, "metrics": 3, "latents": 3, "traversals": 3, "watching": 3, "estimator": 3,
     "decomposition": 3, "geometry": 3, "measures": 3,
     "inspection": 4, "verdicts": 4, "sweeps": 4, "tables": 4, "statistics": 4,
-    "pruning": 4, "exporting": 4, "studies": 4,
+    "pruning": 4, "tuning": 4, "exporting": 4, "studies": 4, "comparing": 4,
     "figures": 5, "report": 5, "cli": 5, "__main__": 5, "__init__": 5,
 }  # fmt: skip
 

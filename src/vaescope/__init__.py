@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vaescope import decomposition, geometry, information, latents, metrics
     from vaescope.codes import Codes
+    from vaescope.comparing import compare
     from vaescope.data import Dataset
     from vaescope.encoding import encode, load_vae
     from vaescope.estimator import VAEEstimator
+    from vaescope.exporting import export_onnx, load_pretrained, save_pretrained
     from vaescope.inspection import inspect
     from vaescope.pruning import prune
     from vaescope.runs import Run
     from vaescope.training.api import load_dataset, train
+    from vaescope.tuning import tune_beta
     from vaescope.vae import VAE
     from vaescope.watching import watch
 
@@ -26,17 +29,22 @@ __all__ = [
     "Dataset",
     "Run",
     "VAEEstimator",
+    "compare",
     "decomposition",
     "encode",
+    "export_onnx",
     "geometry",
     "information",
     "inspect",
     "latents",
     "load_dataset",
+    "load_pretrained",
     "load_vae",
     "metrics",
     "prune",
+    "save_pretrained",
     "train",
+    "tune_beta",
     "watch",
 ]
 
@@ -48,12 +56,17 @@ _HOMES = {
     "Run": "vaescope.runs",
     "VAE": "vaescope.vae",
     "VAEEstimator": "vaescope.estimator",
+    "compare": "vaescope.comparing",
     "encode": "vaescope.encoding",
+    "export_onnx": "vaescope.exporting",
     "inspect": "vaescope.inspection",
     "load_dataset": "vaescope.training.api",
+    "load_pretrained": "vaescope.exporting",
     "load_vae": "vaescope.encoding",
     "prune": "vaescope.pruning",
+    "save_pretrained": "vaescope.exporting",
     "train": "vaescope.training.api",
+    "tune_beta": "vaescope.tuning",
     "watch": "vaescope.watching",
 }
 _MODULES = ("decomposition", "geometry", "information", "latents", "metrics")

@@ -8,9 +8,11 @@ from typer.exceptions import Abort, Exit, TyperException
 
 from vaescope import __version__
 from vaescope.cli.cite import cite
+from vaescope.cli.compare import compare
 from vaescope.cli.data import data
 from vaescope.cli.demo import demo
 from vaescope.cli.encode import encode
+from vaescope.cli.export import export
 from vaescope.cli.inspect import inspect
 from vaescope.cli.measure import measure
 from vaescope.cli.output import error, explain
@@ -19,6 +21,7 @@ from vaescope.cli.study import study
 from vaescope.cli.sweep import sweep
 from vaescope.cli.table import table
 from vaescope.cli.train import train
+from vaescope.cli.tune_beta import tune_beta
 from vaescope.errors import Interrupted, UsageError, VaescopeError
 
 __all__ = ["app", "main"]
@@ -34,7 +37,7 @@ app = typer.Typer(
 
 #: Commands of the interface that are still to come: they exit 2 and say so.
 PLANNED = (
-    "compare", "tune-beta", "perturb", "serve",
+    "perturb", "serve",
 )  # fmt: skip
 
 
@@ -58,7 +61,10 @@ app.command()(train)
 app.command()(encode)
 app.command()(measure)
 app.command()(inspect)
+app.command()(compare)
 app.command()(prune)
+app.command("tune-beta")(tune_beta)
+app.command()(export)
 app.command()(sweep)
 app.command()(study)
 app.command()(table)

@@ -1,0 +1,108 @@
+"""`vaescope tune-beta`: where latents go as beta rises, and the strength to use."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+from rich.console import Console
+
+from vaescope.cli.output import (
+    DeviceOption,
+    JsonOption,
+    QuietOption,
+    SeedOption,
+    messages,
+    result,
+)
+from vaescope.cli.signals import stop_on_signals
+from vaescope.errors import UsageError
+
+if TYPE_CHECKING:
+    from vaescope.tuning.curve import By
+    from vaescope.tuning.run import Progress
+
+__all__ = ["tune_beta"]
+
+PAUSE = 5.0  # seconds between two lines about one beta
+
+
+def _range(text: str | None) -> tuple[float, float] | None:
+    """
+    >>> _range("0.01,10")
+    (0.01, 10.0)
+    """
+    if text is None:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"--between {text!r} is no range.", "Write two numbers, e.g. --between 0.01,10."
+        ) from None
+    return low, high
+
+
+class _Teller:
+    """A line for each point, and one every few seconds on the way to it."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.spoken = console, time.monotonic()
+
+    def __call__(self, told: "Progress") -> None:
+        point = told.point
+        what = "check from scratch at beta" if told.checking else "beta"
+        if point is not None:
+            dto = "" if point.dto is None else f", DtO {point.dto:.3f}"
+            line = (
+                f"{what} {told.beta:g}: {point.active} of {len(point.mean_variance)} latents in "
+                f"use, distortion {point.distortion:.4g}{dto}, {point.steps} steps"
+            )
+        elif time.monotonic() - self.spoken > PAUSE:
+            line = f"{what} {told.beta:g}: step {told.step} of at most {told.most}"
+        else:
+            return
+        self.spoken = time.monotonic()
+        self.console.print(line, soft_wrap=True)
+
+
+def tune_beta(
+    preset: Annotated[str, typer.Argument(help="A preset, e.g. beta-vae.")],
+    settings: Annotated[list[str] | None, typer.Argument(help="key=value ...")] = None,
+    by: Annotated[str, typer.Option(help="onset or dto.")] = "onset",
+    needed: Annotated[
+        int | None, typer.Option(help="Latents that must stay. [default: found, and said how]")
+    ] = None,
+    between: Annotated[
+        str | None, typer.Option(help="Range of beta, LOW,HIGH. [default: from the data]")
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="Steps of a round; a run has 2 to 20. [default: 500, or steps=]"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for runs. [default: runs]")] = None,
+    seed: SeedOption = None,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find the range of useful betas by short runs with warm starts, and one to use.
+
+    The same command again goes on where it stopped.
+
+    Example: vaescope tune-beta beta-vae data.name=synth-linear latent=2 optimiser.lr=1e-2
+    """
+    from vaescope.paths import runs_folder
+    from vaescope.settings import from_command_line
+    from vaescope.tuning.front import tune_experiment
+
+    console = messages(quiet=quiet)
+    given = list(settings or [])
+    spec = from_command_line(preset, given if seed is None else [*given, f"seed={seed}"])
+    with stop_on_signals() as signalled:
+        found = tune_experiment(
+            spec, preset, None, by=cast("By", by), needed=needed, between=_range(between),
+            round_steps=steps, folder=runs_folder() if out is None else out, device=device,
+            watch=_Teller(console), stop=signalled,
+        )  # fmt: skip
+    result(found.to_dict(), f"{found.summary()}\n{found.folder}", as_json=as_json)

@@ -1,0 +1,149 @@
+"""`vs.tune_beta`: the range of useful strengths of a preset on its data."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from vaescope.build import build_data, data_settings
+from vaescope.data import Dataset
+from vaescope.errors import UsageError
+from vaescope.inspection.front import as_data
+from vaescope.paths import runs_folder
+from vaescope.settings import from_python
+from vaescope.specs import Experiment, LoggingSpec, digest, resolve, to_dict
+from vaescope.training.api import choose_device
+from vaescope.tuning.curve import By
+from vaescope.tuning.plan import Range
+from vaescope.tuning.result import Tuning
+from vaescope.tuning.run import Progress, Watcher, at_beta, tune
+from vaescope.tuning.scale import collapse_scale
+from vaescope.tuning.store import Folder
+
+__all__ = ["known_factors", "template_of", "tune_beta", "tune_experiment"]
+
+_log = logging.getLogger("vaescope")
+#: Steps of a round; a short run has a few.
+ROUND = 500
+#: Objectives whose beta weighs the rate, so that the data say where it matters.
+SCALED = ("beta-vae", "decomposition", "orthogonal", "entropy-vae")
+#: The range that is tried by itself, in units of the beta above which a linear model is empty.
+LOW, HIGH, FLOOR = 1e-3, 30.0, 1e-6
+
+
+def tune_beta(
+    preset: str,
+    data: Any = None,
+    *,
+    by: By = "onset",
+    needed: int | None = None,
+    between: tuple[float, float] | None = None,
+    round_steps: int | None = None,
+    out: str | Path | None = None,
+    device: str = "auto",
+    **settings: Any,
+) -> Tuning:
+    """Finds where latents go as beta rises, and the strength to use.
+
+    `needed` latents must stay: by default one for each factor where the data are a full grid or
+    have known sources, else as many as are in use before reconstruction suffers. `between` fixes
+    the range of beta. `by="dto"` takes the beta of least distance to orthogonality. `round_steps`
+    is the length of a round, of which a short run has 2 to 20. Other arguments as for `vs.train`.
+    Short runs: do not trust the numbers where `.notes` say that latents still moved.
+    """
+    given = None if data is None else as_data(data)
+    spec = from_python(preset, None if given is None else data_settings(given), settings)
+    return tune_experiment(
+        spec, preset, given, by=by, needed=needed, between=between, round_steps=round_steps,
+        folder=runs_folder() if out is None else Path(out), device=device, watch=_say,
+    )  # fmt: skip
+
+
+def _say(progress: Progress) -> None:
+    if progress.point is not None:
+        _log.info("%s", progress.point.to_dict())
+
+
+def tune_experiment(
+    spec: Experiment,
+    name: str,
+    data: Dataset | None,
+    *,
+    by: By,
+    needed: int | None,
+    between: tuple[float, float] | None,
+    round_steps: int | None,
+    folder: Path,
+    device: str,
+    watch: Watcher,
+    stop: Callable[[], int] = lambda: 0,
+) -> Tuning:
+    """The same for an experiment; points are kept below `folder` and reused."""
+    if by not in get_args(By):
+        raise UsageError(f"There is no rule {by!r}.", f"Use --by {' or '.join(get_args(By))}.")
+    _check(spec, needed, between, round_steps)
+    template = template_of(spec, round_steps)
+    place = Folder(folder / f"tune-{name}-s{spec.seed}-{digest(at_beta(template, 0.0))[:8]}")
+    rows = build_data(template.data) if data is None else data
+    where = _range(template, rows, between)
+    place.create({"preset": name, "template": to_dict(template)})
+    return tune(
+        template, rows, where, place, by=by, given=needed, factors=known_factors(rows),
+        device=choose_device(device), stop=stop, watch=watch,
+    )  # fmt: skip
+
+
+def template_of(spec: Experiment, round_steps: int | None) -> Experiment:
+    """The experiment with a round's length as its steps and one record for each round."""
+    length = min(ROUND, spec.steps) if round_steps is None else round_steps
+    return resolve(spec).model_copy(update={"steps": length, "logging": LoggingSpec(every=length)})
+
+
+def known_factors(data: Dataset) -> int | None:
+    """How many factors make a row, where that is known: labels alone do not."""
+    if data.sources is not None:
+        return int(np.count_nonzero(data.sources.var(axis=0)))
+    if data.factors is not None and data.factors.complete:
+        return sum(size > 1 for size in data.factors.sizes)
+    return None
+
+
+def _check(
+    spec: Experiment,
+    needed: int | None,
+    between: tuple[float, float] | None,
+    round_steps: int | None,
+) -> None:
+    objective = spec.objective
+    if "beta" not in type(objective).model_fields or spec.posterior.name == "point":
+        raise UsageError(
+            f"objective.name={objective.name} has no beta to tune.",
+            "Give objective.name=beta-vae, or a preset whose objective has a beta.",
+        )
+    if between is None and objective.name not in SCALED:
+        raise UsageError(
+            f"The beta of objective.name={objective.name} does not weigh the whole rate, so that "
+            "the data do not say where it matters.",
+            "Say where to look, e.g. --between 1,100.",
+        )
+    if between is not None and not 0 < between[0] < between[1] < float("inf"):
+        raise UsageError(
+            f"A range from {between[0]:g} to {between[1]:g} is none.",
+            "Give two positive numbers, the lower one first, e.g. --between 0.01,10.",
+        )
+    if needed is not None and not 1 <= needed <= spec.latent:
+        raise UsageError(
+            f"{needed} latents cannot be needed of {spec.latent}.",
+            f"Give --needed from 1 to {spec.latent}, or raise latent.",
+        )
+    if round_steps is not None and round_steps < 1:
+        raise UsageError(f"A round of {round_steps} steps is none.", "Give --steps 500 or so.")
+
+
+def _range(template: Experiment, data: Dataset, between: tuple[float, float] | None) -> Range:
+    if between is not None:
+        return Range(between[0], between[1], floor=between[0])
+    scale = collapse_scale(template, data)
+    return Range(LOW * scale, HIGH * scale, floor=FLOOR * scale)

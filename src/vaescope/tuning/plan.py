@@ -1,0 +1,78 @@
+"""Which beta to try next: a function of the points so far, so that a tune goes on where it was.
+
+Runs go upwards only. A latent that died does not come back when beta falls again, or late; one that
+should die does so when beta rises.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vaescope.tuning.curve import (
+    RESOLUTION,
+    Event,
+    Point,
+    jumps,
+    loses_a_tenth,
+    read_curve,
+)
+
+__all__ = ["Next", "Range", "next_run"]
+
+#: Ratio of neighbours before events are narrowed down.
+COARSE = math.sqrt(10.0)
+#: How far a range lowers itself where too few latents are in use at its low end.
+LOWER = 10.0
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where to look."""
+
+    low: float
+    high: float
+    floor: float  # the lowest beta if too few latents are in use at `low`
+
+
+@dataclass(frozen=True)
+class Next:
+    """A short run at `beta` from the weights at `start`, or from scratch."""
+
+    beta: float
+    start: float | None
+
+
+def next_run(
+    curve: Sequence[Point], where: Range, *, given: int | None, factors: int | None
+) -> Next | None:
+    """The next run of a curve in order of beta; None when all events are narrow."""
+    if not curve:
+        return _next(where.low, None)
+    top = curve[-1]
+    if top.active and top.beta < where.high:
+        return _next(min(COARSE * top.beta, where.high), top.beta)
+    found = read_curve(curve, by="onset", given=given, factors=factors)
+    lowest = curve[0].beta
+    if max(point.active for point in curve) < found.needed.latents and lowest > where.floor:
+        return _next(max(lowest / LOWER, where.floor), None)
+    events = [found.over_pruning, *_early_jumps(curve, found.over_pruning)]
+    events += [found.only_needed, found.onset]
+    if found.needed.source == "curve":
+        events.append(loses_a_tenth(curve))
+    for event in events:
+        if event is not None and event.below is not None and _wide(event.below, event.above):
+            return _next(event.beta, event.below)
+    return None
+
+
+def _early_jumps(curve: Sequence[Point], over: Event | None) -> list[Event]:
+    """After over-pruning nothing is to be found."""
+    return [jump for jump in jumps(curve) if over is None or jump.above <= over.above]
+
+
+def _wide(low: float, high: float) -> bool:
+    return high > RESOLUTION * low
+
+
+def _next(beta: float, start: float | None) -> Next:
+    return Next(float(f"{beta:.6g}"), start)  # short enough to name a file, and to be typed

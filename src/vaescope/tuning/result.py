@@ -1,0 +1,113 @@
+"""What came of a tune."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vaescope.tuning.curve import By, Event, Needed, Point, Reading
+
+__all__ = ["Tuning", "tuning_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """The strength to use, the range it lies in, and the curve that says so."""
+
+    beta: float | None
+    onset: float | None  # the first passive latent
+    over_pruning: float | None  # fewer in use than needed, or a jump in reconstruction
+    reading: Reading
+    curve: tuple[Point, ...]
+    check: Point | None  # a run from scratch at `beta`
+    by: By
+    notes: tuple[str, ...]
+    folder: Path
+
+    @property
+    def needed(self) -> Needed:
+        return self.reading.needed
+
+    def summary(self) -> str:
+        """A few lines: the value, the two ends, and what to know about them."""
+        found = self.reading
+        chosen = {
+            "onset": "between onset and over-pruning",
+            "dto": "of least distance to orthogonality",
+        }[self.by]
+        first = (
+            "No beta is recommended."
+            if self.beta is None
+            else f"Use objective.beta={self.beta:g}, {chosen}."
+        )
+        ends = (
+            f"Onset, the first passive latent: {_told(found.onset)}. Over-pruning, "
+            f"{_cause(found)}: {_told(found.over_pruning)}."
+        )
+        return "\n".join([first, ends, found.needed.summary(), *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; the curve in order of beta."""
+        found = self.reading
+        return {
+            "beta": self.beta,
+            "onset": self.onset,
+            "over_pruning": self.over_pruning,
+            "by": self.by,
+            "needed": found.needed.latents,
+            "needed_from": found.needed.source,
+            "over_pruning_by": found.over_pruning_by,
+            "onset_between": _ends(found.onset),
+            "over_pruning_between": _ends(found.over_pruning),
+            "notes": list(self.notes),
+            "check": None if self.check is None else self.check.to_dict(),
+            "curve": [point.to_dict() for point in self.curve],
+            "folder": str(self.folder),
+        }
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
+
+
+def _ends(event: Event | None) -> list[float | None] | None:
+    return None if event is None else [event.below, event.above]
+
+
+def _told(event: Event | None) -> str:
+    if event is None:
+        return "not found"
+    if event.below is None:
+        return f"at or below beta {event.above:g}"
+    return f"beta {event.beta:.3g} (between {event.below:.3g} and {event.above:.3g})"
+
+
+def _cause(found: Reading) -> str:
+    if found.over_pruning_by == "reconstruction":
+        return "a jump in reconstruction"
+    return f"fewer than {found.needed.latents} latents in use"
+
+
+def tuning_of(
+    curve: Sequence[Point], reading: Reading, check: Point | None, by: By, folder: Path
+) -> Tuning:
+    """The result of a curve that is complete."""
+    notes = list(reading.notes)
+    if check is not None:
+        notes.append(_checked(check, reading.needed.latents))
+    return Tuning(
+        reading.beta,
+        None if reading.onset is None else reading.onset.beta,
+        None if reading.over_pruning is None else reading.over_pruning.beta,
+        reading, tuple(curve), check, by, tuple(notes), folder,
+    )  # fmt: skip
+
+
+def _checked(check: Point, needed: int) -> str:
+    told = f"a run from scratch at beta {check.beta:g} has {check.active} latents in use"
+    if check.active == needed:
+        return f"Checked: {told}."
+    return (
+        f"Doubt: {told}, not {needed}. Runs of the curve begin with the weights of the beta below; "
+        "train a few seeds in full before relying on this value."
+    )

@@ -1,0 +1,184 @@
+"""Short runs with warm starts over beta, kept in a folder as they are made."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from vaescope.allocator import keep_freed_memory
+from vaescope.build import build_auxiliary, start_from_data
+from vaescope.data import Dataset
+from vaescope.errors import Interrupted
+from vaescope.paths import replace_file
+from vaescope.runs import strict_json
+from vaescope.specs import Experiment, digest
+from vaescope.training.checkpoint import load_state, save_state
+from vaescope.training.loop import Record, State, new_state, steps
+from vaescope.training.precision import choose, threads_for
+from vaescope.training.run import CHECKPOINT_SECONDS, check_range, environment
+from vaescope.tuning.curve import By, Point, read_curve
+from vaescope.tuning.measure import EXAMPLES, measured
+from vaescope.tuning.plan import Range, next_run
+from vaescope.tuning.result import Tuning, tuning_of
+from vaescope.tuning.store import Folder
+
+__all__ = ["Progress", "Watcher", "tune"]
+
+#: Fewest and most rounds of a short run: one that starts from other weights, one from scratch.
+WARM, SCRATCH = (2, 20), (10, 40)
+#: A run has settled when no mean posterior variance moves by more from one round to the next.
+SETTLED = 0.005
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a watcher is told: after each round, and with the point after each run."""
+
+    beta: float
+    step: int
+    most: int  # steps that the run can take
+    checking: bool
+    point: Point | None = None
+
+
+Watcher = Callable[[Progress], None]
+
+
+def tune(
+    template: Experiment,
+    data: Dataset,
+    where: Range,
+    folder: Folder,
+    *,
+    by: By,
+    given: int | None,
+    factors: int | None,
+    device: torch.device,
+    stop: Callable[[], int],
+    watch: Watcher,
+) -> Tuning:
+    """Measures what the folder has not yet, and reads the curve. `template.steps` is the length of
+    a round; its beta does not count. Stopped by a signal, it saves and raises `Interrupted`."""
+    with folder.run.lock():
+        runner = _Runner(template, data, folder, device, stop, watch)
+        while plan := next_run(folder.points("curve"), where, given=given, factors=factors):
+            runner.run("curve", plan.beta, plan.start)
+        reading = read_curve(folder.points("curve"), by=by, given=given, factors=factors)
+        check = None
+        if reading.beta is not None:
+            runner.run("checks", reading.beta, None)
+            check = next(p for p in folder.points("checks") if p.beta == reading.beta)
+    return tuning_of(folder.points("curve"), reading, check, by, folder.path)
+
+
+def at_beta(template: Experiment, beta: float) -> Experiment:
+    objective = template.objective.model_copy(update={"beta": beta})
+    return template.model_copy(update={"objective": objective})
+
+
+class _Runner:
+    """Trains and measures at one beta after the other."""
+
+    def __init__(
+        self,
+        template: Experiment,
+        data: Dataset,
+        folder: Folder,
+        device: torch.device,
+        stop: Callable[[], int],
+        watch: Watcher,
+    ) -> None:
+        self.template, self.data, self.folder = template, data, folder
+        self.device, self.stop, self.watch = device, stop, watch
+        self.rows = data.sample(EXAMPLES, seed=0)
+        self.auxiliary = build_auxiliary(template, data)
+        self.key = digest(at_beta(template, 0.0))
+        keep_freed_memory()
+        check_range(data, template)
+
+    def run(self, kind: str, beta: float, start: float | None) -> None:
+        """Adds the point of one beta to the curve or to its checks, unless it is there."""
+        if any(point.beta == beta for point in self.folder.points(kind)):
+            return
+        checking = kind == "checks"
+        name = self._name(beta, checking=checking)
+        state = self._begin(name, beta, start)
+        precision = choose(self.template.precision, self.device, state.vae)
+        facts = strict_json(environment(precision, self.device), indent=1) + "\n"
+        replace_file(self.folder.run.environment, facts.encode())
+        threads = torch.get_num_threads()
+        torch.set_num_threads(threads_for(state.vae))
+        limits = SCRATCH if start is None else WARM
+        length = self.template.steps
+        rounds = self.folder.rounds(name, state.step)
+        told = Progress(beta, state.step, limits[1] * length, checking)
+        self.watch(told)
+        try:
+            while not _is_over(rounds, limits):
+                record = self._round(name, state, beta, (len(rounds) + 1) * length)
+                self.folder.add_round(name, state.step, record.variance)
+                self._save(name, state)
+                rounds.append(list(record.variance))
+                self.watch(Progress(beta, state.step, told.most, checking))
+        finally:
+            torch.set_num_threads(threads)
+        # An entropy-regularised VAE is the beta-VAE with its latents scaled up (004, corollary 2).
+        unit = beta if self.template.objective.name == "entropy-vae" else 1.0
+        point = measured(
+            state.vae, self.data, self.rows, beta, unit=unit, auxiliary=self.auxiliary,
+            steps=state.step, settled=_has_settled(rounds), start=start,
+        )  # fmt: skip
+        self.folder.add_point(kind, point)
+        self.watch(Progress(beta, state.step, told.most, checking, point))
+
+    def _name(self, beta: float, *, checking: bool = False) -> str:
+        return f"{'check' if checking else 'beta'}-{beta:g}"
+
+    def _begin(self, name: str, beta: float, start: float | None) -> State:
+        """Where it was cut off; else the weights of `start` with a new optimiser; else new."""
+        state = new_state(at_beta(self.template, beta), self.device)
+        if self.folder.state(name).exists():
+            load_state(self.folder.state(name), state, f"{self.key}/{name}")
+        elif start is not None:
+            before = self._name(start)
+            load_state(self.folder.state(before), state, f"{self.key}/{before}")
+            state.step, state.window = 0, {}
+            for optimiser in state.optimisers.values():
+                optimiser.state.clear()
+        else:
+            start_from_data(self.template, self.data, [state.vae])
+        return state
+
+    def _round(self, name: str, state: State, beta: float, until: int) -> Record:
+        spec = at_beta(self.template, beta).model_copy(update={"steps": until})
+        saved = time.monotonic()
+        precision = choose(spec.precision, self.device, state.vae)
+        for record in steps(state, spec, self.data, precision):
+            if record is not None:
+                return record
+            if number := self.stop():
+                self._save(name, state)
+                raise Interrupted(
+                    f"Stopped by signal {number} at beta {beta:g} after {state.step} steps; "
+                    f"{self.folder.path} is saved.",
+                    "Give the same command again to go on.",
+                    number,
+                )
+            if time.monotonic() - saved > CHECKPOINT_SECONDS:
+                self._save(name, state)
+                saved = time.monotonic()
+        raise AssertionError("a round ends with a record")
+
+    def _save(self, name: str, state: State) -> None:
+        save_state(self.folder.state(name), state, f"{self.key}/{name}")
+
+
+def _has_settled(rounds: list[list[float]]) -> bool:
+    last, before = rounds[-1], rounds[-2]
+    return max(abs(a - b) for a, b in zip(last, before, strict=True)) <= SETTLED
+
+
+def _is_over(rounds: list[list[float]], limits: tuple[int, int]) -> bool:
+    least, most = limits
+    return len(rounds) >= most or (len(rounds) >= least and _has_settled(rounds))

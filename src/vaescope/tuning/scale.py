@@ -1,0 +1,49 @@
+"""Above which beta a linear model keeps nothing: the order of magnitude at which to look.
+
+A linear VAE with Gaussian noise of variance v keeps a latent where the data's eigenvalue is above
+beta v (paper 002; Lucas et al. 2019, https://arxiv.org/abs/1911.02469): with summed squared error,
+v = 1/2, where lambda > beta / 2. For other likelihoods v is the inverse of their information at the
+mean of the data.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.data import Dataset
+from vaescope.errors import DataError
+from vaescope.principal import leading_axes
+from vaescope.specs import Experiment, resolve
+
+__all__ = ["collapse_scale"]
+
+ROWS = 1_000
+
+Values = NDArray[np.float64]
+
+#: (settings, mean and variance of each value of x) -> information about its location.
+INFORMATION: Mapping[str, Callable[[Any, Values, Values], Values]] = {
+    "squared-error": lambda spec, mean, variance: np.full_like(mean, 2.0),
+    "gaussian": lambda spec, mean, variance: np.full_like(mean, spec.scale**-2),
+    "laplace": lambda spec, mean, variance: np.full_like(mean, spec.scale**-2),
+    # Pixels that are nearly constant say little of the scale and would have it all.
+    "bernoulli": lambda spec, mean, variance: 1.0 / np.maximum(mean * (1.0 - mean), 0.01),
+    # The scale is learnt: at first it is that of the data.
+    "local-gaussian": lambda spec, mean, variance: np.full_like(mean, 1.0 / variance.mean()),
+}
+
+
+def collapse_scale(experiment: Experiment, data: Dataset) -> float:
+    """The greatest eigenvalue of the data's covariance in the metric of the likelihood."""
+    x = data.rows(data.sample(ROWS, seed=0)).reshape(min(ROWS, len(data)), -1).astype(np.float64)
+    mean, variance = x.mean(axis=0), x.var(axis=0)
+    if not variance.any():
+        raise DataError(
+            f"All rows of {data.name} are the same: there is nothing to encode.",
+            "Give data that vary.",
+        )
+    likelihood = resolve(experiment).likelihood
+    information = INFORMATION[likelihood.name](likelihood, mean, variance)
+    return float(leading_axes((x - mean) * np.sqrt(information), 1)[0][0])

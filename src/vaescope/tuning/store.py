@@ -1,0 +1,103 @@
+"""The folder of a tune: points, rounds and weights, so that a killed one goes on.
+
+All file names of a tune are here and nowhere else.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vaescope.errors import RunError
+from vaescope.paths import disk_errors, replace_file
+from vaescope.runs import Run, strict_json
+from vaescope.tuning.curve import Point
+
+__all__ = ["Folder"]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Holds its path only; files are read when asked for."""
+
+    path: Path
+
+    @property
+    def run(self) -> Run:
+        """Its lock and its environment file are those of a run."""
+        return Run(self.path)
+
+    @property
+    def page(self) -> Path:
+        return self.path / "curve.html"
+
+    def state(self, name: str) -> Path:
+        """Weights after, or amid, the short run of this name."""
+        return self.path / f"{name}.safetensors"
+
+    def create(self, about: Mapping[str, Any]) -> None:
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        file = self.path / "tune.json"
+        if not file.exists():
+            replace_file(file, (strict_json(about, indent=1) + "\n").encode())
+
+    def points(self, kind: str) -> list[Point]:
+        """Points of the `curve` or of its `checks`, in order of beta."""
+        rows = {row["beta"]: row for row in _rows(self.path / f"{kind}.jsonl")}
+        return [
+            Point(**{**rows[beta], "mean_variance": tuple(rows[beta]["mean_variance"])})
+            for beta in sorted(rows)
+        ]
+
+    def add_point(self, kind: str, point: Point) -> None:
+        _append(self.path / f"{kind}.jsonl", point.to_dict())
+
+    def rounds(self, name: str, steps: int) -> list[list[float]]:
+        """Mean posterior variances of each round of a short run that ended within `steps`."""
+        found = {
+            row["step"]: row["variance"]
+            for row in _rows(self.path / "rounds.jsonl")
+            if row["run"] == name and row["step"] <= steps
+        }
+        return [found[step] for step in sorted(found)]
+
+    def add_round(self, name: str, step: int, variance: tuple[float, ...]) -> None:
+        row = {"run": name, "step": step, "variance": list(variance)}
+        _append(self.path / "rounds.jsonl", row)
+
+
+def _append(path: Path, row: Mapping[str, Any]) -> None:
+    with disk_errors(path):
+        _end_line(path)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(strict_json(row) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _end_line(path: Path) -> None:
+    """Drops half a line that a killed process left, or the next row would be lost with it."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    for number, line in enumerate(path.read_text("utf-8").splitlines(keepends=True), 1):
+        if not line.endswith("\n"):
+            return  # a killed process left half a line
+        try:
+            yield json.loads(line)
+        except ValueError as error:
+            raise RunError(
+                f"Line {number} of {path} is not JSON: {error}.",
+                "Delete that line to measure its beta again, or the folder to start anew.",
+            ) from error
