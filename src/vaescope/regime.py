@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LatentType", "count_types", "types_of"]
+__all__ = ["LatentType", "Typed", "count_types", "types_of"]
 
 LatentType = Literal["active", "passive", "mixed"]
 
@@ -39,3 +39,33 @@ def count_types(types: list[LatentType]) -> dict[LatentType, int]:
         "mixed": types.count("mixed"),
         "passive": types.count("passive"),
     }
+
+
+class Typed:
+    """Latents by their type: what results that have types can be asked."""
+
+    names: tuple[LatentType, ...]
+
+    def of(self, *names: LatentType) -> NDArray[np.int64]:
+        """Indices of the latents of these types."""
+        return np.flatnonzero([own in names for own in self.names])
+
+    @property
+    def active(self) -> NDArray[np.int64]:
+        return self.of("active")
+
+    @property
+    def mixed(self) -> NDArray[np.int64]:
+        return self.of("mixed")
+
+    @property
+    def passive(self) -> NDArray[np.int64]:
+        return self.of("passive")
+
+    def listed(self) -> str:
+        """One line, e.g. `3 active (0, 4, 7), 0 mixed, 7 passive (1, 2, 3, 5, 6, 8, 9)`."""
+        found = {"active": self.active, "mixed": self.mixed, "passive": self.passive}
+        return ", ".join(
+            f"{len(which)} {name}" + (f" ({', '.join(map(str, which))})" if len(which) else "")
+            for name, which in found.items()
+        )

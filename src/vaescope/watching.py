@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from vaescope.errors import RangeError, ShapeError, UsageError
-from vaescope.regime import LatentType, types_of
+from vaescope.regime import LatentType, Typed, types_of
 from vaescope.types import Array
 
 __all__ = ["MEMORY", "Watch", "watch"]
@@ -38,7 +38,7 @@ class _Marks:
 
 
 @dataclass(frozen=True, eq=False)
-class Watch:
+class Watch(Typed):
     """What the latents are now, and all that the next call needs to know."""
 
     names: tuple[LatentType, ...]  # empty where no example was usable
@@ -50,30 +50,9 @@ class Watch:
     warning: str | None
     _marks: _Marks = field(repr=False)
 
-    def of(self, *names: LatentType) -> NDArray[np.int64]:
-        """Indices of the latents of these types."""
-        return np.flatnonzero([own in names for own in self.names])
-
-    @property
-    def active(self) -> NDArray[np.int64]:
-        return self.of("active")
-
-    @property
-    def mixed(self) -> NDArray[np.int64]:
-        return self.of("mixed")
-
-    @property
-    def passive(self) -> NDArray[np.int64]:
-        return self.of("passive")
-
     def summary(self) -> str:
         """One line, e.g. `3 active (0, 4, 7), 0 mixed, 7 passive (1, 2, ...); 12.3 nats`."""
-        parts = []
-        for name in ("active", "mixed", "passive"):
-            which = self.of(name)
-            inside = f" ({', '.join(map(str, which))})" if len(which) else ""
-            parts.append(f"{len(which)} {name}{inside}")
-        return f"{', '.join(parts)}; {self.kl.sum():.3g} nats; {self.examples:,} examples"
+        return f"{self.listed()}; {self.kl.sum():.3g} nats; {self.examples:,} examples"
 
     def to_dict(self) -> dict[str, float]:
         """Numbers by plain keys, for any logger; KL and mean variance of latent 3 are `kl_3` and

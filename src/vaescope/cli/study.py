@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
-from vaescope.cli.train import _stop_on_signals
+from vaescope.cli.signals import stop_on_signals
 from vaescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def study(
     console = messages(quiet=quiet)
     verdicts: list[Verdict] = []
     pages = []
-    with _stop_on_signals() as signalled:
+    with stop_on_signals() as signalled:
         for one in chosen:
             found, page = _run(one, size, out, on, workers, signalled, console)
             verdicts += found

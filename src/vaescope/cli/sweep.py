@@ -16,7 +16,7 @@ from rich.text import Text
 from typer.exceptions import Exit
 
 from vaescope.cli.output import DeviceOption, JsonOption, QuietOption, messages, result
-from vaescope.cli.train import _stop_on_signals
+from vaescope.cli.signals import stop_on_signals
 
 if TYPE_CHECKING:
     from vaescope.sweeps.driver import Status
@@ -123,7 +123,7 @@ def sweep(
     console = messages(quiet=quiet)
     plan = read_plan(file)
     engine = make_engine(on, out, workers)
-    with _stop_on_signals() as signalled:
+    with stop_on_signals() as signalled:
         statuses = run_sweep(
             plan, out, engine, retries=retries, device=device, lease=lease, stop=signalled
         )

@@ -1,10 +1,7 @@
 """`vaescope train`: a preset into a run folder."""
 
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +17,7 @@ from vaescope.cli.output import (
     messages,
     result,
 )
+from vaescope.cli.signals import stop_on_signals
 from vaescope.cli.summary import show_summary
 from vaescope.errors import UsageError
 
@@ -48,24 +46,6 @@ def parse_seeds(text: str) -> list[int]:
     if not seeds or min(seeds) < 0:
         raise UsageError(f"--seeds {text!r} names no seeds.", "Write --seeds 0..9 or --seeds 1,4.")
     return seeds
-
-
-@contextmanager
-def _stop_on_signals() -> Iterator[Callable[[], int]]:
-    """A function that gives the number of the signal that came, or 0. The second one kills."""
-    got: list[int] = []
-
-    def note(number: int, frame: Any) -> None:
-        if got:
-            sys.exit(128 + number)
-        got.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: got[0] if got else 0
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _describe(step: "Step") -> str:
@@ -129,7 +109,7 @@ def train_one(
                 resumed = step.step
             yield step
 
-    with _stop_on_signals() as signalled:
+    with stop_on_signals() as signalled:
         data = build_data(experiment.data)
         steps = train_run(run, run.open(), data, device=choose_device(device), stop=signalled)
         _show(noted(steps), console, run.path.name)

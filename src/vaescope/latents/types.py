@@ -17,7 +17,7 @@ from vaescope.codes import Codes
 from vaescope.errors import UsageError
 from vaescope.latents.kl import has_standard_prior, in_prior_units, kl_of_rows
 from vaescope.latents.moments import chunks, moments
-from vaescope.regime import LatentType, types_of
+from vaescope.regime import LatentType, Typed, types_of
 
 __all__ = ["CRITERIA", "PASSIVE_KL_NATS", "Criterion", "Types", "types"]
 
@@ -29,7 +29,7 @@ PASSIVE_KL_NATS = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Types:
+class Types(Typed):
     """What each latent is, and the statistics that decide it, over the examples."""
 
     names: tuple[LatentType, ...]
@@ -41,29 +41,9 @@ class Types:
     criterion: Criterion
     n: int
 
-    def of(self, *names: LatentType) -> NDArray[np.int64]:
-        """Indices of the latents of these types."""
-        return np.flatnonzero([own in names for own in self.names])
-
-    @property
-    def active(self) -> NDArray[np.int64]:
-        return self.of("active")
-
-    @property
-    def passive(self) -> NDArray[np.int64]:
-        return self.of("passive")
-
-    @property
-    def mixed(self) -> NDArray[np.int64]:
-        return self.of("mixed")
-
     def summary(self) -> str:
         """One line, e.g. `3 active (0, 4, 7), 0 mixed, 7 passive (1, 2, 3, 5, 6, 8, 9)`."""
-        parts = []
-        for name in ("active", "mixed", "passive"):
-            which = ", ".join(map(str, self.of(name)))
-            parts.append(f"{len(self.of(name))} {name}" + (f" ({which})" if which else ""))
-        return ", ".join(parts)
+        return self.listed()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None for a KL that is infinite."""

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from vaescope.report.page import Column, Figure, Page, Table, Value
 from vaescope.runs import strict_json
 
-__all__ = ["csv_of", "render", "script_json"]
+__all__ = ["asset", "csv_of", "render", "script_json"]
 
 _VENDORED = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
 
@@ -30,14 +30,15 @@ SHOWN_ROWS = 1000
 
 
 @cache
-def _file(folder: str, name: str) -> str:
+def asset(folder: str, name: str) -> str:
+    """The text of a file that comes with the package."""
     return (resources.files("vaescope.report") / folder / name).read_text("utf-8")
 
 
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: _file("templates", name)),
+        loader=jinja2.FunctionLoader(lambda name: asset("templates", name)),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -129,21 +130,21 @@ def _policy(scripts: list[Markup]) -> str:
 
 def render(page: Page) -> str:
     """The page as one HTML document; Vega is inlined only where there is a figure to draw."""
-    head = _script(_file("templates", "theme.js"))
-    body = [_script(_file("vendor", name)) for name in _VENDORED] if page.has_figures else []
-    body.append(_script(_file("templates", "report.js")))
+    head = _script(asset("templates", "theme.js"))
+    body = [_script(asset("vendor", name)) for name in _VENDORED] if page.has_figures else []
+    body.append(_script(asset("templates", "report.js")))
     if page.has("sliders"):
-        body.append(_script(_file("templates", "sliders.js")))
+        body.append(_script(asset("templates", "sliders.js")))
     return (
         _environment()
         .get_template("page.html")
         .render(
             page=page,
             policy=_policy([head, *body]),
-            style=Markup(_file("templates", "style.css")),  # noqa: S704, our own file
+            style=Markup(asset("templates", "style.css")),  # noqa: S704, our own file
             head_script=head,
             scripts=body,
-            licences=_file("vendor", "NOTICE") if page.has_figures else "",
+            licences=asset("vendor", "NOTICE") if page.has_figures else "",
             titles={section.id: section.title for section in page.sections},
         )
     )

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from vaescope import __version__
 from vaescope.paths import disk_errors, replace_file
 from vaescope.report.page import Fact, Listing, Page, Prose, Section, Statement
-from vaescope.report.render import _file, render, script_json
+from vaescope.report.render import asset, render, script_json
 from vaescope.report.sweep_parts import (
     correlations_figure,
     curves_figure,
@@ -77,7 +77,7 @@ def sweep_page(runs: Runs, path: Path, *, folder: Path) -> str:
         tuple(section for section in sections if section is not None),
         (f"Made by vaescope {__version__}. This file loads nothing from the network.",),
     )
-    return _with_script(render(page), _file("templates", "explorer.js"))
+    return _with_script(render(page), asset("templates", "explorer.js"))
 
 
 def _with_script(html: str, script: str) -> str:
