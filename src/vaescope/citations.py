@@ -21,6 +21,8 @@ METHODS: Mapping[str, str] = {
     "ivae": "khemakhem2020",
     "ivae-dsprites": "khemakhem2020",
     "entropy-vae": "mathieu2019",
+    "decomposition": "mathieu2019",
+    "orthogonal": "zietlow2022",
     "orthogonal-ae": "zietlow2022",
     "orthogonal-vae": "zietlow2022",
     "demo": "higgins2017",

@@ -4,6 +4,7 @@ __all__ = [
     "BusyError",
     "DataError",
     "DiskError",
+    "ExportError",
     "Interrupted",
     "NonFiniteError",
     "RangeError",
@@ -52,6 +53,10 @@ class BusyError(VaescopeError):
 
 class DiskError(VaescopeError):
     """A folder that cannot be written, or a full disk."""
+
+
+class ExportError(VaescopeError):
+    """A model that cannot be written for another program, or would not be the same there."""
 
 
 class Interrupted(VaescopeError):

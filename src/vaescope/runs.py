@@ -16,9 +16,12 @@ from typing import Any
 from vaescope.errors import BusyError, RunError
 from vaescope.paths import disk_errors, replace_file
 from vaescope.settings import dump_yaml, experiment
-from vaescope.specs import Experiment, digest, resolve, to_dict
+from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
 
 __all__ = ["Run", "strict_json"]
+
+#: What config.json of a published run has beside library and format.
+_CONFIG = {"name", "digest", "weights_sha256", "experiment"}
 
 
 def strict_json(content: Any, **options: Any) -> str:
@@ -48,8 +51,32 @@ class Run:
         return Run(folder / f"{name}-s{spec.seed}-{digest(spec)[:8]}")
 
     @property
+    def created(self) -> bool:
+        """Whether it is a folder to train in."""
+        return self._spec.exists()
+
+    @property
+    def published(self) -> bool:
+        """Whether it is in the Hugging Face layout, where config.json holds the spec and is the
+        mark that the run is done. `vs.save_pretrained` writes it."""
+        return self.config.exists() and not self.created
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.json"
+
+    @property
+    def card(self) -> Path:
+        return self.path / "README.md"
+
+    @property
+    def model(self) -> Path:
+        """The weights by the name that the Hugging Face layout has for them."""
+        return self.path / "model.safetensors"
+
+    @property
     def weights(self) -> Path:
-        return self.path / "weights.safetensors"
+        return self.model if self.published else self.path / "weights.safetensors"
 
     @property
     def state(self) -> Path:
@@ -77,11 +104,13 @@ class Run:
 
     @property
     def is_done(self) -> bool:
-        return self._done.exists()
+        return self._done.exists() or self.published
 
     def open(self) -> Experiment:
         """The experiment of an existing run folder."""
-        if not self._spec.exists():
+        if self.published:
+            return experiment(self.read_config()["experiment"])
+        if not self.created:
             raise RunError(
                 f"{self.path} is not a run folder: it has no spec.json.",
                 "Give a folder that `vaescope train` made.",
@@ -93,12 +122,38 @@ class Run:
                 f"{self._spec} is not JSON: {error}.", "Restore it, or train again elsewhere."
             ) from error
 
+    def read_config(self) -> dict[str, Any]:
+        """config.json of a published run, checked to be one of ours."""
+        try:
+            content = json.loads(self.config.read_text("utf-8"))
+        except ValueError as error:
+            raise RunError(f"{self.config} is not JSON: {error}.", "Get the file again.") from error
+        if not isinstance(content, dict) or content.get("library") != "vaescope":
+            raise RunError(
+                f"{self.config} is not one that vaescope wrote.",
+                "Give a folder that vs.save_pretrained made; vs.inspect(model, images) takes "
+                "models of other libraries.",
+            )
+        if content.get("format") not in range(1, FORMAT + 1):
+            raise RunError(
+                f"{self.config} has format {content.get('format')}; this vaescope reads up to "
+                f"{FORMAT}.",
+                "Install a newer vaescope.",
+            )
+        if missing := _CONFIG - content.keys():
+            raise RunError(
+                f"{self.config} lacks {', '.join(sorted(missing))}.", "Get the file again."
+            )
+        return content
+
     def create(self, spec: Experiment) -> None:
         """Makes the folder and writes the spec; what is there of the same digest stays."""
         spec = resolve(spec)
+        if self.published:
+            raise RunError(f"{self.path} holds a published model.", "Choose another --out.")
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        if self._spec.exists():
+        if self.created:
             if digest(self.open()) != digest(spec):
                 raise RunError(
                     f"{self.path} holds another experiment ({digest(self.open())[:8]}).",

@@ -9,7 +9,7 @@ from vaescope.cli.output import JsonOption, QuietOption, messages, result
 from vaescope.cli.summary import show_summary
 from vaescope.errors import UsageError
 
-__all__ = ["inspect"]
+__all__ = ["ends", "inspect"]
 
 
 def inspect(
@@ -66,7 +66,7 @@ def inspect(
             data,
             posterior=posterior,
             output=output,
-            value_range=_ends(value_range),
+            value_range=ends(value_range),
             effort="fast" if fast else "thorough" if thorough else "default",
             images=not no_images,
             name=None if model is None else path.stem,
@@ -77,7 +77,8 @@ def inspect(
     result({"report": str(out), **found.to_dict()}, f"Open {out}", as_json=as_json)
 
 
-def _ends(text: str | None) -> tuple[float, float] | None:
+def ends(text: str | None) -> tuple[float, float] | None:
+    """The two numbers of --value-range."""
     if text is None:
         return None
     try:

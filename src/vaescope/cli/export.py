@@ -1,0 +1,82 @@
+"""`vaescope export`: a model for other people's tools."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vaescope.cli.inspect import ends
+from vaescope.cli.output import JsonOption, QuietOption, messages, result
+from vaescope.errors import UsageError
+
+__all__ = ["export"]
+
+
+class Target(StrEnum):
+    """Where the model goes."""
+
+    hf = "hf"
+    onnx = "onnx"
+
+
+def export(
+    path: Annotated[Path, typer.Argument(help="A run folder, or a checkpoint with --model.")],
+    to: Annotated[
+        Target,
+        typer.Option(help="hf: the Hugging Face layout with a model card. onnx: two ONNX files."),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    data: Annotated[
+        str | None,
+        typer.Option(help="Of a run on your own data, or of a checkpoint: a name or a file."),
+    ] = None,
+    licence: Annotated[
+        str, typer.Option(help="hf: the model's licence by the hub's identifier, e.g. apache-2.0.")
+    ] = "unknown",
+    model: Annotated[
+        str | None, typer.Option(help="onnx: module:factory that builds the checkpoint's module.")
+    ] = None,
+    posterior: Annotated[
+        str | None, typer.Option(help="onnx: what that encoder gives, e.g. interleaved,logvar.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(help="onnx: what that decoder gives: probabilities, logits, pixels."),
+    ] = None,
+    value_range: Annotated[
+        str | None, typer.Option(help="onnx: range of the images that it takes, e.g. -1,1.")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a model for other people's tools: the Hugging Face layout, or ONNX.
+
+    ONNX files are compared with torch before they are written, and the largest difference is said.
+
+    Example: vaescope export runs/demo-s0-1a2b3c4d --to onnx --out exported
+    """
+    console = messages(quiet=quiet)
+    if to is Target.hf and (model or posterior or output or value_range):
+        raise UsageError(
+            "--to hf takes runs only: the layout of somebody else's model is for its own library.",
+            "Use --to onnx, or leave --model, --posterior, --output and --value-range out.",
+        )
+
+    from vaescope.exporting import export_onnx, save_pretrained
+
+    with console.status(f"Exporting {path.name}"):
+        found: Any
+        if to is Target.hf:
+            found = save_pretrained(path, out, data, licence=licence)
+        else:
+            subject: Any = path
+            if model is not None:
+                from vaescope.adapters.checkpoints import load_checkpoint
+
+                subject = load_checkpoint(path, model)
+            found = export_onnx(
+                subject, out, data, posterior=posterior, output=output,
+                value_range=ends(value_range),
+            )  # fmt: skip
+    result({"to": to.value, **found.to_dict()}, found.summary(), as_json=as_json)

@@ -1,0 +1,16 @@
+"""Models for other people's tools: the Hugging Face layout with a model card, and ONNX."""
+
+from vaescope.exporting.card import ModelCard, model_card
+from vaescope.exporting.hub import Published, load_pretrained, save_pretrained
+from vaescope.exporting.onnx import Check, OnnxExport, export_onnx
+
+__all__ = [
+    "Check",
+    "ModelCard",
+    "OnnxExport",
+    "Published",
+    "export_onnx",
+    "load_pretrained",
+    "model_card",
+    "save_pretrained",
+]

@@ -1,0 +1,173 @@
+"""Runs in the layout of the Hugging Face hub: config.json, model.safetensors and a model card.
+
+Nothing in such a folder is executed, and nothing is fetched: a folder is a run in other words.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vaescope.data import Dataset
+from vaescope.encoding import load_vae
+from vaescope.errors import RunError, UsageError
+from vaescope.exporting.card import model_card
+from vaescope.inspection import Inspection, inspect
+from vaescope.inspection.front import as_data
+from vaescope.paths import disk_errors, replace_file
+from vaescope.runs import Run, strict_json
+from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
+from vaescope.training.checkpoint import weights_bytes
+
+__all__ = ["Published", "load_pretrained", "publish", "save_pretrained"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A folder that can be uploaded as it is, and what it holds."""
+
+    folder: Path
+    files: tuple[str, ...]
+    digest: str  # of the experiment
+    weights_sha256: str
+    verdicts: int  # on the model card
+    metrics: int
+
+    @property
+    def run(self) -> Run:
+        return Run(self.folder)
+
+    def summary(self) -> str:
+        """One line."""
+        return (
+            f"{self.folder}: {', '.join(self.files)}; the card has {self.verdicts} verdicts and "
+            f"{self.metrics} metrics."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "folder": str(self.folder),
+            "files": list(self.files),
+            "digest": self.digest,
+            "weights_sha256": self.weights_sha256,
+            "verdicts": self.verdicts,
+            "metrics": self.metrics,
+        }
+
+
+def save_pretrained(
+    run: Run | str | Path,
+    folder: str | Path,
+    data: Any = None,
+    *,
+    found: Inspection | None = None,
+    licence: str = "unknown",
+) -> Published:
+    """Writes a finished run to `folder` in the Hugging Face layout, with a model card.
+
+    The verdicts and metrics on the card are those of `found`, or of a fast inspection. `data` is
+    needed only where the run was trained on the user's own arrays. `licence` is the model's, by
+    the hub's identifier, e.g. "apache-2.0": only its owner knows it.
+    """
+    run = _run(run)
+    spec = resolve(run.open())
+    if found is None:
+        given: Dataset | None = None if data is None else as_data(data)
+        found = inspect(run, given, effort="fast", images=False)
+    elif found.settings is None or found.settings.spec != to_dict(run.open()):
+        raise UsageError(
+            f"These results are of {found.subject.name}, not of {run.path.name}.",
+            "Pass what vs.inspect(run) gives, or leave found= out.",
+        )
+    card = model_card(found, spec, name=_name(run), licence=licence)
+    return publish(run, Path(folder), card.text, verdicts=card.verdicts, metrics=card.metrics)
+
+
+def publish(run: Run, folder: Path, card: str, *, verdicts: int = 0, metrics: int = 0) -> Published:
+    """The files of a finished run and its card, config.json last: it makes the folder a run."""
+    spec = resolve(run.open())
+    weights = weights_bytes(load_vae(run))
+    out = Run(folder)
+    _refuse(out, spec)
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    config = {
+        "library": "vaescope",
+        "format": FORMAT,
+        "name": _name(run),
+        "digest": digest(spec),
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+        "experiment": to_dict(spec),
+    }
+    files = {out.model: weights, out.card: card.encode()}
+    # Of the training, where there was one: what inspecting it again needs.
+    beside = ((run.environment, out.environment), (run.history, out.history))
+    files |= {new: old.read_bytes() for old, new in beside if old.exists()}
+    files[out.config] = (strict_json(config, indent=1) + "\n").encode()
+    for path, content in files.items():
+        replace_file(path, content)
+    return Published(
+        folder, tuple(path.name for path in files), config["digest"], config["weights_sha256"],
+        verdicts, metrics,
+    )  # fmt: skip
+
+
+def load_pretrained(folder: str | Path) -> Run:
+    """The run in a folder that `save_pretrained` wrote; everything that takes a run takes it.
+
+    Refuses what is not complete or not as it was written, and never reads a pickle.
+    """
+    run = Run(Path(folder))
+    if not run.published:
+        there = sorted(path.name for path in run.path.iterdir()) if run.path.is_dir() else []
+        has = f"it has {', '.join(there)}" if there else "it is empty or not there"
+        raise RunError(
+            f"{run.path} is not in the Hugging Face layout: wanted config.json, {has}.",
+            "Give a folder that vs.save_pretrained made. A folder with spec.json is a run already: "
+            "vs.Run(folder).",
+        )
+    config = run.read_config()
+    try:
+        spec = resolve(run.open())
+    except UsageError as error:
+        raise RunError(f"{run.config}: {error.message}", "Get the file again.") from error
+    if not run.model.is_file():
+        raise RunError(
+            f"{run.path} has no {run.model.name}; weights in other formats are not read, since "
+            "reading a pickle runs what is in it.",
+            "Get that file from where config.json came from.",
+        )
+    sha256 = hashlib.sha256(run.model.read_bytes()).hexdigest()
+    if (sha256, digest(spec)) != (config["weights_sha256"], config["digest"]):
+        wrong = run.config if sha256 == config["weights_sha256"] else run.model
+        raise RunError(
+            f"{wrong} is damaged or of another model: it is not what config.json was written for.",
+            "Get both files again.",
+        )
+    load_vae(run)  # what does not fit is found here, not later
+    return run
+
+
+def _run(run: Run | str | Path) -> Run:
+    if isinstance(run, Run):
+        return run
+    if isinstance(run, str | Path):
+        return Run(Path(run))
+    raise UsageError(
+        f"save_pretrained takes a run; got {type(run).__name__}.",
+        "Give a run or its folder. Models of other libraries are saved by those; "
+        "vs.export_onnx takes them.",
+    )
+
+
+def _name(run: Run) -> str:
+    """As it was trained, through any number of folders."""
+    return str(run.read_config()["name"]) if run.published else run.path.resolve().name
+
+
+def _refuse(out: Run, spec: Experiment) -> None:
+    """Writes over nothing but an earlier export of the same experiment."""
+    if out.created:
+        raise RunError(f"{out.path} is a run folder.", "Choose another folder for the export.")
+    if out.published and digest(resolve(out.open())) != digest(spec):
+        raise RunError(f"{out.path} holds another model.", "Choose another folder for the export.")

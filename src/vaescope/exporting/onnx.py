@@ -1,0 +1,317 @@
+"""Encoder and decoder as ONNX files, compared with torch before they are written.
+
+https://onnx.ai. Batches may be of any size. onnx, onnxruntime and onnxscript come with
+`vaescope[onnx]`.
+"""
+
+import logging
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from vaescope import __version__
+from vaescope.adapters import Asked, adapt
+from vaescope.errors import ExportError, UsageError
+from vaescope.exporting.halves import Half, Halves, halves_of_model, halves_of_run
+from vaescope.inspection.front import as_data
+from vaescope.paths import disk_errors, replace_file
+from vaescope.runs import Run
+from vaescope.types import Array
+
+__all__ = ["OUTPUTS", "Check", "OnnxExport", "export_onnx"]
+
+#: What the two files give, in this order; covariance only where the posterior has one.
+OUTPUTS = {"encoder": ("mean", "variance", "covariance"), "decoder": ("mean",)}
+#: Sizes of batches that are compared, beside all examples at once.
+BATCHES = (1, 2, 65)
+TOLERANCE = 1e-5
+PRIOR = "prior draws"
+_PROBED = 256  # images on which readings of somebody else's model are tried
+_NEEDED = ("onnx", "onnxscript", "onnxruntime")
+_log = logging.getLogger("vaescope")
+
+
+@dataclass(frozen=True)
+class Check:
+    """onnxruntime against torch on the same inputs, over all batch sizes."""
+
+    file: str  # encoder or decoder
+    output: str
+    on: str  # data, codes or prior draws
+    n: int
+    batches: tuple[int, ...]
+    absolute: float  # largest difference
+    largest: float  # absolute value that torch gives
+    rounding: float | None  # torch in float32 against itself in float64, relative likewise
+
+    @property
+    def difference(self) -> float:
+        """Relative to the largest value, absolute where that is below 1."""
+        return self.absolute / max(1.0, self.largest)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "batches": list(self.batches), "difference": self.difference}
+
+
+@dataclass(frozen=True)
+class OnnxExport:
+    """Two files that give what torch gives, and how nearly."""
+
+    folder: Path
+    inputs: Mapping[str, tuple[str, ...]]  # of each file
+    outputs: Mapping[str, tuple[str, ...]]
+    checks: tuple[Check, ...]
+    tolerance: float
+
+    @property
+    def encoder(self) -> Path:
+        return self.folder / "encoder.onnx"
+
+    @property
+    def decoder(self) -> Path:
+        return self.folder / "decoder.onnx"
+
+    @property
+    def largest_difference(self) -> float:
+        """On data and their codes: what the tolerance is about."""
+        return max(check.difference for check in self.checks if check.on != PRIOR)
+
+    @property
+    def prior_difference(self) -> float:
+        """At draws from the prior, which may be unlike any code of the data."""
+        return max(check.difference for check in self.checks if check.on == PRIOR)
+
+    def summary(self) -> str:
+        """What was written and how nearly it equals torch."""
+        prior = next(check for check in self.checks if check.on == PRIOR)
+        own = "" if prior.rounding is None else f" (torch's own rounding: {prior.rounding:.1e})"
+        sizes = ", ".join(map(str, prior.batches))
+        return (
+            f"{self.encoder} and {self.decoder} equal torch to {self.largest_difference:.1e} on "
+            f"{prior.n} examples and their codes, to {self.prior_difference:.1e} at draws from the "
+            f"prior{own}; batches of {sizes}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "folder": str(self.folder),
+            "encoder": str(self.encoder),
+            "decoder": str(self.decoder),
+            "inputs": {file: list(names) for file, names in self.inputs.items()},
+            "outputs": {file: list(names) for file, names in self.outputs.items()},
+            "largest_difference": self.largest_difference,
+            "prior_difference": self.prior_difference,
+            "tolerance": self.tolerance,
+            "checks": [check.to_dict() for check in self.checks],
+        }
+
+
+def export_onnx(
+    model: Any,
+    folder: str | Path,
+    data: Any = None,
+    *,
+    encode: Callable[[Tensor], Any] | None = None,
+    decode: Callable[[Tensor], Any] | None = None,
+    posterior: str | None = None,
+    output: str | None = None,
+    value_range: tuple[float, float] | None = None,
+    tolerance: float = TOLERANCE,
+) -> OnnxExport:
+    """Writes encoder.onnx and decoder.onnx of a run, or of any torch model that `vs.inspect` takes.
+
+    The encoder takes `x`, images in [0, 1] whatever the model was made for (and `u` where it sees
+    one), and gives `mean`, `variance` and, where latents share their noise, `covariance`. The
+    decoder takes `z` and gives the `mean` of x. Both are compared with torch on data and codes at
+    several batch sizes; where they differ by more than `tolerance` nothing is written.
+    """
+    runtime = _runtime()
+    halves = _halves(model, data, encode, decode, Asked(posterior, output, value_range))
+    with halves.evaluating():
+        seen = {"x": halves.x} if halves.u is None else {"x": halves.x, "u": halves.u}
+        codes = halves.encoder(*seen.values())
+        means, drawn = {"z": codes[0]}, {"z": halves.draws(codes[0])}
+        names = OUTPUTS["encoder"][: len(codes)]
+        encoder = _graph("encoder", halves.encoder, seen, names)
+        decoder = _graph("decoder", halves.decoder, means, OUTPUTS["decoder"])
+        checks = (
+            *_compare(runtime, encoder, "data", seen),
+            *_compare(runtime, decoder, "codes", means),
+            *_compare(runtime, decoder, PRIOR, drawn),
+        )
+    result = OnnxExport(
+        Path(folder), {"encoder": tuple(seen), "decoder": ("z",)},
+        {"encoder": names, "decoder": OUTPUTS["decoder"]}, checks, tolerance,
+    )  # fmt: skip
+    _refuse(result)
+    with disk_errors(result.folder):
+        result.folder.mkdir(parents=True, exist_ok=True)
+    replace_file(result.encoder, encoder.content)
+    replace_file(result.decoder, decoder.content)
+    return result
+
+
+def _runtime() -> Any:
+    try:
+        for name in _NEEDED:
+            module = import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in _NEEDED:
+            raise
+        raise UsageError(
+            f"Export to ONNX needs {error.name}, which is not installed.",
+            "Run: pip install 'vaescope[onnx]'.",
+        ) from error
+    return module
+
+
+def _halves(
+    model: Any,
+    data: Any,
+    encode: Callable[[Tensor], Any] | None,
+    decode: Callable[[Tensor], Any] | None,
+    asked: Asked,
+) -> Halves:
+    if isinstance(model, str | Path):
+        model = Run(Path(model))
+    given = None if data is None else as_data(data)
+    if isinstance(model, Run):
+        if encode or decode or asked != Asked():
+            raise UsageError(
+                "A run says itself what its outputs mean.", "Leave posterior, output and range out."
+            )
+        return halves_of_run(model, given)
+    if given is None:
+        raise UsageError(
+            "A model that is no run does not know its data.",
+            "Pass images: vs.export_onnx(model, folder, images).",
+        )
+    probes = torch.from_numpy(given.rows(given.sample(_PROBED, seed=0))).float()
+    read = adapt(model, probes, encode=encode, decode=decode, asked=asked)
+    for one in read.inferred:
+        _log.info("%s", one)
+    return halves_of_model(read, given)
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    """One half as torch has it and as ONNX has it."""
+
+    file: str
+    half: Half
+    outputs: tuple[str, ...]
+    content: bytes
+
+
+def _graph(file: str, half: Half, inputs: Mapping[str, Tensor], outputs: tuple[str, ...]) -> _Graph:
+    batch = torch.export.Dim("batch")
+    # Sizes of 0 and 1 would be taken for constants.
+    few = tuple(tensor[:2].contiguous() for tensor in inputs.values())
+    try:
+        with _quiet():
+            program = torch.onnx.export(
+                half, few, dynamo=True, verbose=False, input_names=list(inputs),
+                output_names=list(outputs), dynamic_shapes=tuple({0: batch} for _ in few),
+            )  # fmt: skip
+    except torch.onnx.OnnxExporterError as error:
+        cause = str(error.__cause__ or error).strip().splitlines()
+        raise _cannot(file, cause[0] if cause else type(error).__name__) from error
+    assert program is not None
+    graph = program.model.graph
+    if any(value.shape.is_static(0) for value in graph.inputs):
+        raise _cannot(file, "its code turns the size of the batch into a number")
+    # Traces of the code, with the paths of this machine.
+    for node in graph.all_nodes():
+        node.metadata_props.clear()
+        node.doc_string = None
+    program.model.producer_name, program.model.producer_version = "vaescope", __version__
+    return _Graph(file, half, outputs, program.model_proto.SerializeToString(deterministic=True))
+
+
+def _cannot(file: str, why: str) -> ExportError:
+    return ExportError(
+        f"torch cannot follow the {file} through batches of any size: {why}.",
+        "Its code must be torch's alone, without branches on values or a fixed size of batches.",
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the exporter's remarks on itself."""
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
+
+
+def _compare(runtime: Any, graph: _Graph, on: str, inputs: Mapping[str, Tensor]) -> Iterator[Check]:
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = runtime.InferenceSession(graph.content, options, providers=["CPUExecutionProvider"])
+    n = len(next(iter(inputs.values())))
+    batches = tuple(sorted({size for size in BATCHES if size <= n} | {n}))
+    differences = dict.fromkeys(graph.outputs, 0.0)
+    for size in batches:
+        some = {name: tensor[:size] for name, tensor in inputs.items()}
+        got = session.run(None, {name: _array(tensor) for name, tensor in some.items()})
+        wanted = graph.half(*some.values())
+        for name, ours, theirs in zip(graph.outputs, wanted, got, strict=True):
+            # Not `max` of Python, which may lose a NaN.
+            differences[name] = float(np.max([differences[name], _apart(_array(ours), theirs)]))
+    exact = _in_float64(graph.half, tuple(inputs.values()))
+    for place, name in enumerate(graph.outputs):
+        ours = _array(wanted[place])
+        largest = float(np.abs(ours).max())
+        rounding = None if exact is None else _apart(_array(exact[place]), ours) / max(1.0, largest)
+        yield Check(graph.file, name, on, n, batches, differences[name], largest, rounding)
+
+
+def _array(tensor: Tensor) -> Array:
+    return tensor.detach().cpu().contiguous().numpy()
+
+
+def _apart(wanted: Array, got: Array) -> float:
+    """The largest difference; infinite where the shapes differ, as NumPy would broadcast them."""
+    return float(np.abs(wanted - got).max()) if wanted.shape == got.shape else math.inf
+
+
+def _in_float64(half: Half, inputs: Sequence[Tensor]) -> tuple[Tensor, ...] | None:
+    """The same in float64, where the model's code allows it: how much float32 itself loses."""
+    weights = {**dict(half.named_parameters()), **dict(half.named_buffers())}
+    wide = {name: w.double() if w.is_floating_point() else w for name, w in weights.items()}
+    try:
+        exact: tuple[Tensor, ...] = functional_call(half, wide, tuple(x.double() for x in inputs))
+    except RuntimeError:  # anybody's code: it may insist on float32
+        return None
+    return exact
+
+
+def _refuse(result: OnnxExport) -> None:
+    for check in result.checks:
+        # Written so that NaN is refused too.
+        if check.on != PRIOR and not check.difference <= result.tolerance:
+            own = (
+                ""
+                if check.rounding is None
+                else (f"; torch's own float32 differs from its float64 by {check.rounding:.1e}")
+            )
+            raise ExportError(
+                f"{check.output} of {check.file}.onnx differs from torch by "
+                f"{check.difference:.1e} on {check.on}, more than {result.tolerance:g}{own}.",
+                "Nothing was written. Pass a larger tolerance= if that is near enough.",
+            )
