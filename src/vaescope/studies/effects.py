@@ -15,7 +15,7 @@ from vaescope.errors import UsageError
 from vaescope.tables import Row, Table, Value, table_of
 from vaescope.types import Floats
 
-__all__ = ["AtEqual", "Effect", "Gap", "Level", "Ratio", "Trend", "Where"]
+__all__ = ["AtEqual", "Effect", "Gap", "Level", "Ratio", "Spread", "Trend", "Where"]
 
 #: Columns and the values that chosen rows have in them.
 Where = Mapping[str, Value]
@@ -142,6 +142,45 @@ def _two(
         for i, pair in enumerate(zip(firsts, seconds, strict=True))
         for where, value in zip((first, second), pair, strict=True)
     )
+
+
+@final
+@dataclass(frozen=True)
+class Spread:
+    """How much farther a measure is from its median over seeds in some rows than in others.
+
+    Distances from the median are what Brown and Forsythe 1974 compare where variances may differ.
+    NaN for fewer than four seeds: two are as far from their median as each other.
+    """
+
+    measure: str
+    high: Where
+    low: Where
+    unit: str = "seed"
+
+    def of(self, table: Table) -> Floats:
+        high, low = (Level(self.measure, w, self.unit).of(table) for w in (self.high, self.low))
+        return _from_median(high) - _from_median(low)
+
+    def words(self) -> str:
+        return (
+            f"distance of {self.measure} from its median over seeds in {_named(self.high)} minus "
+            f"that in {_named(self.low)}"
+        )
+
+    def table(self, values: Floats) -> Table:
+        """Each value twice, on both sides of medians of 0."""
+        both = np.concatenate([values, -values])
+        wide = np.tile(values > 0, 2)
+        return _two(
+            self.high, self.low, self.unit, self.measure,
+            np.where(wide, both, 0.0), np.where(wide, 0.0, both),
+        )  # fmt: skip
+
+
+def _from_median(values: Floats) -> Floats:
+    known = values[np.isfinite(values)]
+    return np.abs(values - (np.median(known) if known.size >= 4 else np.nan))
 
 
 @final
