@@ -91,12 +91,13 @@ def publish(run: Run, folder: Path, card: str, *, verdicts: int = 0, metrics: in
     _refuse(out, spec)
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    own, sha256 = digest(spec), hashlib.sha256(weights).hexdigest()
     config = {
         "library": "vaescope",
         "format": FORMAT,
         "name": _name(run),
-        "digest": digest(spec),
-        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+        "digest": own,
+        "weights_sha256": sha256,
         "experiment": to_dict(spec),
     }
     files = {out.model: weights, out.card: card.encode()}
@@ -106,10 +107,8 @@ def publish(run: Run, folder: Path, card: str, *, verdicts: int = 0, metrics: in
     files[out.config] = (strict_json(config, indent=1) + "\n").encode()
     for path, content in files.items():
         replace_file(path, content)
-    return Published(
-        folder, tuple(path.name for path in files), config["digest"], config["weights_sha256"],
-        verdicts, metrics,
-    )  # fmt: skip
+    names = tuple(path.name for path in files)
+    return Published(folder, names, own, sha256, verdicts, metrics)
 
 
 def load_pretrained(folder: str | Path) -> Run:

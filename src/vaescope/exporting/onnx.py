@@ -228,7 +228,7 @@ def _graph(file: str, half: Half, inputs: Mapping[str, Tensor], outputs: tuple[s
         raise _cannot(file, cause[0] if cause else type(error).__name__) from error
     assert program is not None
     graph = program.model.graph
-    if any(value.shape.is_static(0) for value in graph.inputs):
+    if any(value.shape is None or value.shape.is_static(0) for value in graph.inputs):
         raise _cannot(file, "its code turns the size of the batch into a number")
     # Traces of the code, with the paths of this machine.
     for node in graph.all_nodes():
