@@ -110,7 +110,7 @@ def compute(columns: Mapping[str, Any]) -> Measured:
 
 
 def _work(scale: Scale) -> Computed:
-    seeds = {"smoke": 2, "laptop": 12, "paper": 50}[scale]
+    seeds = {"smoke": 2, "laptop": 32, "paper": 100}[scale]
     return Computed(
         cells(product({"precision": list(PRECISIONS), "seed": range(seeds)})), compute
     )  # fmt: skip
