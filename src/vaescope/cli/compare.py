@@ -1,0 +1,52 @@
+"""`vaescope compare`: runs side by side on the same images and the same latents."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vaescope.cli.output import JsonOption, QuietOption, messages, result
+
+__all__ = ["compare"]
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.", metavar="RUN RUN")],
+    out: Annotated[Path | None, typer.Option(help="The page to write, F.html.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="A dataset's name or a file, instead of the first run's.")
+    ] = None,
+    metrics: Annotated[
+        str, typer.Option(help="quick (those that learn nothing), all, or names with commas.")
+    ] = "quick",
+    no_images: Annotated[
+        bool, typer.Option("--no-images", help="Leave pictures out of the page.")
+    ] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Compare runs: latents matched by assignment, what differs with intervals, settings.
+
+    Runs that differ in their seeds only are one setting; intervals are over seeds where there are
+    enough of them, else over images.
+
+    Example: vaescope compare runs/beta-vae-s0-1a2b3c4d runs/beta-vae-s1-5e6f7a8b --out seeds.html
+    """
+    from vaescope.comparing import compare as hold
+    from vaescope.metrics import METRICS
+
+    console = messages(quiet=quiet)
+    named = {"quick": None, "all": list(METRICS)}
+    with console.status("Reading the runs") as status:
+        found = hold(
+            *runs,
+            data=data,
+            metrics=named[metrics] if metrics in named else metrics.split(","),
+            images=out is not None and not no_images,
+            progress=status.update,
+        )
+        if out is not None:
+            found.save(out, images=not no_images)
+    written = None if out is None else str(out)
+    plain = found.summary() if written is None else f"{found.summary()}\nOpen {written}"
+    result({**found.to_dict(), "page": written}, plain, as_json=as_json)

@@ -1,0 +1,166 @@
+"""How much higher a number is on one side than on the other, and within what interval."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from vaescope.comparing.members import Member
+from vaescope.information.bootstrap import interval as bootstrap_interval
+from vaescope.statistics import LEVEL, Estimate, paired, t_interval
+
+__all__ = [
+    "Basis",
+    "Gap",
+    "Side",
+    "no_gap",
+    "over_replicates",
+    "over_rows",
+    "over_seeds",
+    "sides",
+    "without_interval",
+]
+
+Basis = Literal["paired seeds", "seeds", "other seeds", "images"]
+Vector = NDArray[np.float64]
+
+#: With fewer degrees of freedom Student's interval is 13 standard errors wide on each side.
+LEAST_DEGREES = 2
+#: What float32 leaves of a difference of two equal numbers: no difference at all.
+RELATIVE, ABSOLUTE = 1e-5, 1e-6
+
+
+@dataclass(frozen=True)
+class Side:
+    """Runs that are held against others, and what an interval between them is over."""
+
+    first: tuple[int, ...]  # places of runs
+    second: tuple[int, ...]
+    basis: Basis
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Second side minus first: means over the runs of each."""
+
+    first: float | None
+    second: float | None
+    interval: tuple[float, float] | None  # of the difference, 95%
+    n: int  # values behind the interval: pairs, runs or images
+
+    @property
+    def difference(self) -> float | None:
+        if self.first is None or self.second is None:
+            return None
+        return self.second - self.first
+
+    @property
+    def differs(self) -> bool | None:
+        """Whether the interval leaves out 0; rounding is no difference. None where it is not known:
+        a difference without an interval."""
+        if self.first is None or self.second is None:
+            return None
+        size = max(abs(self.first), abs(self.second))
+        if abs(self.second - self.first) <= ABSOLUTE + RELATIVE * size:
+            return False
+        return None if self.interval is None else not self.interval[0] <= 0.0 <= self.interval[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "first": self.first,
+            "second": self.second,
+            "difference": self.difference,
+            "interval": None if self.interval is None else list(self.interval),
+            "n": self.n,
+            "differs": self.differs,
+        }
+
+
+def sides(members: Sequence[Member]) -> tuple[Side, ...]:
+    """What is held against what.
+
+    Several settings: each against the first. One setting with four seeds or more: each run against
+    the others, so that the odd one shows. Fewer seeds: each run against the first.
+    """
+    by_setting: dict[int, list[int]] = {}
+    for place, member in enumerate(members):
+        by_setting.setdefault(member.setting, []).append(place)
+    everyone = list(range(len(members)))
+    if len(by_setting) > 1:
+        pairs = [(by_setting[0], own) for number, own in by_setting.items() if number > 0]
+    elif len({member.seed for member in members}) >= LEAST_DEGREES + 2:
+        pairs = [
+            ([p for p in everyone if members[p].seed != members[q].seed], [q]) for q in everyone
+        ]
+    else:
+        pairs = [([0], [q]) for q in everyone[1:]]
+    return tuple(Side(tuple(a), tuple(b), _basis(members, a, b)) for a, b in pairs)
+
+
+def _basis(members: Sequence[Member], first: Sequence[int], second: Sequence[int]) -> Basis:
+    a, b = ({members[place].seed for place in side} for side in (first, second))
+    if members[first[0]].setting == members[second[0]].setting:
+        return "other seeds" if len(a) - 1 >= LEAST_DEGREES else "images"
+    if a == b and len(a) - 1 >= LEAST_DEGREES:
+        return "paired seeds"
+    return "seeds" if len(a) + len(b) - 2 >= LEAST_DEGREES else "images"
+
+
+def without_interval(gap: Gap) -> Gap:
+    """The same difference, of which nothing is claimed."""
+    return replace(gap, interval=None, n=0)
+
+
+def no_gap() -> Gap:
+    """Where a side has no such number."""
+    return Gap(None, None, None, 0)
+
+
+def over_seeds(side: Side, seeds: Sequence[int], values: Sequence[float]) -> Gap:
+    """Student's interval over runs: of the differences of pairs, else with the spread that both
+    sides have in common. Runs of one seed count as one."""
+    a, b = (_by_seed(places, seeds, values) for places in (side.first, side.second))
+    first, second = np.array(list(a.values())), np.array(list(b.values()))
+    if side.basis == "paired seeds":
+        found = paired([a[seed] for seed in b], second).estimate
+    else:
+        found = _pooled(first, second)
+    # Equal values, as counts often are, have no spread to make an interval of.
+    flat = found.interval is not None and found.interval[0] == found.interval[1]
+    interval = None if flat and found.mean != 0.0 else found.interval
+    return Gap(float(first.mean()), float(second.mean()), interval, found.n)
+
+
+def _by_seed(
+    places: Sequence[int], seeds: Sequence[int], values: Sequence[float]
+) -> Mapping[int, float]:
+    gathered: dict[int, list[float]] = {}
+    for place in places:
+        gathered.setdefault(seeds[place], []).append(values[place])
+    return {seed: float(np.mean(own)) for seed, own in gathered.items()}
+
+
+def _pooled(first: Vector, second: Vector) -> Estimate:
+    """Two samples of equal spread, of which one may hold a single value."""
+    n = len(first) + len(second)
+    squares = np.square(first - first.mean()).sum() + np.square(second - second.mean()).sum()
+    error = np.sqrt(squares / (n - 2) * (1 / len(first) + 1 / len(second)))
+    half = float(stats.t.ppf(0.5 + LEVEL / 2, n - 2) * error)
+    mean = float(second.mean() - first.mean())
+    return Estimate(mean, (mean - half, mean + half), n)
+
+
+def over_rows(first: Vector, second: Vector) -> Gap:
+    """Of means over images: Student's interval of the differences image by image. (n,) each."""
+    found = t_interval(second - first)
+    return Gap(float(first.mean()), float(second.mean()), found.interval, len(first))
+
+
+def over_replicates(first: float, second: float, replicates: Vector | None, n: int) -> Gap:
+    """Of other numbers: the bootstrap's, over differences on the same resampled images."""
+    if replicates is None:
+        return Gap(first, second, None, n)
+    return Gap(first, second, bootstrap_interval(second - first, replicates), n)

@@ -1,0 +1,58 @@
+"""What the decoders of a comparison make of the same images and of the same latents."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vaescope.comparing.matching import Match
+from vaescope.comparing.opened import Opened
+from vaescope.data import Dataset
+from vaescope.traversals import Decode, central, reconstruct, traverse
+from vaescope.types import Floats, Integers
+from vaescope.vae import VAE
+
+__all__ = ["Shown", "show"]
+
+EXAMPLES = 12
+STEPS = 9
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Pictures of the first runs. Mirrored latents run backwards, so that all rows agree."""
+
+    runs: int  # so many of the runs
+    originals: Floats  # (examples, *event)
+    outputs: Floats  # (runs, examples, *event)
+    values: tuple[float, ...]  # along a row, of the match's first latent
+    strips: tuple[tuple[Floats | None, ...], ...]  # match, run: (steps, *event)
+
+
+def show(
+    opened: Sequence[Opened], matches: Sequence[Match], data: Dataset, rows: Integers, *, most: int
+) -> Shown:
+    """Of the first `most` runs. All traversals start from the same image, that of a typical code of
+    the first run."""
+    few = np.unique(np.linspace(0, len(rows) - 1, EXAMPLES + 2).astype(np.int64)[1:-1])
+    originals = data.rows(rows[few])
+    typical = central(opened[0].codes.mean)
+    outputs, moved = [], []
+    for own in opened[:most]:
+        decode = _means(own.vae)
+        outputs.append(reconstruct(decode, own.codes.mean[few], originals, rows[few], ()).outputs)
+        moved.append(traverse(decode, own.codes.mean[typical], steps=STEPS))
+    strips = tuple(
+        tuple(
+            None if found is None or own.outputs is None
+            else own.outputs[found.latent][:: found.sign]
+            for found, own in zip(match, moved, strict=False)
+        )
+        for match in matches
+    )  # fmt: skip
+    values = tuple(float(value) for value in moved[0].values)
+    return Shown(len(moved), originals, np.stack(outputs), values, strips)
+
+
+def _means(vae: VAE) -> Decode:
+    return lambda z: vae.decoder(z).mean

@@ -1,0 +1,142 @@
+"""What a comparison finds: frozen numbers."""
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from vaescope.comparing.intervals import Gap, Side
+from vaescope.comparing.matching import Match
+from vaescope.comparing.members import Member, letter
+from vaescope.comparing.pictures import Shown
+from vaescope.latents import Types
+from vaescope.verdicts import Verdict
+
+__all__ = ["Comparison", "Latent", "Measured"]
+
+#: Of squared rank correlation: below, two latents share less than half of their variance.
+SAME = 0.5
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number of each run, and the gap on each side."""
+
+    values: tuple[float | None, ...]  # by run
+    gaps: tuple[Gap, ...]  # by side
+
+    def to_dict(self, sides: tuple[Side, ...]) -> dict[str, Any]:
+        return {
+            "values": list(self.values),
+            "differs": _any(gap.differs for gap in self.gaps),
+            "differences": [
+                {"first_runs": list(side.first), "second_runs": list(side.second),
+                 "over": side.basis, **gap.to_dict()}
+                for side, gap in zip(sides, self.gaps, strict=True)
+            ],
+        }  # fmt: skip
+
+
+def _any(answers: Any) -> bool | None:
+    """Whether one is true; None where none is and one is not known."""
+    known = list(answers)
+    return True if True in known else None if None in known or not known else False
+
+
+@dataclass(frozen=True)
+class Latent:
+    """One latent as it stands in each run."""
+
+    match: Match  # by run
+    types: tuple[str | None, ...]  # by run
+    judged: tuple[bool, ...]  # by side: not where it is passive in all runs
+    measured: Mapping[str, Measured]  # kl and mean_variance
+    strangers: tuple[bool, ...]  # by side: whether the second runs have another latent here
+
+    def differs_in(self, side: int) -> tuple[str, ...]:
+        """In what the sides differ beyond the interval."""
+        strange = ("correlation",) if self.strangers[side] else ()
+        return strange + tuple(
+            name for name, own in self.measured.items() if own.gaps[side].differs
+        )
+
+    @property
+    def differs(self) -> bool:
+        return any(self.differs_in(side) for side in range(len(self.strangers)))
+
+    def to_dict(self, sides: tuple[Side, ...]) -> dict[str, Any]:
+        names = dict.fromkeys(
+            name for side in range(len(sides)) for name in self.differs_in(side)
+        )  # fmt: skip
+        return {
+            "latents": [None if found is None else found.latent for found in self.match],
+            "matched_by": [None if found is None else found.how for found in self.match],
+            "correlation": [None if found is None else found.correlation for found in self.match],
+            "sign": [None if found is None else found.sign for found in self.match],
+            "types": list(self.types),
+            "differs": self.differs,
+            "differs_in": list(names),
+            **{name: own.to_dict(sides) for name, own in self.measured.items()},
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Runs side by side on the same images, latents matched."""
+
+    members: tuple[Member, ...]
+    kinds: tuple[Types, ...]  # of the latents of each run
+    sides: tuple[Side, ...]
+    latents: tuple[Latent, ...]
+    metrics: Mapping[str, Measured]
+    spec_diff: Mapping[str, tuple[Any, ...]]  # dotted setting -> its value in each run
+    data: str
+    n: int  # images that all runs saw
+    of: int
+    verdicts: tuple[Verdict, ...] = ()
+    notes: tuple[str, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    shown: Shown | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether any latent or metric differs beyond its interval."""
+        measured = [gap.differs for own in self.metrics.values() for gap in own.gaps]
+        return True in measured or any(latent.differs for latent in self.latents)
+
+    def summary(self) -> str:
+        """Which run is which letter, the verdicts, and what else must be said; one a line."""
+        runs = [f"{letter(place)} = {own.name}" for place, own in enumerate(self.members)]
+        return "\n".join(["; ".join(runs), *(one.says for one in self.verdicts), *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data in the shape of the interface."""
+        return {
+            "runs": [
+                {
+                    "run": letter(place), "name": own.name, "path": str(own.run.path),
+                    "digest": own.digest, "seed": own.seed, "setting": own.setting,
+                    "data": own.spec.data.name, "d": len(kinds.names), "types": list(kinds.names),
+                }
+                for place, (own, kinds) in enumerate(zip(self.members, self.kinds, strict=True))
+            ],
+            "matching": [latent.to_dict(self.sides) for latent in self.latents],
+            "metrics": {name: own.to_dict(self.sides) for name, own in self.metrics.items()},
+            "spec_diff": {key: list(values) for key, values in self.spec_diff.items()},
+            "differs": self.differs,
+            "data": self.data,
+            "n": self.n,
+            "skipped": dict(self.skipped),
+            "notes": list(self.notes),
+            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
+        }  # fmt: skip
+
+    def save(self, path: str | Path, *, images: bool = True) -> None:
+        """Writes one HTML file. `images=False` leaves pictures of the data out."""
+        # By name: the report stands above this floor and is only there for those who ask for it.
+        import_module("vaescope.report.comparison").save_comparison(self, path, images=images)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"

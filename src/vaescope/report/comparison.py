@@ -1,0 +1,327 @@
+"""A comparison as a page."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vaescope import __version__
+from vaescope.comparing import Comparison
+from vaescope.comparing.intervals import Gap
+from vaescope.comparing.members import letter, letters
+from vaescope.comparing.result import Latent
+from vaescope.comparing.sentences import latent_name, side_name
+from vaescope.figures.comparison import certain_first, comparison_chart
+from vaescope.paths import disk_errors, replace_file
+from vaescope.report.drawn import figure
+from vaescope.report.page import (
+    Column,
+    Fact,
+    Page,
+    Part,
+    Picture,
+    Pictures,
+    Prose,
+    Section,
+    Statement,
+    Table,
+    Value,
+)
+from vaescope.report.pictures import columns_of, rows_of
+from vaescope.report.render import render
+
+__all__ = ["comparison_page", "save_comparison"]
+
+MINUS = "\N{MINUS SIGN}"
+#: Matched latents in the figure and in pictures; tables have all.
+SHOWN = 20
+LABELS = {"kl": "KL", "mean_variance": "variance", "correlation": "correlation"}
+
+
+def save_comparison(comparison: Comparison, path: str | Path, *, images: bool = True) -> None:
+    """Writes the page: one HTML file that opens from disk."""
+    target = Path(path)
+    with disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(target, render(comparison_page(comparison, images=images)).encode())
+
+
+def comparison_page(comparison: Comparison, *, images: bool = True) -> Page:
+    """Verdicts, then runs, latents, numbers, settings and pictures."""
+    sections = [
+        _runs(comparison),
+        _latents(comparison),
+        _metrics(comparison),
+        _settings(comparison),
+    ]
+    pictures = [_reconstructions(comparison), _traversals(comparison)] if images else []
+    sections += [section for section in pictures if section is not None]
+    return Page(
+        " and ".join(dict.fromkeys(own.name for own in comparison.members[:2]))
+        + (f" and {len(comparison.members) - 2} more" if len(comparison.members) > 2 else ""),
+        f"{len(comparison.members)} runs on the same {comparison.n:,} of {comparison.of:,} images "
+        f"of {comparison.data}.",
+        _facts(comparison),
+        tuple(
+            Statement(one.tone, one.shown, one.says, one.rule, one.advice, one.section)
+            for one in comparison.verdicts
+        ),
+        tuple(sections),
+        (
+            f"Made by vaescope {__version__}. This file loads nothing from the network.",
+            "It holds pictures of the data and of what the decoders make of them; --no-images "
+            "leaves them out."
+            if any(section is not None for section in pictures)
+            else "It holds no pictures of the data.",
+        ),
+    )
+
+
+def _facts(comparison: Comparison) -> tuple[Fact, ...]:
+    settings = len({own.setting for own in comparison.members})
+    seeds = len({own.seed for own in comparison.members})
+    note = f"{_count(settings, 'setting')}, {_count(seeds, 'seed')}"
+    judged = [latent for latent in comparison.latents if any(latent.judged)]
+    odd = sum(latent.differs for latent in judged)
+    known = {n: [gap.differs for gap in own.gaps] for n, own in comparison.metrics.items()}
+    measured = [n for n, answers in known.items() if any(one is not None for one in answers)]
+    return (
+        Fact("runs", str(len(comparison.members)), note),
+        Fact("latents that differ", str(odd), f"of {len(judged)} in use"),
+        Fact(
+            "numbers that differ", str(sum(True in known[n] for n in measured)),
+            f"of {len(measured)} with intervals",
+        ),
+        Fact("settings that differ", str(len([k for k in comparison.spec_diff if k != "seed"]))),
+    )  # fmt: skip
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _runs(comparison: Comparison) -> Section:
+    rows: list[tuple[Value, ...]] = [
+        (letter(place), own.name, own.setting + 1, own.seed, own.spec.data.name, len(kinds.names),
+         len(kinds.active), len(kinds.mixed), len(kinds.passive))
+        for place, (own, kinds) in enumerate(
+            zip(comparison.members, comparison.kinds, strict=True)
+        )
+    ]  # fmt: skip
+    columns = (
+        Column("Run"), Column("Folder"), Column("Setting", "number", 0),
+        Column("Seed", "number", 0), Column("Trained on"), Column("Latents", "number", 0),
+        Column("Active", "number", 0), Column("Mixed", "number", 0),
+        Column("Passive", "number", 0),
+    )  # fmt: skip
+    parts: list[Part] = [
+        Table("runs", "Runs and the letters they have here.", columns, tuple(rows))
+    ]
+    parts += [Prose(note) for note in comparison.notes]
+    return Section("runs", "Runs", "Runs of one setting differ in their seeds only.", tuple(parts))
+
+
+def _latents(comparison: Comparison) -> Section:
+    names = [letter(place) for place in range(len(comparison.members))]
+    matching = Table(
+        "matching", "Matched latents: the number in each run, and the rank correlation of means.",
+        (*(Column(own) for own in names), Column("Type"), Column("Differs in")),
+        tuple(
+            (*(_found(own) for own in latent.match), _types(latent), _differs(latent))
+            for latent in _ordered(comparison)
+        ),
+    )  # fmt: skip
+    parts: list[Part] = [matching]
+    chart = comparison_chart(comparison, SHOWN)
+    if chart is not None:
+        caption = (
+            "KL of each latent that some run uses, and how much it differs. An interval that "
+            "leaves out the dashed line is a difference."
+        )
+        alt = "Dots of the KL of each latent in each run, beside differences with intervals. "
+        alt += "; ".join(_alt(latent) for latent in _ordered(comparison) if any(latent.judged))
+        parts.append(figure("latents-figure", chart, caption, alt))
+    parts += [_latents_table(comparison, place) for place in range(len(comparison.sides))]
+    rule = (
+        "Latents that are not passive are assigned so that the sum of |rank correlation| of their "
+        "means is largest; signs do not count. Passive ones are paired among themselves: which "
+        "with which means little, so that their differences have no interval. A number in brackets "
+        "is the correlation; (rest) stands where a latent was paired with what was left."
+    )
+    parts.append(Prose(rule, aside=True))
+    lead = "The same latents side by side, whatever their order and sign."
+    return Section("latents", "Latents", lead, tuple(parts))
+
+
+def _ordered(comparison: Comparison) -> list[Latent]:
+    """The most certain first."""
+    return [comparison.latents[place] for place in certain_first(comparison)]
+
+
+def _found(found: Any) -> str | None:
+    if found is None:
+        return None
+    if found.how == "first":
+        return str(found.latent)
+    what = "rest" if found.how == "rest" else f"{found.correlation:.2f}".replace("-", MINUS)
+    return f"{found.latent} ({what})"
+
+
+def _types(latent: Latent) -> str:
+    kinds = [kind or "none" for kind in latent.types]
+    return kinds[0] if len(set(kinds)) == 1 else ", ".join(kinds)
+
+
+def _differs(latent: Latent) -> str:
+    names = dict.fromkeys(n for s in range(len(latent.judged)) for n in latent.differs_in(s))
+    return ", ".join(LABELS[name] for name in names) or ("nothing" if any(latent.judged) else "")
+
+
+def _alt(latent: Latent) -> str:
+    values = ", ".join(
+        f"{letter(place)} {value:.2f}"
+        for place, value in enumerate(latent.measured["kl"].values)
+        if value is not None
+    )
+    return f"{latent_name(latent)}: {values} nats"
+
+
+def _ends(gap: Gap, digits: int = 3) -> str | None:
+    if gap.interval is None:
+        return None
+    low, high = (f"{end:.{digits}f}".replace("-", MINUS) for end in gap.interval)
+    return f"{low} to {high}"
+
+
+def _latents_table(comparison: Comparison, place: int) -> Table:
+    side = comparison.sides[place]
+    first, second = map(letters, (side.first, side.second))
+    columns = [Column("Latent")]
+    for label in ("KL", "Variance"):
+        columns += [
+            Column(f"{label} in {first}", "number"), Column(f"in {second}", "number"),
+            Column("Difference", "number"), Column("95% interval"),
+        ]  # fmt: skip
+    rows = [
+        (latent_name(latent), *_cells(latent.measured["kl"].gaps[place]),
+         *_cells(latent.measured["mean_variance"].gaps[place]))
+        for latent in comparison.latents
+    ]  # fmt: skip
+    caption = (
+        f"{side_name(side)}: KL in nats and mean posterior variance; intervals over {side.basis}."
+    )
+    return Table(f"latents-{place + 1}", caption, tuple(columns), tuple(rows))
+
+
+def _cells(gap: Gap) -> tuple[Value, ...]:
+    return gap.first, gap.second, gap.difference, _ends(gap)
+
+
+def _metrics(comparison: Comparison) -> Section:
+    parts: list[Part] = []
+    for place, side in enumerate(comparison.sides):
+        gaps = {name: own.gaps[place] for name, own in comparison.metrics.items()}
+        first, second = map(letters, (side.first, side.second))
+        parts.append(
+            Table(
+                f"metrics-{place + 1}", f"{side_name(side)}: intervals over {side.basis}.",
+                (
+                    Column("Number"), Column(first, "number"), Column(second, "number"),
+                    Column("Difference", "number"), Column("95% interval"), Column("Differs"),
+                ),
+                tuple((name, *_cells(gap), _answer(gap)) for name, gap in gaps.items()),
+            )
+        )  # fmt: skip
+    if len(comparison.members) > 2:
+        names = [letter(place) for place in range(len(comparison.members))]
+        parts.append(
+            Table(
+                "metrics-runs", "The same of each run.",
+                (Column("Number"), *(Column(own, "number") for own in names)),
+                tuple((name, *own.values) for name, own in comparison.metrics.items()),
+            )
+        )  # fmt: skip
+    if comparison.skipped:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in comparison.skipped.items())
+        parts.append(Prose(f"Left out: {reasons}", aside=True))
+    text = (
+        "ELBO, distortion and rate in nats per image, at the same noise in matched latents. Total "
+        "correlation in nats, of the latents that are not passive. Metrics of means, protocol "
+        "default. Counts, and metrics that learn, have no interval over images."
+    )
+    parts.append(Prose(text, aside=True))
+    lead = "The same numbers of each side, on the same images."
+    return Section("metrics", "Metrics", lead, tuple(parts))
+
+
+def _answer(gap: Gap) -> str | None:
+    return None if gap.differs is None else "yes" if gap.differs else "no"
+
+
+def _settings(comparison: Comparison) -> Section:
+    names = [letter(place) for place in range(len(comparison.members))]
+    rows = tuple(
+        (key, *(None if value is None else _plain(value) for value in values))
+        for key, values in comparison.spec_diff.items()
+    )
+    parts: tuple[Part, ...] = (Prose("All settings are the same."),)
+    if rows:
+        columns = (Column("Setting"), *(Column(own) for own in names))
+        parts = (Table("settings", "Settings that are not the same in all runs.", columns, rows),)
+    lead = "What was asked for, run by run."
+    return Section("settings", "Settings", lead, parts)
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _reconstructions(comparison: Comparison) -> Section | None:
+    shown = comparison.shown
+    if shown is None or shown.originals.ndim != 4:
+        return None
+    columns = np.concatenate([shown.originals[:, None], np.swapaxes(shown.outputs, 0, 1)], axis=1)
+    runs = letters(range(shown.runs))
+    pictures = tuple(
+        Picture(png, f"Example {place + 1} above what {runs} make of it.")
+        for place, png in enumerate(columns_of(columns))
+    )
+    caption = f"From top to bottom: the image, then its reconstruction by {runs}."
+    lead = "The same images through each run, from the posterior mean."
+    part = Pictures(caption, pictures, "tiles")
+    return Section("reconstructions", "Reconstructions", lead, (part,))
+
+
+def _traversals(comparison: Comparison) -> Section | None:
+    shown = comparison.shown
+    if shown is None or shown.originals.ndim != 4:
+        return None
+    strips, about = [], []
+    for place in certain_first(comparison)[:SHOWN]:
+        latent = comparison.latents[place]
+        for run, strip in enumerate(shown.strips[place]):
+            found = latent.match[run]
+            if strip is not None and found is not None and latent.types[run] != "passive":
+                strips.append(strip)
+                about.append((run, found, latent.types[run] or ""))
+    if not strips:
+        return None
+    pictures = tuple(
+        Picture(
+            png, f"Outputs of run {letter(run)} as its latent {found.latent}, {kind}, moves"
+            f"{' backwards' if found.sign < 0 else ''}.",
+            label=f"{letter(run)}{found.latent}", type=kind,
+            note="" if found.how == "first" else f"{found.correlation:.2f}".replace("-", MINUS),
+        )
+        for (run, found, kind), png in zip(about, rows_of(np.stack(strips)), strict=True)
+    )  # fmt: skip
+    marks = tuple(f"{value:g}".replace("-", MINUS) for value in shown.values)
+    more = len(comparison.members) - shown.runs
+    caption = (
+        "Matched latents below each other, with their rank correlation; mirrored ones run "
+        "backwards, so that rows agree. Passive ones are left out."
+    )
+    caption += f" The last {more} runs are left out." if more > 0 else ""
+    lead = "What the decoders make of the same latents, from the same image."
+    return Section("traversals", "Traversals", lead, (Pictures(caption, pictures, "rows", marks),))
