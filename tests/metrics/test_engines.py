@@ -33,6 +33,16 @@ def test_the_same_seed_gives_the_same_importances(data: Any) -> None:
     np.testing.assert_array_equal(first.importance, again.importance)
 
 
+@pytest.mark.slow
+def test_learnt_in_parallel_each_factor_keeps_its_place(generator: np.random.Generator) -> None:
+    """Latent k is factor k; factors with more classes are learnt first."""
+    v = np.stack([generator.integers(size, size=900) for size in (2, 5, 3, 4)], axis=1)
+    z = np.hstack([v + 0.1 * generator.normal(size=v.shape), generator.normal(size=(900, 2))])
+    learnt = learn("random-forest", z, v, z, v, seed=0)
+    assert np.argmax(learnt.importance, axis=0).tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(learnt.train_accuracy, 1.0)
+
+
 def test_lightgbms_internal_checks_are_never_shown(
     data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

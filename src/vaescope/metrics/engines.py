@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,11 @@ def learn(
         from sklearn.utils.parallel import Parallel, delayed
 
         workers = min(len(jobs), os.cpu_count() or 1)
-        fits = Parallel(n_jobs=workers)(delayed(_one)(*job) for job in jobs)
+        # A factor costs as many trees as it has classes: the longest first, so that none is left
+        # to one worker at the end.
+        order = sorted(range(len(jobs)), key=lambda k: -len(np.unique(factors[:, k])))
+        found = Parallel(n_jobs=workers)(delayed(_one)(*jobs[k]) for k in order)
+        fits = [fit for _, fit in sorted(zip(order, found, strict=True), key=itemgetter(0))]
     else:
         fits = [_one(*job) for job in jobs]
     return Learnt(
