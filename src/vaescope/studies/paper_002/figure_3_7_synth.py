@@ -84,7 +84,10 @@ def _cells(size: _Size) -> Iterator[Cell]:
 
 
 def _work(scale: Scale) -> Trained:
-    return Trained(tuple(_cells(_SIZES[scale])), measure)
+    made = _cells(_SIZES[scale])
+    if scale == "smoke":
+        made = (cell for cell in made if cell.labels["stage"] in ("small", "plateau", "above"))
+    return Trained(tuple(made), measure)
 
 
 def _stage(stage: str) -> dict[str, str]:
