@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vaescope.comparing.intervals import Gap, Side, over_replicates, over_rows, over_seeds, sides
+from vaescope.comparing.intervals import Gap, Side, over_replicates, over_rows, over_seeds, sides_of
 from vaescope.comparing.members import read_members
 from vaescope.runs import Run
 
 Make = Callable[..., Run]
 
 
-def sides_of(
+def found_sides(
     make: Make, *runs: tuple[float, int]
 ) -> list[tuple[tuple[int, ...], tuple[int, ...], str]]:
     """Runs by (beta, seed)."""
@@ -21,47 +21,48 @@ def sides_of(
         make(f"beta-{beta:g}-s{seed}", f"objective.beta={beta:g}", f"seed={seed}")
         for beta, seed in runs
     ]
-    return [(side.first, side.second, side.basis) for side in sides(read_members(made))]
+    return [(side.first, side.second, side.basis) for side in sides_of(read_members(made))]
 
 
 def test_one_run_of_each_setting_has_intervals_over_images(make: Make) -> None:
-    assert sides_of(make, (1, 0), (4, 0), (8, 0)) == [
+    assert found_sides(make, (1, 0), (4, 0), (8, 0)) == [
         ((0,), (1,), "images"), ((0,), (2,), "images"),
     ]  # fmt: skip
 
 
 def test_two_and_two_seeds_have_two_degrees_of_freedom(make: Make) -> None:
-    assert sides_of(make, (1, 0), (1, 1), (4, 0)) == [((0, 1), (2,), "images")]
-    assert sides_of(make, (1, 0), (1, 1), (4, 0), (4, 1)) == [((0, 1), (2, 3), "seeds")]
+    assert found_sides(make, (1, 0), (1, 1), (4, 0)) == [((0, 1), (2,), "images")]
+    assert found_sides(make, (1, 0), (1, 1), (4, 0), (4, 1)) == [((0, 1), (2, 3), "seeds")]
 
 
 def test_three_equal_seeds_are_paired(make: Make) -> None:
     runs = [(beta, seed) for beta in (1, 4) for seed in range(3)]
-    assert sides_of(make, *runs) == [((0, 1, 2), (3, 4, 5), "paired seeds")]
-    assert sides_of(make, *runs[:3], (4, 7)) == [((0, 1, 2), (3,), "seeds")]
+    assert found_sides(make, *runs) == [((0, 1, 2), (3, 4, 5), "paired seeds")]
+    assert found_sides(make, *runs[:3], (4, 7)) == [((0, 1, 2), (3,), "seeds")]
 
 
 def test_a_run_is_held_against_its_other_seeds_where_there_are_three(make: Make) -> None:
-    assert sides_of(make, (1, 0), (1, 1), (1, 2)) == [
+    assert found_sides(make, (1, 0), (1, 1), (1, 2)) == [
         ((0,), (1,), "images"),
         ((0,), (2,), "images"),
     ]
-    four = sides_of(make, *((1, seed) for seed in range(4)))
+    four = found_sides(make, *((1, seed) for seed in range(4)))
     assert four[2] == ((0, 1, 3), (2,), "other seeds") and len(four) == 4
 
 
 def test_the_same_run_again_is_no_further_seed(make: Make) -> None:
-    again = sides_of(make, (1, 0), (1, 0), (1, 0), (1, 0))
+    again = found_sides(make, (1, 0), (1, 0), (1, 0), (1, 0))
     assert {basis for _, _, basis in again} == {"images"}
-    assert sides_of(make, (1, 0), (1, 0), (1, 0), (4, 0))[0][2] == "images"
+    assert found_sides(make, (1, 0), (1, 0), (1, 0), (4, 0))[0][2] == "images"
 
 
 def gap(
     first: Sequence[float], second: Sequence[float], *, basis: str, seeds: Sequence[int]
 ) -> Gap:
     places = range(len(first) + len(second))
-    side = Side(tuple(places[: len(first)]), tuple(places[len(first) :]), basis)  # type: ignore[arg-type]
-    return over_seeds(side, seeds, [*first, *second])
+    a, b = tuple(places[: len(first)]), tuple(places[len(first) :])
+    side = Side(a, b, basis, tuple(seeds))  # type: ignore[arg-type]
+    return over_seeds(side, [*first, *second])
 
 
 def test_pairs_have_students_interval_of_their_differences() -> None:

@@ -20,7 +20,7 @@ __all__ = [
     "over_replicates",
     "over_rows",
     "over_seeds",
-    "sides",
+    "sides_of",
     "without_interval",
 ]
 
@@ -40,6 +40,7 @@ class Side:
     first: tuple[int, ...]  # places of runs
     second: tuple[int, ...]
     basis: Basis
+    seeds: tuple[int, ...]  # of all runs, by place
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Gap:
         }
 
 
-def sides(members: Sequence[Member]) -> tuple[Side, ...]:
+def sides_of(members: Sequence[Member]) -> tuple[Side, ...]:
     """What is held against what.
 
     Several settings: each against the first. One setting with four seeds or more: each run against
@@ -97,7 +98,8 @@ def sides(members: Sequence[Member]) -> tuple[Side, ...]:
         ]
     else:
         pairs = [([0], [q]) for q in everyone[1:]]
-    return tuple(Side(tuple(a), tuple(b), _basis(members, a, b)) for a, b in pairs)
+    seeds = tuple(member.seed for member in members)
+    return tuple(Side(tuple(a), tuple(b), _basis(members, a, b), seeds) for a, b in pairs)
 
 
 def _basis(members: Sequence[Member], first: Sequence[int], second: Sequence[int]) -> Basis:
@@ -119,10 +121,10 @@ def no_gap() -> Gap:
     return Gap(None, None, None, 0)
 
 
-def over_seeds(side: Side, seeds: Sequence[int], values: Sequence[float]) -> Gap:
+def over_seeds(side: Side, values: Sequence[float]) -> Gap:
     """Student's interval over runs: of the differences of pairs, else with the spread that both
     sides have in common. Runs of one seed count as one."""
-    a, b = (_by_seed(places, seeds, values) for places in (side.first, side.second))
+    a, b = (_by_seed(places, side.seeds, values) for places in (side.first, side.second))
     first, second = np.array(list(a.values())), np.array(list(b.values()))
     if side.basis == "paired seeds":
         found = paired([a[seed] for seed in b], second).estimate

@@ -53,18 +53,16 @@ class Latent:
     types: tuple[str | None, ...]  # by run
     judged: tuple[bool, ...]  # by side: not where it is passive in all runs
     measured: Mapping[str, Measured]  # kl and mean_variance
-    strangers: tuple[bool, ...]  # by side: whether the second runs have another latent here
+    alone: tuple[bool, ...]  # by side: whether only one has it
 
     def differs_in(self, side: int) -> tuple[str, ...]:
         """In what the sides differ beyond the interval."""
-        strange = ("correlation",) if self.strangers[side] else ()
-        return strange + tuple(
-            name for name, own in self.measured.items() if own.gaps[side].differs
-        )
+        alone = ("counterpart",) if self.alone[side] else ()
+        return alone + tuple(name for name, own in self.measured.items() if own.gaps[side].differs)
 
     @property
     def differs(self) -> bool:
-        return any(self.differs_in(side) for side in range(len(self.strangers)))
+        return any(self.differs_in(side) for side in range(len(self.alone)))
 
     def to_dict(self, sides: tuple[Side, ...]) -> dict[str, Any]:
         names = dict.fromkeys(

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from vaescope.comparing.intervals import LEVEL, Basis, Gap, Side
+from vaescope.comparing.intervals import Basis, Gap, Side
 from vaescope.comparing.members import letter, letters
 from vaescope.comparing.result import SAME, Comparison, Latent
+from vaescope.statistics import LEVEL
 from vaescope.verdicts import Verdict
 from vaescope.verdicts.verdict import listed
 
@@ -123,7 +124,7 @@ def _of_latents(comparison: Comparison, place: int, odd: Sequence[Latent]) -> Ve
 
 def _odd(latent: Latent, place: int) -> str:
     which = latent.differs_in(place)
-    if "correlation" in which:
+    if "counterpart" in which:
         return f"{latent_name(latent)} (has no counterpart)"
     labels = {"kl": "KL", "mean_variance": "variance"}
     gap = latent.measured[which[0]].gaps[place]

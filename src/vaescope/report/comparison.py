@@ -36,7 +36,7 @@ __all__ = ["comparison_page", "save_comparison"]
 MINUS = "\N{MINUS SIGN}"
 #: Matched latents in the figure and in pictures; tables have all.
 SHOWN = 20
-LABELS = {"kl": "KL", "mean_variance": "variance", "correlation": "correlation"}
+LABELS = {"kl": "KL", "mean_variance": "variance", "counterpart": "no counterpart"}
 
 
 def save_comparison(comparison: Comparison, path: str | Path, *, images: bool = True) -> None:
@@ -126,7 +126,7 @@ def _latents(comparison: Comparison) -> Section:
     names = [letter(place) for place in range(len(comparison.members))]
     matching = Table(
         "matching", "Matched latents: the number in each run, and the rank correlation of means.",
-        (*(Column(own) for own in names), Column("Type"), Column("Differs in")),
+        (*(Column(own) for own in names), Column("Type"), Column("Differs")),
         tuple(
             (*(_found(own) for own in latent.match), _types(latent), _differs(latent))
             for latent in _ordered(comparison)

@@ -1,0 +1,114 @@
+"""Numbers of several runs to differences between sides."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.comparing.intervals import (
+    Gap,
+    Side,
+    no_gap,
+    over_replicates,
+    over_rows,
+    over_seeds,
+    without_interval,
+)
+from vaescope.comparing.matching import Match
+from vaescope.comparing.opened import Opened
+from vaescope.comparing.result import SAME, Latent, Measured
+from vaescope.comparing.scores import Number
+
+__all__ = ["latent_of", "of_numbers", "of_rows"]
+
+Vector = NDArray[np.float64]
+
+
+def of_rows(rows: Sequence[Vector | None], sides: Sequence[Side]) -> Measured:
+    """A mean over images of each run; None where a run has none, or it is infinite."""
+    known = [None if own is None or not np.isfinite(own).all() else own for own in rows]
+    values = [None if own is None else float(own.mean()) for own in known]
+
+    def on_images(side: Side) -> Gap:
+        def mean_of(places: Sequence[int]) -> Vector:
+            there = [own for place in places if (own := known[place]) is not None]
+            return np.asarray(np.mean(there, axis=0))
+
+        return over_rows(mean_of(side.first), mean_of(side.second))
+
+    return _measured(values, sides, on_images)
+
+
+def of_numbers(numbers: Sequence[Number | None], sides: Sequence[Side], n: int) -> Measured:
+    """Another number of each run, over n images; None where a run has none."""
+    values = [None if own is None else own.value for own in numbers]
+
+    def on_images(side: Side) -> Gap:
+        def mean_of(places: Sequence[int]) -> tuple[float, Vector | None]:
+            there = [own for place in places if (own := numbers[place]) is not None]
+            drawn = [own.replicates for own in there if own.replicates is not None]
+            value = float(np.mean([own.value for own in there]))
+            return value, np.mean(drawn, axis=0) if len(drawn) == len(there) else None
+
+        (first, before), (second, after) = mean_of(side.first), mean_of(side.second)
+        both = None if before is None or after is None else after - before
+        return over_replicates(first, second, both, n)
+
+    return _measured(values, sides, on_images)
+
+
+def _measured(
+    values: Sequence[float | None], sides: Sequence[Side], on_images: Callable[[Side], Gap]
+) -> Measured:
+    def gap_of(side: Side) -> Gap:
+        if any(values[place] is None for place in (*side.first, *side.second)):
+            return no_gap()
+        if side.basis == "images":
+            return on_images(side)
+        return over_seeds(side, [np.nan if value is None else value for value in values])
+
+    return Measured(tuple(values), tuple(gap_of(side) for side in sides))
+
+
+def latent_of(match: Match, opened: Sequence[Opened], sides: Sequence[Side]) -> Latent:
+    """A matched latent in all runs, and how it differs between sides."""
+    kls: list[Vector | None] = [None] * len(match)
+    variances: list[Vector | None] = [None] * len(match)
+    types: list[str | None] = [None] * len(match)
+    for place, (found, own) in enumerate(zip(match, opened, strict=True)):
+        if found is not None:
+            kls[place] = own.kl[:, found.latent]
+            variances[place] = own.codes.variance[:, found.latent].astype(np.float64)
+            types[place] = own.kinds.names[found.latent]
+    used = [kind not in ("passive", None) for kind in types]
+    judged = tuple(any(used[place] for place in (*side.first, *side.second)) for side in sides)
+    measured = {"kl": of_rows(kls, sides), "mean_variance": of_rows(variances, sides)}
+    return Latent(
+        match,
+        tuple(types),
+        judged,
+        {name: _where(own, judged) for name, own in measured.items()},
+        tuple(known and _is_alone(match, side) for side, known in zip(sides, judged, strict=True)),
+    )
+
+
+def _where(measured: Measured, judged: Sequence[bool]) -> Measured:
+    """Without intervals where a latent is passive in all runs: which one it is means nothing."""
+    gaps = zip(measured.gaps, judged, strict=True)
+    return replace(
+        measured, gaps=tuple(gap if known else without_interval(gap) for gap, known in gaps)
+    )
+
+
+def _is_alone(match: Match, side: Side) -> bool:
+    """Whether one side has no such latent: none at all, or one that shares less than half of the
+    variance with what the match is held against, where other runs on the first side share more."""
+    first, second = ([match[place] for place in own] for own in (side.first, side.second))
+    if not any(first) or not any(second):
+        return True
+    shared, other = (
+        [own.correlation**2 for own in found if own and own.how == "correlation"]
+        for found in (second, first)
+    )
+    return bool(shared) and bool(np.mean(shared) < SAME <= np.mean(other or [1.0]))
