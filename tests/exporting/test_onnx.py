@@ -1,5 +1,7 @@
 """ONNX files give in onnxruntime what torch gives, for batches of any size."""
 
+import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +20,6 @@ from vaescope.build import build_auxiliary, build_data
 from vaescope.encoding import load_vae
 from vaescope.errors import ExportError, UsageError
 from vaescope.exporting import OnnxExport
-from vaescope.runs import Run
 from vaescope.settings import from_command_line
 
 SIZES = (1, 3, 65)
@@ -112,7 +113,7 @@ def test_a_module_of_somebody_else_is_exported_without_its_dropout(tmp_path: Pat
     assert model.training and model.drop.training
     assert made.outputs == {"encoder": ("mean", "variance"), "decoder": ("mean",)}
     assert {check.on for check in made.checks} == {"data", "codes", "prior draws"}
-    assert all(check.batches == (1, 2, 65, 256) for check in made.checks)
+    assert all(check.batches == (1, 2, 65, 100) for check in made.checks)
     assert all(check.rounding is not None for check in made.checks)
     assert made.largest_difference < 1e-6 and "equal torch to" in made.summary()
     model.eval()
@@ -178,4 +179,30 @@ def test_a_run_and_a_model_need_what_they_need(tmp_path: Path) -> None:
         vs.export_onnx(run, tmp_path / "onnx", output="logits")
     with pytest.raises(UsageError, match="does not know its data"):
         vs.export_onnx(Small(), tmp_path / "onnx")
-    assert isinstance(run, Run)
+
+
+def command(*arguments: str | Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "vaescope", *map(str, arguments), "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    content: dict[str, Any] = json.loads(done.stdout)
+    return content | {"code": done.returncode}
+
+
+@pytest.mark.slow
+def test_the_command_writes_both_layouts_and_nothing_else_on_stdout(tmp_path: Path) -> None:
+    run = run_of(tmp_path, from_command_line("vae", VECTORS))
+    saved = command("export", run.path, "--to", "hf", "--out", tmp_path / "hf")
+    assert (saved["code"], saved["to"], saved["folder"]) == (0, "hf", str(tmp_path / "hf"))
+    assert set(saved["files"]) == {"README.md", "config.json", "model.safetensors"}
+    made = command("export", tmp_path / "hf", "--to", "onnx", "--out", tmp_path / "onnx")
+    assert made.keys() == {
+        "to", "folder", "encoder", "decoder", "inputs", "outputs", "largest_difference",
+        "prior_difference", "tolerance", "checks", "code",
+    }  # fmt: skip
+    assert (made["code"], made["inputs"]) == (0, {"encoder": ["x"], "decoder": ["z"]})
+    assert made["largest_difference"] <= made["tolerance"] == 1e-5
+    assert Path(made["encoder"]).exists() and Path(made["decoder"]).exists()
+    wrong = command("export", run.path, "--to", "hf", "--out", tmp_path, "--model", "a:b")
+    assert (wrong["code"], wrong["error"]["type"]) == (2, "UsageError")

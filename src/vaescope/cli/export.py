@@ -47,6 +47,9 @@ def export(
     value_range: Annotated[
         str | None, typer.Option(help="onnx: range of the images that it takes, e.g. -1,1.")
     ] = None,
+    tolerance: Annotated[
+        float, typer.Option(min=0.0, help="onnx: the largest difference from torch that is taken.")
+    ] = 1e-5,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -77,6 +80,6 @@ def export(
                 subject = load_checkpoint(path, model)
             found = export_onnx(
                 subject, out, data, posterior=posterior, output=output,
-                value_range=ends(value_range),
+                value_range=ends(value_range), tolerance=tolerance,
             )  # fmt: skip
     result({"to": to.value, **found.to_dict()}, found.summary(), as_json=as_json)

@@ -19,9 +19,11 @@ from vaescope.specs import resolve
 from vaescope.types import Integers
 from vaescope.vae import as_input
 
-__all__ = ["Half", "Halves", "halves_of_model", "halves_of_run"]
+__all__ = ["BATCHES", "Half", "Halves", "halves_of_model", "halves_of_run"]
 
-#: Examples to compare on, and the most values that these may have together.
+#: Sizes of batches that are compared, beside all rows at once.
+BATCHES = (1, 2, 65)
+#: Rows to compare on, and the most values that these may have together.
 ROWS, VALUES = 256, 2**22
 
 Function = Callable[[Tensor, Tensor | None], tuple[Tensor, ...]]
@@ -58,9 +60,10 @@ class Halves:
 
 
 def _rows(data: Dataset) -> Integers:
-    """So many that a batch of 65 can be made of them, unless they are large."""
-    n = min(ROWS, max(3, VALUES // int(np.prod(data.shape))))
-    return np.resize(data.sample(n, seed=0), n)
+    """Fewer where they are large; repeated where there are too few for the largest batch."""
+    most = min(ROWS, max(3, VALUES // int(np.prod(data.shape))))
+    rows = data.sample(most, seed=0)
+    return np.resize(rows, max(len(rows), min(most, BATCHES[-1])))
 
 
 def halves_of_run(run: Run, data: Dataset | None = None) -> Halves:

@@ -4,6 +4,7 @@ Nothing in such a folder is executed, and nothing is fetched: a folder is a run 
 """
 
 import hashlib
+import html
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,9 @@ class Published:
             "verdicts": self.verdicts,
             "metrics": self.metrics,
         }
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def save_pretrained(

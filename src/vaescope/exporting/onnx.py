@@ -4,6 +4,7 @@ https://onnx.ai. Batches may be of any size. onnx, onnxruntime and onnxscript co
 `vaescope[onnx]`.
 """
 
+import html
 import logging
 import math
 import warnings
@@ -22,7 +23,7 @@ from torch.func import functional_call
 from vaescope import __version__
 from vaescope.adapters import Asked, adapt
 from vaescope.errors import ExportError, UsageError
-from vaescope.exporting.halves import Half, Halves, halves_of_model, halves_of_run
+from vaescope.exporting.halves import BATCHES, Half, Halves, halves_of_model, halves_of_run
 from vaescope.inspection.front import as_data
 from vaescope.paths import disk_errors, replace_file
 from vaescope.runs import Run
@@ -32,8 +33,6 @@ __all__ = ["OUTPUTS", "Check", "OnnxExport", "export_onnx"]
 
 #: What the two files give, in this order; covariance only where the posterior has one.
 OUTPUTS = {"encoder": ("mean", "variance", "covariance"), "decoder": ("mean",)}
-#: Sizes of batches that are compared, beside all examples at once.
-BATCHES = (1, 2, 65)
 TOLERANCE = 1e-5
 PRIOR = "prior draws"
 _PROBED = 256  # images on which readings of somebody else's model are tried
@@ -98,7 +97,7 @@ class OnnxExport:
         sizes = ", ".join(map(str, prior.batches))
         return (
             f"{self.encoder} and {self.decoder} equal torch to {self.largest_difference:.1e} on "
-            f"{prior.n} examples and their codes, to {self.prior_difference:.1e} at draws from the "
+            f"{prior.n} rows and their codes, to {self.prior_difference:.1e} at draws from the "
             f"prior{own}; batches of {sizes}."
         )
 
@@ -114,6 +113,9 @@ class OnnxExport:
             "tolerance": self.tolerance,
             "checks": [check.to_dict() for check in self.checks],
         }
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def export_onnx(
@@ -240,7 +242,7 @@ def _graph(file: str, half: Half, inputs: Mapping[str, Tensor], outputs: tuple[s
 
 def _cannot(file: str, why: str) -> ExportError:
     return ExportError(
-        f"torch cannot follow the {file} through batches of any size: {why}.",
+        f"torch cannot follow the {file} through batches of any size: {why.rstrip('.')}.",
         "Its code must be torch's alone, without branches on values or a fixed size of batches.",
     )
 
@@ -287,7 +289,10 @@ def _array(tensor: Tensor) -> Array:
 
 def _apart(wanted: Array, got: Array) -> float:
     """The largest difference; infinite where the shapes differ, as NumPy would broadcast them."""
-    return float(np.abs(wanted - got).max()) if wanted.shape == got.shape else math.inf
+    if wanted.shape != got.shape:
+        return math.inf
+    with np.errstate(invalid="ignore"):  # of two infinities: NaN, which is refused
+        return float(np.abs(wanted - got).max())
 
 
 def _in_float64(half: Half, inputs: Sequence[Tensor]) -> tuple[Tensor, ...] | None:
@@ -305,13 +310,10 @@ def _refuse(result: OnnxExport) -> None:
     for check in result.checks:
         # Written so that NaN is refused too.
         if check.on != PRIOR and not check.difference <= result.tolerance:
-            own = (
-                ""
-                if check.rounding is None
-                else (f"; torch's own float32 differs from its float64 by {check.rounding:.1e}")
-            )
+            own = "" if check.rounding is None else f" (torch's own rounding: {check.rounding:.1e})"
             raise ExportError(
                 f"{check.output} of {check.file}.onnx differs from torch by "
-                f"{check.difference:.1e} on {check.on}, more than {result.tolerance:g}{own}.",
-                "Nothing was written. Pass a larger tolerance= if that is near enough.",
+                f"{check.difference:.1e} on {check.on}{own}, more than {result.tolerance:g}; "
+                "nothing was written.",
+                "Give a larger tolerance (--tolerance) if that is near enough.",
             )
