@@ -13,15 +13,17 @@ from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.encoding import encode, load_vae
 from vaescope.geometry.orthogonality import distance_to_orthogonality
+from vaescope.geometry.space import Space
 from vaescope.latents.kl import kl_of_rows
 from vaescope.latents.types import types
 from vaescope.metrics.knn_score import knn_score
 from vaescope.runs import Run
+from vaescope.seeds import rng
 from vaescope.specs import Experiment
 from vaescope.types import Integers
 from vaescope.vae import VAE, as_input
 
-__all__ = ["Subject", "counts", "distortion", "ds", "dto", "rate", "subject"]
+__all__ = ["Subject", "counts", "distortion", "ds", "dto", "rate", "some", "subject", "used"]
 
 #: Points at which Jacobians are taken; rows that are encoded unless a study says otherwise.
 POINTS, ROWS = 200, 5000
@@ -54,16 +56,31 @@ def subject(run: Run, *, rows: int = ROWS) -> Subject:
     return Subject(spec, vae, data, chosen, codes)
 
 
-def dto(of: Subject, *, points: int = POINTS) -> float | None:
-    """Distance to orthogonality (002 section 3.2) over the latents that are not passive, in the
-    space of the outputs' means; None where fewer than two are left."""
-    used = np.arange(of.codes.d)
-    if of.codes.stochastic:  # the point codes of an autoencoder have no types
-        used = used[[name != "passive" for name in types(of.codes).names]]
-    if len(used) < 2:
+def used(of: Subject) -> Integers:
+    """The latents that are not passive; all of a plain autoencoder, whose codes have no types."""
+    every = np.arange(of.codes.d)
+    if not of.codes.stochastic:
+        return every
+    return every[[name != "passive" for name in types(of.codes).names]]
+
+
+def some(of: Subject, count: int) -> Integers:
+    """Places of a few among the codes. Rows of a grid come in its order, so that the first ones
+    show one corner of it: they are drawn. Rows without factors were drawn when they were made."""
+    n = of.codes.n
+    if of.data.factors is None or n <= count:
+        return np.arange(min(n, count))
+    return np.sort(rng(0, "study-points").choice(n, count, replace=False))
+
+
+def dto(of: Subject, *, points: int = POINTS, space: Space = "output") -> float | None:
+    """Distance to orthogonality (002 section 3.2) over the latents that are not passive, by default
+    in the space of the outputs' means; None where fewer than two are left."""
+    columns = used(of)
+    if len(columns) < 2:
         return None
     found = distance_to_orthogonality(
-        of.vae.decoder, of.codes.mean[:points], space="output", columns=used
+        of.vae.decoder, of.codes.mean[some(of, points)], space=space, columns=columns
     )
     return found.value
 
@@ -76,8 +93,9 @@ def ds(of: Subject) -> float:
 @torch.inference_mode()
 def distortion(of: Subject, *, rows: int = 1000) -> float:
     """Mean of -log p(x|z) over examples, z the sample of each posterior; nats."""
-    z = torch.from_numpy(np.asarray(of.codes.sample[:rows], dtype=np.float32))
-    x = as_input(of.data.rows(of.rows[:rows]), torch.device("cpu"))
+    places = some(of, rows)
+    z = torch.from_numpy(np.asarray(of.codes.sample[places], dtype=np.float32))
+    x = as_input(of.data.rows(of.rows[places]), torch.device("cpu"))
     return float(-of.vae.decoder(z).log_prob(x).double().mean())
 
 

@@ -1,12 +1,23 @@
 """Studies of paper 002."""
 
-from vaescope.studies.paper_002 import dto_steps, figure_7_6, table_3_4, worked_example
+from vaescope.studies.paper_002 import (
+    dto_steps,
+    figure_3_4,
+    figure_3_7_dsprites,
+    figure_7_6,
+    table_3_3_dsprites,
+    table_3_4,
+    worked_example,
+)
 from vaescope.studies.study import Study
 
 __all__ = ["STUDIES"]
 
 STUDIES: tuple[Study, ...] = (
     table_3_4.STUDY,
+    table_3_3_dsprites.STUDY,
+    figure_3_4.STUDY,
+    figure_3_7_dsprites.STUDY,
     dto_steps.STUDY,
     worked_example.STUDY,
     figure_7_6.STUDY,
