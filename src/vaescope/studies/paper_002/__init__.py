@@ -4,9 +4,12 @@ from vaescope.studies.paper_002 import (
     dto_steps,
     figure_3_4,
     figure_3_7_dsprites,
+    figure_3_7_synth,
     figure_7_6,
     table_3_3_dsprites,
+    table_3_3_synth,
     table_3_4,
+    theorem_2,
     worked_example,
 )
 from vaescope.studies.study import Study
@@ -16,9 +19,12 @@ __all__ = ["STUDIES"]
 STUDIES: tuple[Study, ...] = (
     table_3_4.STUDY,
     table_3_3_dsprites.STUDY,
+    table_3_3_synth.STUDY,
     figure_3_4.STUDY,
     figure_3_7_dsprites.STUDY,
+    figure_3_7_synth.STUDY,
     dto_steps.STUDY,
+    theorem_2.STUDY,
     worked_example.STUDY,
     figure_7_6.STUDY,
 )

@@ -76,7 +76,7 @@ def _cells(size: _Size) -> Iterator[Cell]:
                 yield Cell(
                     {
                         "preset": "beta-vae", **nonlinear(rows=size.rows),
-                        **decaying(3e-3, size.nonlinear_steps), "objective.beta": beta,
+                        **decaying(5e-3, size.nonlinear_steps), "objective.beta": beta,
                         "data.generator_seed": generator, "seed": seed,
                     },
                     {"task": "nonlinear", "stage": stage},
@@ -183,7 +183,7 @@ STUDY = Study(
     "form prunes a variance lambda where beta passes 2 lambda, at 1/6 and 2/3. That a collapse "
     "lies within 20% of it is two claims, one on each side: a latent counts as used unless its "
     "posterior variance is near 1, and at 2 lambda / 1.2 it is 0.83. Nonlinear task: twelve random "
-    "networks (generator seeds) with two model seeds each, batch 64, Adam from 3e-3 to 0 over "
+    "networks (generator seeds) with two model seeds each, batch 64, Adam from 5e-3 to 0 over "
     "5,000 steps; the unit is the generator seed. The thesis does not give its network's weights; "
     "ours are N(0, 1), which gives larger variances and so larger betas than its 1e-3. With as "
     "many latents as factors the first collapse is over-pruning, not the onset of a better regime.",
