@@ -191,7 +191,7 @@ def tables(points: Sequence[Point], seeds: int) -> list[str]:
 def replace_section(path: Path, title: str, lines: Sequence[str]) -> None:
     """Writes one section into the page and leaves the others as they are."""
     text = path.read_text() if path.exists() else "# The family\n"
-    before, found, after = text.partition(title)
+    before, found, after = text.partition(f"{title}\n")
     _, next_title, rest = after.partition("\n## ") if found else ("", "", "")
     path.parent.mkdir(parents=True, exist_ok=True)
     tail = f"\n## {rest}" if next_title else ""
@@ -204,10 +204,16 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/family"), help="skips what is done")
     parser.add_argument("--steps", type=int, default=4_000)
     parser.add_argument("--seeds", type=int, default=5)
+    others = [name for name in METHODS if name != BASE]
+    parser.add_argument(
+        "--methods", nargs="+", choices=others, default=others, metavar="NAME",
+        help="some of them, beside the beta-VAE, in a section of their own",
+    )  # fmt: skip
     options = parser.parse_args()
     torch.set_num_threads(1)
+    title = TITLE if options.methods == others else f"{TITLE}: {', '.join(options.methods)}"
     points: list[Point] = []
-    for method in METHODS:
+    for method in (BASE, *options.methods):
         points += train(method, options.seeds, options.steps, options.runs)
         lines = [
             f"Made by `python scripts/family.py`: {len(images()):,} dSprites images (an ellipse in",
@@ -227,7 +233,7 @@ def main() -> None:
             "",
             *tables(points, options.seeds),
         ]
-        replace_section(options.out, TITLE, lines)
+        replace_section(options.out, title, lines)
 
 
 if __name__ == "__main__":
