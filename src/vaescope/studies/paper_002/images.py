@@ -23,7 +23,16 @@ from vaescope.studies.measuring import (
 )
 from vaescope.studies.study import Measured, Scale
 
-__all__ = ["ARMS", "SPRITES", "geometry", "measure", "measure_sprites", "mnist", "sprites"]
+__all__ = [
+    "ARMS",
+    "SPRITES",
+    "Settings",
+    "geometry",
+    "measure",
+    "measure_sprites",
+    "mnist",
+    "sprites",
+]
 
 Settings = Mapping[str, Any]
 

@@ -1,0 +1,64 @@
+"""How much of a training is spent in the polarised regime. Paper 002 section 3.3.2, eq. 3.38."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+
+from vaescope.build import build_data
+from vaescope.encoding import encode
+from vaescope.latents.polarised import DeltaKL, delta_kl
+from vaescope.sweeps.grid import plan
+from vaescope.training.loop import new_state, steps
+from vaescope.training.precision import choose
+
+__all__ = ["LIMIT", "Watched", "share_below", "watched"]
+
+#: The relative error of the KL term that the thesis allows.
+LIMIT = 0.03
+#: Rows that are encoded at each check.
+ROWS = 1000
+
+
+@final
+@dataclass(frozen=True)
+class Watched:
+    """Delta-KL on the way."""
+
+    deltas: tuple[float, ...]  # at each check
+    every: int  # steps between two of them
+    end: DeltaKL
+
+    def to_dict(self) -> dict[str, float | int]:
+        share = share_below(self.deltas)
+        return {
+            "share": share,
+            "last_above": round((1.0 - share) * len(self.deltas)) * self.every,
+            "delta_end": self.end.delta,
+            "kl_end": self.end.kl_nats,
+            "active_end": self.end.active,
+        }
+
+
+def share_below(deltas: Sequence[float], *, limit: float = LIMIT) -> float:
+    """The share of the checks after the last one that is not below the limit.
+
+    >>> share_below([0.5, 0.01, 0.04, 0.02, 0.01])
+    0.4
+    """
+    after = next((i for i, d in enumerate(reversed(deltas)) if not d < limit), len(deltas))
+    return after / len(deltas)
+
+
+def watched(settings: Mapping[str, Any], *, every: int) -> Watched:
+    """Trains one experiment and checks Delta-KL every few steps, on rows that it may have seen."""
+    (spec,) = plan([dict(settings)], where="The training that is watched")
+    data = build_data(spec.data)
+    rows = data.sample(ROWS, seed=0)
+    state = new_state(spec, torch.device("cpu"))
+    found = []
+    for _ in steps(state, spec, data, choose(spec.precision, state.device, state.vae)):
+        if state.step % every == 0:
+            found.append(delta_kl(encode(state.vae, data, index=rows, batch=ROWS)))
+    return Watched(tuple(one.delta for one in found), every, found[-1])
