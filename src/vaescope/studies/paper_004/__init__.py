@@ -1,7 +1,14 @@
 """Studies of paper 004."""
 
+from vaescope.studies.paper_004 import appendix_c, figure_3, figure_6, theorems
 from vaescope.studies.study import Study
 
 __all__ = ["STUDIES"]
 
-STUDIES: tuple[Study, ...] = ()
+STUDIES: tuple[Study, ...] = (
+    theorems.STUDY,
+    figure_3.STUDY,
+    figure_6.STUDY,
+    appendix_c.ESTIMATOR,
+    appendix_c.TRAINING,
+)
