@@ -124,7 +124,7 @@ STUDY = Study(
     "iVAE with the paper's convolutions, prior network 50-50-50 and mean 0, Bernoulli likelihood; "
     "u is scaled by the whole dataset's classes, where the paper's code scales by those of the "
     "batch. The paper: dSprites at 64 pixels, 30 latents, 269,568 steps. Laptop scale: 32 pixels, "
-    "three shapes, three scales, eight by eight positions, no rotation, 10 latents, 4,000 steps "
+    "three shapes, three scales, eight by eight positions, no rotation, 10 latents, 3,000 steps "
     "at learning rate 1e-3, six seeds. Latents are typed by their KL to the model's own prior: "
     "by 001's rule every passive latent whose prior variance is near 0 would be called active. "
     "The encoder sees the factors, so that none of this speaks of disentanglement.",
