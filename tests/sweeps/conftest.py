@@ -9,6 +9,8 @@ import pytest
 from vaescope.sweeps import Plan, plan, product
 
 SMALL = {"data.name": "synth-linear", "data.n": 500, "latent": 2, "logging.every": 20}
+#: Steps of a run that no machine trains to its end while a test looks on.
+ENDLESS = 10**9
 
 
 @pytest.fixture
@@ -48,4 +50,5 @@ def holders() -> Callable[[Path], dict[str, int]]:
 def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")  # others may fill this machine
     os.environ.pop("RAY_ADDRESS", None)

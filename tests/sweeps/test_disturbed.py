@@ -1,4 +1,8 @@
-"""Sweeps that are killed, doubled, spread over nodes that vanish, or very long."""
+"""Sweeps that are killed, doubled, spread over nodes that vanish, or very long.
+
+Where a sweep is to be disturbed before its end, the test itself has some of its runs, as another
+driver would: the sweep waits for them, so it cannot end, however fast the machine is.
+"""
 
 import json
 import os
@@ -8,18 +12,20 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.waiting import LIMIT, until
 
-from vaescope.sweeps import Plan, make_engine, plan, product, sweep
+from vaescope.runs import Run
+from vaescope.sweeps import Plan, make_engine, plan, product, read_plan, sweep
 from vaescope.tables import csv_text, read_table
 
-from .conftest import SMALL
+from .conftest import ENDLESS, SMALL
 from .test_sweep import Fake, finish
 
 pytestmark = pytest.mark.slow
@@ -27,9 +33,14 @@ pytestmark = pytest.mark.slow
 Holders = Callable[[Path], dict[str, int]]
 
 RUNS = 24
-#: Models by strength and seed, each alone; and by architecture and seed, so that eight are stacked.
+#: Models by strength and seed, each alone; and by architecture and seed, so that four are stacked.
 APART = {"objective.beta": [0.0001, 0.01, 0.1], "seed": "0..7"}
-STACKED = {"net.encoder": [[8], [12], [16]], "seed": "0..7"}
+STACKED = {"net.encoder": [[n] for n in (6, 8, 10, 12, 14, 16)], "seed": "0..3"}
+#: The real command; and the one that stacks however few the steps are, and gives workers all the
+#: time they want to save.
+COMMAND = "from vaescope.cli import main; main()"
+STACK_ALL = f"import vaescope.training.many as many; many.WORTH = 0; {COMMAND}"
+PATIENT = f"import vaescope.sweeps.local as local; local.GRACE = {LIMIT}; {COMMAND}"
 
 
 def sweep_file(path: Path, grid: dict[str, Any], **fixed: Any) -> Path:
@@ -41,11 +52,11 @@ def sweep_file(path: Path, grid: dict[str, Any], **fixed: Any) -> Path:
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep of 24 small models."""
-    return sweep_file(tmp_path_factory.mktemp("sweep") / "sweep.yaml", APART, steps=700)
+    return sweep_file(tmp_path_factory.mktemp("sweep") / "sweep.yaml", APART, steps=400)
 
 
-def command(file: Path, out: Path) -> list[str]:
-    return [sys.executable, "-m", "vaescope", "sweep", str(file), "--out", str(out),
+def command(file: Path, out: Path, code: str = COMMAND) -> list[str]:
+    return [sys.executable, "-c", code, "sweep", str(file), "--out", str(out),
             "--workers", "2", "--json", "--quiet"]  # fmt: skip
 
 
@@ -54,26 +65,34 @@ def undisturbed(file: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return table_of_undisturbed(file, tmp_path_factory.mktemp("undisturbed"))
 
 
-def table_of_undisturbed(file: Path, out: Path) -> str:
+def table_of_undisturbed(file: Path, out: Path, code: str = COMMAND) -> str:
     """The table of a sweep that nobody disturbs."""
-    done = subprocess.run(command(file, out), check=True, capture_output=True)
+    done = subprocess.run(command(file, out, code), check=True, capture_output=True)
     got = json.loads(done.stdout)
     assert (got["total"], got["done"], got["failed"], got["skipped"]) == (RUNS, RUNS, 0, 0)
     return csv_text(read_table(out))
 
 
 @contextmanager
-def started(file: Path, out: Path) -> Iterator[subprocess.Popen[bytes]]:
+def started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """A sweep in a group of processes of its own, of which nothing is left afterwards."""
-    process = subprocess.Popen(
-        command(file, out), start_new_session=True, stdout=subprocess.PIPE
-    )  # fmt: skip
+    process = subprocess.Popen(arguments, start_new_session=True, stdout=subprocess.PIPE)
     with process:
         try:
             yield process
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)  # the driver and its workers
+
+
+@contextmanager
+def kept(out: Path, names: Sequence[str]) -> Iterator[None]:
+    """These runs are somebody else's: a sweep waits for them and does not end."""
+    with ExitStack() as locks:
+        for name in names:
+            (out / name).mkdir(parents=True, exist_ok=True)
+            locks.enter_context(Run(out / name).lock())
+        yield
 
 
 def markers(out: Path) -> dict[str, int]:
@@ -90,34 +109,40 @@ def test_killed_five_times_it_ends_as_if_undisturbed(
 def test_killed_five_times_stacked_models_end_as_if_undisturbed(
     tmp_path: Path, holders: Holders
 ) -> None:
-    file = sweep_file(tmp_path / "s.yaml", STACKED, **{"net.name": "mlp", "steps": 2500})
-    undisturbed = table_of_undisturbed(file, tmp_path / "undisturbed")
-    killed_five_times(file, undisturbed, tmp_path / "out", holders)
-    for facts in (tmp_path / "out").glob("*/environment.json"):
-        assert json.loads(facts.read_text())["stack_size"] == 8
+    file = sweep_file(tmp_path / "s.yaml", STACKED, **{"net.name": "mlp", "steps": 150})
+    undisturbed = table_of_undisturbed(file, tmp_path / "undisturbed", STACK_ALL)
+    killed_five_times(file, undisturbed, tmp_path / "out", holders, STACK_ALL)
+    facts = list((tmp_path / "out").glob("*/environment.json"))
+    assert [json.loads(one.read_text())["stack_size"] for one in facts] == [4] * RUNS
 
 
-def killed_five_times(file: Path, undisturbed: str, out: Path, holders: Holders) -> None:
+def killed_five_times(
+    file: Path, undisturbed: str, out: Path, holders: Holders, code: str = COMMAND
+) -> None:
+    names = read_plan(file).names
     chance = random.Random(6)
     weights: dict[str, int] = {}
-    kills = 0
-    while kills < 5:
-        before = len(markers(out))
-        # At a random moment while it trains: at most three runs further on, or a group; a third of
-        # the runs is left for the last command.
-        further = min(before + chance.randint(0, 3), 2 * RUNS // 3)
-        with started(file, out) as process:
-            while len(markers(out)) < further or not holders(out):
-                assert process.poll() is None, "it ended before it could be killed"
-                time.sleep(0.01)
-            time.sleep(chance.uniform(0.0, 1.0))
-            assert process.poll() is None, "it ended before it could be killed"
-        kills += 1
+    for kill in range(5):
+        # Four more runs, which may be one group, are free each time, so that there is always
+        # something to train; at most three of them, and then some, are done when the kill comes.
+        free = 4 * (kill + 1)
+        further = len(markers(out)) + chance.randint(0, 3)
+        assert further < free
+
+        def under_way(free: int = free, further: int = further) -> bool:
+            done = len(markers(out))
+            return done == free or (done >= further and bool(holders(out).keys() & names[:free]))
+
+        with kept(out, names[free:]), started(command(file, out, code)) as process:
+            until(under_way, process)
+            time.sleep(chance.choice([0.0, chance.uniform(0.0, 0.5)]))  # any moment will do
+            assert process.poll() is None
+        until(lambda: not holders(out))  # the dead have let go, and write no more
         for name in markers(out):
             weights.setdefault(name, (out / name / "weights.safetensors").stat().st_mtime_ns)
-    assert 0 < len(weights) < RUNS
+    assert 0 < len(weights) <= free < RUNS
     early = markers(out)
-    last = subprocess.run(command(file, out), check=True, capture_output=True)
+    last = subprocess.run(command(file, out, code), check=True, capture_output=True)
     got = json.loads(last.stdout)
     assert (got["total"], got["done"], got["failed"]) == (RUNS, RUNS, 0)
     assert got["skipped"] == len(early)
@@ -141,18 +166,25 @@ print(json.dumps({state: [o.run for o in ended if o.state == state]
 
 
 def test_two_drivers_take_no_run_twice(file: Path, undisturbed: str, tmp_path: Path) -> None:
-    drivers = [
-        subprocess.Popen(
-            [sys.executable, "-c", DRIVER, str(file), str(tmp_path)], stdout=subprocess.PIPE
-        )
-        for _ in range(2)
-    ]
-    first, second = (json.loads(driver.communicate()[0]) for driver in drivers)
+    names = read_plan(file).names
+    driver = [sys.executable, "-c", DRIVER, str(file), str(tmp_path)]
+    with ExitStack() as drivers:
+        with kept(tmp_path, names[2:]):
+            # Each has one run for itself, so that both are at it when the others are let go.
+            with kept(tmp_path, names[1:2]):
+                one = drivers.enter_context(started(driver))
+                until(lambda: len(markers(tmp_path)) == 1, one)
+                os.killpg(one.pid, signal.SIGSTOP)
+            two = drivers.enter_context(started(driver))
+            until(lambda: len(markers(tmp_path)) == 2, two)
+            os.killpg(one.pid, signal.SIGCONT)
+        first, second = (json.loads(process.communicate()[0]) for process in (one, two))
     assert not first["failed"] and not second["failed"]
-    assert first["trained"] and second["trained"]
+    assert names[0] in first["trained"] and names[1] in second["trained"]
     assert sorted(first["trained"] + second["trained"]) == sorted(markers(tmp_path))
-    for one in (first, second):  # each saw the whole sweep to its end
-        assert len(one["trained"]) + len(one["done"]) == RUNS
+    # Each saw the whole sweep to its end; one run was done before the second came.
+    assert len(first["trained"]) + len(first["done"]) == RUNS
+    assert len(second["trained"]) + len(second["done"]) == RUNS - 1
     assert csv_text(read_table(tmp_path)) == undisturbed
 
 
@@ -162,11 +194,12 @@ def cluster() -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'vaescope[ray]'")
     from ray.cluster_utils import Cluster
 
+    # A dead node refuses the connection at once; one that is merely busy has a minute to answer.
     health = {
         "health_check_initial_delay_ms": 0,
         "health_check_period_ms": 500,
         "health_check_failure_threshold": 3,
-        "health_check_timeout_ms": 500,
+        "health_check_timeout_ms": 60_000,
     }
     size = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
     made = Cluster(
@@ -182,8 +215,6 @@ def cluster() -> Iterator[Any]:
 def test_ray_loses_a_node_and_no_run(
     cluster: Any, file: Path, undisturbed: str, tmp_path: Path
 ) -> None:
-    from vaescope.sweeps import read_plan
-
     engine = make_engine("ray", tmp_path)
     assert engine.slots == 3
     removed = False
@@ -191,7 +222,8 @@ def test_ray_loses_a_node_and_no_run(
         if status.done >= RUNS // 3 and not removed:
             cluster.remove_node(cluster.spare[0], allow_graceful=False)
             removed = True
-    assert removed and engine.slots == 2
+    assert removed
+    until(lambda: engine.slots == 2)
     assert (status.done, status.failed) == (RUNS, 0)
     assert csv_text(read_table(tmp_path)) == undisturbed
 
@@ -217,14 +249,16 @@ def test_the_drivers_memory_stays_flat_over_ten_thousand_runs(tmp_path: Path) ->
 def test_a_signal_saves_what_is_under_way_and_exits(
     tmp_path: Path, holders: Holders, number: int, code: int
 ) -> None:
-    sweep_file(tmp_path / "sweep.yaml", {"seed": [0, 1]}, steps=400_000)
+    file = sweep_file(tmp_path / "sweep.yaml", {"seed": [0, 1]}, steps=ENDLESS)
     out = tmp_path / "out"
-    with started(tmp_path / "sweep.yaml", out) as process:
-        while len(list(out.glob("*/timing.jsonl"))) < 2 or len(holders(out)) < 2:
-            assert process.poll() is None
-            time.sleep(0.05)
+
+    def both_train() -> bool:
+        return len(list(out.glob("*/timing.jsonl"))) == len(holders(out)) == 2
+
+    with started(command(file, out, PATIENT)) as process:
+        until(both_train, process)
         os.killpg(process.pid, number)  # as a terminal does
-        answer, _ = process.communicate(timeout=90)
+        answer, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == code
     assert json.loads(answer)["error"]["type"] == "Interrupted"
     assert len(list(out.glob("*/state.safetensors"))) == 2 and not holders(out)
