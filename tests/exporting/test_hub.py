@@ -220,6 +220,15 @@ def test_no_pickle_is_ever_run(name: str, folder: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_weights_of_other_shapes_are_refused(folder: Path, tmp_path: Path) -> None:
+    wider = run_of(tmp_path, from_command_line("vae", [*VECTORS, "net.encoder=[9]"]))
+    content = wider.weights.read_bytes()
+    (folder / "model.safetensors").write_bytes(content)
+    write_config(folder, weights_sha256=hashlib.sha256(content).hexdigest())
+    with pytest.raises(RunError, match=r"model\.safetensors holds .* do not fit"):
+        vs.load_pretrained(folder)
+
+
 def test_nothing_is_written_over_another_model_or_a_run(small: Run, tmp_path: Path) -> None:
     other = run_of(tmp_path, from_command_line("vae", [*VECTORS, "seed=5"]))
     publish(other, tmp_path / "other", "")

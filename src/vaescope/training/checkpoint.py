@@ -44,7 +44,9 @@ def load_weights(path: Path, module: nn.Module) -> None:
     """Copies weights into a module of the same architecture."""
     tensors, _ = _unpack(path)
     wanted = module.state_dict()
-    if tensors.keys() != wanted.keys():
+    if {name: tensor.shape for name, tensor in tensors.items()} != {
+        name: tensor.shape for name, tensor in wanted.items()
+    }:
         raise RunError(
             f"{path.name} holds {len(tensors)} tensors that do not fit the {len(wanted)} of the "
             "model in spec.yaml.",
