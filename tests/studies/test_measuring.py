@@ -1,0 +1,66 @@
+"""What studies measure of a run."""
+
+import numpy as np
+import torch
+
+from vaescope.build import build_vae
+from vaescope.codes import Codes
+from vaescope.encoding import encode
+from vaescope.geometry.orthogonality import haar_baseline
+from vaescope.studies.measuring import Subject, some, used
+from vaescope.studies.paper_002.images import geometry
+from vaescope.sweeps.grid import plan
+from vaescope.training.api import load_dataset
+
+GRID = {"shape": [1], "orientation": [0]}
+
+
+def _subject(name: str, posterior: str = "diagonal") -> Subject:
+    """An untrained linear model on a grid of sprites, or on rows without factors."""
+    settings = {"preset": "ae" if posterior == "point" else "vae", "net.name": "linear"}
+    rows = {"data.n": 3000} if name == "synth-linear" else {"data.size": 32, "data.grid": GRID}
+    (spec,) = plan([{**settings, "data.name": name, **rows, "latent": 3}])
+    data = load_dataset(**spec.data.model_dump())
+    chosen = data.sample(3000, seed=0)
+    vae = build_vae(spec)
+    return Subject(spec, vae, data, chosen, encode(vae, data, index=chosen))
+
+
+def test_points_of_a_grid_show_all_of_it() -> None:
+    of = _subject("dsprites")
+    assert of.codes.factors is not None
+    seen = of.codes.factors[some(of, 200)]
+    np.testing.assert_array_equal(seen.max(axis=0), of.codes.factors.max(axis=0))
+
+
+def test_rows_that_were_drawn_are_taken_in_their_order() -> None:
+    np.testing.assert_array_equal(some(_subject("synth-linear"), 200), np.arange(200))
+
+
+def test_an_autoencoder_uses_all_its_latents() -> None:
+    np.testing.assert_array_equal(used(_subject("synth-linear", "point")), np.arange(3))
+
+
+def test_passive_latents_are_not_used() -> None:
+    of = _subject("synth-linear")
+    mean = np.zeros((len(of.rows), 3), np.float32)
+    mean[:, 1] = np.random.default_rng(0).standard_normal(len(mean))
+    variance = np.where(np.arange(3) == 1, 0.01, 1.0) * np.ones_like(mean)
+    codes = Codes(mean, variance.astype(np.float32), mean)
+    np.testing.assert_array_equal(used(Subject(of.spec, of.vae, of.data, of.rows, codes)), [1])
+
+
+def test_orthogonal_columns_of_distinct_norms_have_no_distance_in_any_unit() -> None:
+    of = _subject("synth-linear", "point")
+    with torch.no_grad():
+        weight = next(p for p in of.vae.decoder.parameters() if p.shape == (3, 3))
+        weight.copy_(torch.diag(torch.tensor([3.0, 1.0, 2.0])))
+    row = geometry(of)
+    assert row["dto"] == row["dto_relative"] == row["dto_likelihood"] == 0.0
+    assert row["degenerate"] == 0.0 and row["used"] == 3
+
+
+def test_dto_is_set_against_as_many_random_axes() -> None:
+    row = geometry(_subject("synth-linear", "point"))
+    assert row["dto"] is not None and row["dto_relative"] is not None
+    np.testing.assert_allclose(row["dto"] / row["dto_relative"], haar_baseline(3).value)
