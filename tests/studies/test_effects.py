@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vaescope.errors import UsageError
-from vaescope.studies import AtEqual, Gap, Level, Ratio, Trend
+from vaescope.studies import AtEqual, Gap, Level, Ratio, Spread, Trend
 from vaescope.studies.effects import Effect
 from vaescope.tables import Row, Table, table_of
 
@@ -47,6 +47,22 @@ def test_a_trend_is_the_rank_correlation_of_each_seed() -> None:
 def test_the_trend_of_a_made_table_has_the_sign_of_its_values() -> None:
     effect = Trend("a", "x")
     np.testing.assert_allclose(effect.of(effect.table(np.array([0.3, -0.2]))), [1.0, -1.0])
+
+
+def test_a_spread_is_the_distance_from_the_median_over_seeds() -> None:
+    rows = [{"m": "x", "seed": s, "a": a} for s, a in enumerate((0.0, 5.0, 5.0, 5.0, 9.0))]
+    rows += [{"m": "y", "seed": s, "a": a} for s, a in enumerate((7.0, 7.0, 6.0, 8.0, 7.0))]
+    effect = Spread("a", {"m": "x"}, {"m": "y"})
+    np.testing.assert_allclose(effect.of(table(rows, ("a",))), [5.0, 0.0, -1.0, -1.0, 4.0])
+    values = np.array([0.5, -2.0, 1.25])
+    np.testing.assert_allclose(effect.of(effect.table(values)), np.tile(values, 2))
+
+
+def test_two_seeds_have_no_spread() -> None:
+    """Law: both are as far from their median, which would look like agreement."""
+    rows = [{"m": m, "seed": s, "a": float(s)} for m in ("x", "y") for s in (0, 1)]
+    found = Spread("a", {"m": "x"}, {"m": "y"}).of(table(rows, ("a",)))
+    np.testing.assert_allclose(found, [np.nan, np.nan])
 
 
 def test_curves_are_compared_where_both_are() -> None:

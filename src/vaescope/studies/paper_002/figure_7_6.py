@@ -21,7 +21,7 @@ from vaescope.studies.study import Computed, Measured, Scale, Study, cells
 from vaescope.studies.verdict import Claim
 from vaescope.sweeps.grid import product
 
-__all__ = ["STUDY", "compute", "toy"]
+__all__ = ["STUDY", "best_posterior", "compute", "elbos", "toy"]
 
 Map = Callable[[Tensor], Tensor]
 
@@ -49,7 +49,7 @@ def toy(seed: int) -> Map:
     return f
 
 
-def _elbos(f: Map, x: Tensor, mean: Tensor, log_scale: Tensor, precision: float) -> Tensor:
+def elbos(f: Map, x: Tensor, mean: Tensor, log_scale: Tensor, precision: float) -> Tensor:
     """log p(x|z) in expectation less KL(q || N(0, I)) of each point; nats. Shape (n,)."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     grid = torch.from_numpy(np.stack(np.meshgrid(nodes, nodes), -1).reshape(-1, 2))
@@ -62,7 +62,7 @@ def _elbos(f: Map, x: Tensor, mean: Tensor, log_scale: Tensor, precision: float)
     return torch.as_tensor(fit - kl)
 
 
-def _best_encoder(f: Map, x: Tensor, start: Tensor, norms: Tensor, precision: float) -> Tensor:
+def best_posterior(f: Map, x: Tensor, start: Tensor, norms: Tensor, precision: float) -> Tensor:
     """Posterior means and log standard deviations with the greatest ELBO: shape (2, n, 2)."""
     # Where the decoder is nearly linear: sigma_k^2 = 1 / (1 + gamma^2 ||J_k||^2).
     scales = -0.5 * torch.log1p(precision * norms.square())
@@ -73,7 +73,7 @@ def _best_encoder(f: Map, x: Tensor, start: Tensor, norms: Tensor, precision: fl
 
     def loss() -> Tensor:
         search.zero_grad()
-        value = -_elbos(f, x, both[0], both[1], precision).sum()
+        value = -elbos(f, x, both[0], both[1], precision).sum()
         value.backward()  # type: ignore[no-untyped-call]
         return value
 
@@ -93,8 +93,8 @@ def compute(columns: Mapping[str, Any]) -> Measured:
     # Of the decoder without noise, by the change of variables.
     likelihood = -0.5 * z.square().sum(-1) - np.log(2.0 * np.pi) - log_det
     contrast = torch.from_numpy(ima_contrast(f, z).per_point)
-    mean, log_scale = _best_encoder(f, x, z, jacobian.norm(dim=1), precision)
-    elbo = _elbos(f, x, mean, log_scale, precision)
+    mean, log_scale = best_posterior(f, x, z, jacobian.norm(dim=1), precision)
+    elbo = elbos(f, x, mean, log_scale, precision)
     regularised = likelihood - contrast
     remaining = float((likelihood - elbo).mean())
     return {

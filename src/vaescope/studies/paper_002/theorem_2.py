@@ -27,7 +27,7 @@ from vaescope.studies.paper_002.synthetic import decaying, nonlinear
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained
 from vaescope.studies.verdict import Claim
 
-__all__ = ["STUDY", "closed_form", "measure"]
+__all__ = ["STUDY", "closed_form", "measure", "measured"]
 
 Vector = NDArray[np.float64]
 
@@ -48,9 +48,13 @@ def closed_form(variances: Vector, beta: float) -> Vector:
 
 
 def measure(run: Run) -> Measured:
+    """What is measured of a run's model."""
+    return measured(subject(run))
+
+
+def measured(of: Subject) -> dict[str, float | int | None]:
     """Of all models: cosine between columns and error over PCA's. Of linear ones: angles to the
     principal axes; of linear VAEs: the distance to the closed form."""
-    of = subject(run)
     x = of.data.rows(np.arange(len(of.data))).astype(np.float64)
     variances, axes = principal_axes(x)
     used = np.arange(of.codes.d)

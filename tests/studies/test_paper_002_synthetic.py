@@ -1,0 +1,119 @@
+"""What the studies of paper 002 on synthetic data measure, on models whose answers are known."""
+
+import numpy as np
+import pytest
+import torch
+
+from vaescope.build import build_data, build_vae
+from vaescope.data.synthetic import principal_axes
+from vaescope.encoding import encode
+from vaescope.studies.measuring import Subject
+from vaescope.studies.paper_002 import figure_7_6, theorem_2, worked_example
+from vaescope.studies.paper_002.synthetic import SIDE, portrait
+from vaescope.sweeps.grid import plan
+
+CLOUD = {
+    "preset": "beta-vae", "data.name": "linear-gaussian", "data.eigenvalues": [4.0, 1.0, 0.3],
+    "data.dimension": 3, "data.n": 2000, "net.name": "linear", "latent": 3,
+    "objective.beta": 1.0, "batch": 64, "steps": 1,
+}  # fmt: skip
+
+
+def _optimum(beta: float, *, turn: float = 0.0) -> Subject:
+    """A linear VAE with the weights of probabilistic PCA, its latents turned in a plane."""
+    (spec,) = plan([{**CLOUD, "objective.beta": beta}])
+    data = build_data(spec.data)
+    x = data.rows(np.arange(len(data))).astype(np.float64)
+    variances, axes = principal_axes(x)
+    noise = beta / 2.0
+    lengths = np.sqrt(np.maximum(variances - noise, 0.0))
+    rotation = np.eye(3)
+    rotation[:2, :2] = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]
+    encoder = rotation @ np.diag(lengths / variances) @ axes.T
+    decoder = axes @ np.diag(lengths) @ rotation.T
+    spread = np.minimum(noise / variances, 1.0)
+    vae = build_vae(spec)
+    centre = x.mean(axis=0)
+    with torch.no_grad():
+        for name, value in {
+            "decoder.body.0.weight": decoder,
+            "decoder.body.0.bias": centre,
+            "encoder.posterior.head.weight": np.concatenate([encoder, np.zeros((3, 3))]),
+            "encoder.posterior.head.bias": np.concatenate([-encoder @ centre, np.log(spread)]),
+        }.items():
+            vae.get_parameter(name).copy_(torch.from_numpy(value))
+    rows = np.arange(len(data))
+    return Subject(spec, vae, data, rows, encode(vae, data, index=rows))
+
+
+@pytest.mark.parametrize(("beta", "live"), [(0.4, 3), (1.0, 2), (4.0, 1)])
+def test_probabilistic_pca_lies_on_the_closed_form(beta: float, live: int) -> None:
+    found = theorem_2.measured(_optimum(beta))
+    assert (found["used"], found["miscount"]) == (live, 0)
+    np.testing.assert_allclose(found["variance_miss"], 0.0, atol=1e-5)
+    np.testing.assert_allclose(found["angle"], 0.0, atol=0.01)
+
+
+def test_turned_latents_keep_the_plane_and_lose_the_axes() -> None:
+    found = theorem_2.measured(_optimum(1.0, turn=np.pi / 6))
+    assert found["angle"] is not None and found["angle"] > 10.0
+    assert found["cosine"] is not None and found["cosine"] > 0.1
+    np.testing.assert_allclose(found["plane_angle"], 0.0, atol=0.01)
+
+
+def test_the_best_elbo_of_an_orthogonal_linear_decoder_is_the_exact_likelihood() -> None:
+    """Its posteriors are Gaussian and diagonal, so nothing is lost."""
+    lengths, precision = torch.tensor([2.0, 0.5], dtype=torch.float64), 10.0
+    angle = torch.tensor(0.7, dtype=torch.float64)
+    turn = torch.stack(
+        [torch.stack([angle.cos(), -angle.sin()]), torch.stack([angle.sin(), angle.cos()])]
+    )
+
+    def f(z: torch.Tensor) -> torch.Tensor:
+        return (z * lengths) @ turn.T
+
+    z = torch.randn(20, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    x = f(z)
+    start, norms = torch.zeros_like(z), lengths.expand_as(z)
+    mean, log_scale = figure_7_6.best_posterior(f, x, start, norms, precision)
+    variances = lengths**2 + 1.0 / precision
+    exact = torch.distributions.Normal(torch.zeros(2, dtype=torch.float64), variances.sqrt())
+    wanted = exact.log_prob(x @ turn).sum(-1)
+    np.testing.assert_allclose(
+        figure_7_6.elbos(f, x, mean, log_scale, precision), wanted, atol=1e-7
+    )
+
+
+def test_the_toy_is_invertible_and_its_columns_are_not_orthogonal() -> None:
+    f = figure_7_6.toy(3)
+    z = torch.randn(100, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    jacobian = torch.func.vmap(torch.func.jacrev(f))(z)
+    signs = torch.linalg.slogdet(jacobian).sign
+    assert (signs == signs[0]).all()
+    assert (jacobian[:, :, 0] * jacobian[:, :, 1]).sum(-1).abs().max() > 0.01
+
+
+def test_the_worked_example_has_the_numbers_of_hand() -> None:
+    found = worked_example.compute({"seed": 5})
+    np.testing.assert_allclose(found["bound"], 2.0 * np.sqrt(150.0))  # type: ignore[arg-type]
+    np.testing.assert_allclose(found["bound_turned"], np.sqrt(61.0 * 45.0))  # type: ignore[arg-type]
+    np.testing.assert_allclose(found["bound_best"], 2.0 * np.sqrt(134.0))  # type: ignore[arg-type]
+
+
+def test_a_portrait_of_the_sources_themselves_has_a_colour_in_each_corner() -> None:
+    (spec,) = plan([{"preset": "beta-vae", "data.name": "synth-linear", "data.n": 4000,
+                     "latent": 2, "steps": 1}])  # fmt: skip
+    data, rows = build_data(spec.data), np.arange(4000)
+    vae = build_vae(spec)
+    codes = encode(vae, data, index=rows)
+    assert data.sources is not None
+    straight = type(codes)(data.sources, codes.variance, codes.sample)
+    picture = portrait(Subject(spec, vae, data, rows, straight))
+    assert picture.shape == (SIDE, SIDE, 3)
+    seen = (picture < 1.0).all(axis=2)
+    down, right = np.flatnonzero(seen.any(axis=1)), np.flatnonzero(seen.any(axis=0))
+    middle_down, middle_right = down.mean(), right.mean()
+    y, x = np.nonzero(seen)
+    red, blue = picture[y, x, 0], picture[y, x, 2]
+    assert np.corrcoef(x - middle_right, red)[0, 1] > 0.95  # the first source grows to the right
+    assert np.corrcoef(middle_down - y, blue)[0, 1] > 0.95  # the second upwards
