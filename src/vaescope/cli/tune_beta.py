@@ -80,6 +80,10 @@ def tune_beta(
         int | None,
         typer.Option(help="Steps of a round; a run has 2 to 20. [default: 500, or steps=]"),
     ] = None,
+    lr: Annotated[
+        float | None,
+        typer.Option(help="Learning rate of the runs. [default: the preset's, at least 1e-3]"),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for runs. [default: runs]")] = None,
     seed: SeedOption = None,
     device: DeviceOption = "auto",
@@ -102,7 +106,7 @@ def tune_beta(
     with stop_on_signals() as signalled:
         found = tune_experiment(
             spec, preset, None, by=cast("By", by), needed=needed, between=_range(between),
-            round_steps=steps, folder=runs_folder() if out is None else out, device=device,
-            watch=_Teller(console), stop=signalled,
+            round_steps=steps, short_lr=lr, folder=runs_folder() if out is None else out,
+            device=device, watch=_Teller(console), stop=signalled,
         )  # fmt: skip
     result(found.to_dict(), f"{found.summary()}\n{found.folder}", as_json=as_json)

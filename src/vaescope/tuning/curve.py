@@ -28,9 +28,9 @@ __all__ = [
 By = Literal["onset", "dto"]
 
 #: Neighbouring strengths around an event are at most this far apart.
-RESOLUTION = 1.1
+RESOLUTION = 1.05
 #: A rise of distortion between two such neighbours, as a share of all that the model explains. In a
-#: linear VAE each kept latent adds beta / 2 to the distortion, so it rises by at most ln 1.1 of it.
+#: linear VAE each kept latent adds beta / 2 to the distortion, which rises by at most ln 1.05.
 JUMP = 0.2
 #: Latents that go before the model has lost this share of what it explains were not needed.
 SPARE_LOSS = 0.1
@@ -206,7 +206,7 @@ def _remarks(
     if moving:
         listed = ", ".join(f"{point.beta:g}" for point in moving)
         notes.append(
-            f"At beta {listed} the latents still moved when the run ended: raise --steps to be sure."
+            f"At beta {listed} latents still moved when the run ended: raise --steps to be sure."
         )
     return notes
 

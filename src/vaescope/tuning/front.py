@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -27,6 +28,9 @@ __all__ = ["known_factors", "template_of", "tune_beta", "tune_experiment"]
 _log = logging.getLogger("vaescope")
 #: Steps of a round; a short run has a few.
 ROUND = 500
+#: Learning rate of short runs, at least. Where latents go does not depend on it, how long they take
+#: does: at the study's 1e-4 they need tens of thousands of steps.
+LEAST_LR = 1e-3
 #: Objectives whose beta weighs the rate, so that the data say where it matters.
 SCALED = ("beta-vae", "decomposition", "orthogonal", "entropy-vae")
 #: The range that is tried by itself, in units of the beta above which a linear model is empty.
@@ -41,6 +45,7 @@ def tune_beta(
     needed: int | None = None,
     between: tuple[float, float] | None = None,
     round_steps: int | None = None,
+    short_lr: float | None = None,
     out: str | Path | None = None,
     device: str = "auto",
     **settings: Any,
@@ -50,14 +55,16 @@ def tune_beta(
     `needed` latents must stay: by default one for each factor where the data are a full grid or
     have known sources, else as many as are in use before reconstruction suffers. `between` fixes
     the range of beta. `by="dto"` takes the beta of least distance to orthogonality. `round_steps`
-    is the length of a round, of which a short run has 2 to 20. Other arguments as for `vs.train`.
-    Short runs: do not trust the numbers where `.notes` say that latents still moved.
+    is the length of a round, of which a short run has 2 to 20; `short_lr` its learning rate, by
+    default the preset's and at least 1e-3. Other arguments as for `vs.train`. Do not trust the
+    numbers where `.notes` say that latents still moved.
     """
     given = None if data is None else as_data(data)
     spec = from_python(preset, None if given is None else data_settings(given), settings)
     return tune_experiment(
         spec, preset, given, by=by, needed=needed, between=between, round_steps=round_steps,
-        folder=runs_folder() if out is None else Path(out), device=device, watch=_say,
+        short_lr=short_lr, folder=runs_folder() if out is None else Path(out), device=device,
+        watch=_say,
     )  # fmt: skip
 
 
@@ -75,6 +82,7 @@ def tune_experiment(
     needed: int | None,
     between: tuple[float, float] | None,
     round_steps: int | None,
+    short_lr: float | None,
     folder: Path,
     device: str,
     watch: Watcher,
@@ -83,22 +91,41 @@ def tune_experiment(
     """The same for an experiment; points are kept below `folder` and reused."""
     if by not in get_args(By):
         raise UsageError(f"There is no rule {by!r}.", f"Use --by {' or '.join(get_args(By))}.")
-    _check(spec, needed, between, round_steps)
-    template = template_of(spec, round_steps)
+    _check(spec, needed, between, round_steps, short_lr)
+    template = template_of(spec, round_steps, short_lr)
     place = Folder(folder / f"tune-{name}-s{spec.seed}-{digest(at_beta(template, 0.0))[:8]}")
     rows = build_data(template.data) if data is None else data
     where = _range(template, rows, between)
     place.create({"preset": name, "template": to_dict(template)})
-    return tune(
+    found = tune(
         template, rows, where, place, by=by, given=needed, factors=known_factors(rows),
         device=choose_device(device), stop=stop, watch=watch,
     )  # fmt: skip
+    if template.optimiser == resolve(spec).optimiser:
+        return found
+    note = (
+        f"Short runs had learning rate {template.optimiser.lr}, not the {spec.optimiser.lr} of the "
+        "settings, to settle; --lr sets it."
+    )
+    return replace(found, notes=(*found.notes, note))
 
 
-def template_of(spec: Experiment, round_steps: int | None) -> Experiment:
-    """The experiment with a round's length as its steps and one record for each round."""
+def template_of(
+    spec: Experiment, round_steps: int | None = None, short_lr: float | None = None
+) -> Experiment:
+    """The experiment with a round's length as its steps, one record for each round, and the
+    learning rate of short runs."""
     length = min(ROUND, spec.steps) if round_steps is None else round_steps
-    return resolve(spec).model_copy(update={"steps": length, "logging": LoggingSpec(every=length)})
+    lr = spec.optimiser.lr if short_lr is None else short_lr
+    if short_lr is None and isinstance(lr, float):
+        lr = max(lr, LEAST_LR)
+    return resolve(spec).model_copy(
+        update={
+            "steps": length,
+            "logging": LoggingSpec(every=length),
+            "optimiser": spec.optimiser.model_copy(update={"lr": lr}),
+        }
+    )
 
 
 def known_factors(data: Dataset) -> int | None:
@@ -115,6 +142,7 @@ def _check(
     needed: int | None,
     between: tuple[float, float] | None,
     round_steps: int | None,
+    short_lr: float | None,
 ) -> None:
     objective = spec.objective
     if "beta" not in type(objective).model_fields or spec.posterior.name == "point":
@@ -140,6 +168,8 @@ def _check(
         )
     if round_steps is not None and round_steps < 1:
         raise UsageError(f"A round of {round_steps} steps is none.", "Give --steps 500 or so.")
+    if short_lr is not None and not 0 < short_lr < float("inf"):
+        raise UsageError(f"A learning rate of {short_lr} is none.", "Give --lr 1e-3 or so.")
 
 
 def _range(template: Experiment, data: Dataset, between: tuple[float, float] | None) -> Range:

@@ -15,7 +15,7 @@ from vaescope.runs import strict_json
 from vaescope.specs import Experiment, digest
 from vaescope.training.checkpoint import load_state, save_state
 from vaescope.training.loop import Record, State, new_state, steps
-from vaescope.training.precision import choose, threads_for
+from vaescope.training.precision import Precision, choose, threads_for
 from vaescope.training.run import CHECKPOINT_SECONDS, check_range, environment
 from vaescope.tuning.curve import By, Point, read_curve
 from vaescope.tuning.measure import EXAMPLES, measured
@@ -94,6 +94,7 @@ class _Runner:
         self.rows = data.sample(EXAMPLES, seed=0)
         self.auxiliary = build_auxiliary(template, data)
         self.key = digest(at_beta(template, 0.0))
+        self.saved = time.monotonic()
         keep_freed_memory()
         check_range(data, template)
 
@@ -105,24 +106,23 @@ class _Runner:
         name = self._name(beta, checking=checking)
         state = self._begin(name, beta, start)
         precision = choose(self.template.precision, self.device, state.vae)
-        facts = strict_json(environment(precision, self.device), indent=1) + "\n"
-        replace_file(self.folder.run.environment, facts.encode())
+        self._note_environment(precision)
         threads = torch.get_num_threads()
         torch.set_num_threads(threads_for(state.vae))
         limits = SCRATCH if start is None else WARM
         length = self.template.steps
         rounds = self.folder.rounds(name, state.step)
-        told = Progress(beta, state.step, limits[1] * length, checking)
-        self.watch(told)
+        most = limits[1] * length
+        self.watch(Progress(beta, state.step, most, checking))
         try:
             while not _is_over(rounds, limits):
-                record = self._round(name, state, beta, (len(rounds) + 1) * length)
+                record = self._round(name, state, beta, (state.step // length + 1) * length)
                 self.folder.add_round(name, state.step, record.variance)
-                self._save(name, state)
                 rounds.append(list(record.variance))
-                self.watch(Progress(beta, state.step, told.most, checking))
+                self.watch(Progress(beta, state.step, most, checking))
         finally:
             torch.set_num_threads(threads)
+        self._save(name, state)
         # An entropy-regularised VAE is the beta-VAE with its latents scaled up (004, corollary 2).
         unit = beta if self.template.objective.name == "entropy-vae" else 1.0
         point = measured(
@@ -130,7 +130,7 @@ class _Runner:
             steps=state.step, settled=_has_settled(rounds), start=start,
         )  # fmt: skip
         self.folder.add_point(kind, point)
-        self.watch(Progress(beta, state.step, told.most, checking, point))
+        self.watch(Progress(beta, state.step, most, checking, point))
 
     def _name(self, beta: float, *, checking: bool = False) -> str:
         return f"{'check' if checking else 'beta'}-{beta:g}"
@@ -152,7 +152,6 @@ class _Runner:
 
     def _round(self, name: str, state: State, beta: float, until: int) -> Record:
         spec = at_beta(self.template, beta).model_copy(update={"steps": until})
-        saved = time.monotonic()
         precision = choose(spec.precision, self.device, state.vae)
         for record in steps(state, spec, self.data, precision):
             if record is not None:
@@ -165,13 +164,19 @@ class _Runner:
                     "Give the same command again to go on.",
                     number,
                 )
-            if time.monotonic() - saved > CHECKPOINT_SECONDS:
+            if time.monotonic() - self.saved > CHECKPOINT_SECONDS:
                 self._save(name, state)
-                saved = time.monotonic()
         raise AssertionError("a round ends with a record")
 
     def _save(self, name: str, state: State) -> None:
         save_state(self.folder.state(name), state, f"{self.key}/{name}")
+        self.saved = time.monotonic()
+
+    def _note_environment(self, precision: Precision) -> None:
+        file = self.folder.run.environment
+        facts = (strict_json(environment(precision, self.device), indent=1) + "\n").encode()
+        if not file.exists() or file.read_bytes() != facts:
+            replace_file(file, facts)
 
 
 def _has_settled(rounds: list[list[float]]) -> bool:

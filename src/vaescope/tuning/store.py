@@ -53,7 +53,7 @@ class Folder:
         ]
 
     def add_point(self, kind: str, point: Point) -> None:
-        _append(self.path / f"{kind}.jsonl", point.to_dict())
+        _append(self.path / f"{kind}.jsonl", point.to_dict(), durable=True)
 
     def rounds(self, name: str, steps: int) -> list[list[float]]:
         """Mean posterior variances of each round of a short run that ended within `steps`."""
@@ -65,17 +65,19 @@ class Folder:
         return [found[step] for step in sorted(found)]
 
     def add_round(self, name: str, step: int, variance: tuple[float, ...]) -> None:
+        # Lost in a power cut it costs further rounds, no more: not worth a flush to the disk each.
         row = {"run": name, "step": step, "variance": list(variance)}
-        _append(self.path / "rounds.jsonl", row)
+        _append(self.path / "rounds.jsonl", row, durable=False)
 
 
-def _append(path: Path, row: Mapping[str, Any]) -> None:
+def _append(path: Path, row: Mapping[str, Any], *, durable: bool) -> None:
     with disk_errors(path):
         _end_line(path)
         with path.open("a", encoding="utf-8") as file:
             file.write(strict_json(row) + "\n")
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
 
 
 def _end_line(path: Path) -> None:
