@@ -18,7 +18,7 @@ def _cells(scale: Scale) -> tuple[Cell, ...]:
     """Runs are independent: each length has seeds of its own."""
     settings = {**sprites(scale), **ARMS["beta-vae"]}
     restarts = 2 if scale == "smoke" else 16
-    rows = []
+    rows: list[Cell] = []
     for length in LENGTHS:
         steps = settings["steps"] * length // LENGTHS[-1]
         for restart in range(restarts):

@@ -46,7 +46,7 @@ def _settings(scale: Scale) -> Settings:
 
 def _cells(scale: Scale) -> tuple[Cell, ...]:
     seeds = 2 if scale == "smoke" else 8
-    rows = []
+    rows: list[Cell] = []
     for method, own in METHODS.items():
         # CelebA's images have three times as many values, each with its share of the distortion.
         beta = {"objective.beta": 4.0 if scale == "paper" else 1.0} if method == "beta-vae" else {}

@@ -26,7 +26,7 @@ def _settings(task: str, scale: Scale) -> Settings:
 def _cells(scale: Scale) -> tuple[Cell, ...]:
     """Checks are as far apart, in shares of the training, at every scale; the thesis has 500."""
     seeds, checks = {"smoke": (2, 6), "laptop": (6, 100), "paper": (5, 900)}[scale]
-    rows = []
+    rows: list[Cell] = []
     for task in SHARES:
         settings = _settings(task, scale)
         for dimension, latent in (("exact", settings["latent"]), ("high", HIGH)):

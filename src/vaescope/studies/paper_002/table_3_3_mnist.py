@@ -20,7 +20,7 @@ METHODS = {
 
 def _cells(scale: Scale) -> tuple[Cell, ...]:
     seeds = {"smoke": 2, "laptop": 8, "paper": 10}[scale]
-    rows = []
+    rows: list[Cell] = []
     for task in TASKS:
         for method, arm in METHODS.items():
             settings = ({**mnist(task, scale), **arm, "seed": seed} for seed in range(seeds))
