@@ -15,7 +15,7 @@ from vaescope.errors import UsageError
 from vaescope.tables import Row, Table, Value, table_of
 from vaescope.types import Floats
 
-__all__ = ["AtEqual", "Effect", "Gap", "Level", "Ratio", "Spread", "Trend", "Where"]
+__all__ = ["AtEqual", "Effect", "Gap", "Level", "Ratio", "Share", "Spread", "Trend", "Where"]
 
 #: Columns and the values that chosen rows have in them.
 Where = Mapping[str, Value]
@@ -180,7 +180,7 @@ class Spread:
 
 def _from_median(values: Floats) -> Floats:
     known = values[np.isfinite(values)]
-    return np.abs(values - (np.median(known) if known.size >= 4 else np.nan))
+    return np.asarray(np.abs(values - (np.median(known) if known.size >= 4 else np.nan)))
 
 
 @final
@@ -273,3 +273,50 @@ class AtEqual:
                         yield {**where, self.unit: i}, {self.at: x, self.measure: x + height}
 
         return _rows(rows())
+
+
+@final
+@dataclass(frozen=True)
+class Share:
+    """How much of a measure's variance seeds make, rather than the settings `by`.
+
+    Of each seed its part of the sum of squares about the mean of its settings, times the number of
+    seeds, over the sum of squares about the overall mean: the mean over seeds is the share, 0 if
+    settings decide all and 1 if they decide nothing.
+    """
+
+    measure: str
+    by: tuple[str, ...]
+    unit: str = "seed"
+
+    def of(self, table: Table) -> Floats:
+        units = _units(table, self.unit)
+        values, columns = table.numbers(self.measure), table.columns
+        known = [i for i in range(len(table)) if np.isfinite(values[i])]
+        settings: dict[tuple[Value, ...], list[int]] = {}
+        for i in known:
+            settings.setdefault(tuple(columns[name][i] for name in self.by), []).append(i)
+        parts = dict.fromkeys(units, 0.0)
+        for places in settings.values():
+            for i in places:
+                parts[columns[self.unit][i]] += (values[i] - values[places].mean()) ** 2
+        total = float(np.sum((values[known] - values[known].mean()) ** 2)) if known else 0.0
+        if total == 0.0:
+            return np.full(len(units), np.nan)
+        return np.array([parts[unit] * len(units) / total for unit in units])
+
+    def words(self) -> str:
+        return f"share of the variance of {self.measure} that {', '.join(self.by)} leave to seeds"
+
+    def table(self, values: Floats) -> Table:
+        """Two rows for each setting and seed, on either side of the setting's mean; values below 0
+        are taken for 0, and if their mean is over 1 they are scaled down to it."""
+        parts = np.maximum(values, 0.0)
+        parts = parts / max(1.0, float(parts.mean()))
+        height = np.sqrt(max(0.0, 1.0 - float(parts.mean())))
+        return _rows(
+            ({**dict.fromkeys(self.by, side), self.unit: i}, {self.measure: side * height + apart})
+            for i, part in enumerate(parts)
+            for side in (-1.0, 1.0)
+            for apart in (-float(np.sqrt(part)), float(np.sqrt(part)))
+        )

@@ -1,6 +1,6 @@
 """Does the polarised regime dominate training? Paper 002 table 3.2, the synthetic rows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vaescope.studies.effects import Gap, Level
@@ -47,7 +47,7 @@ def _work(scale: Scale) -> Computed:
         "laptop": (16_000, 500, 50_000),
         "paper": (THESIS_STEPS, 500, 50_000),
     }[scale]
-    axes = {
+    axes: dict[str, Iterable[Any]] = {
         "task": list(BETA), "latent": [2, 10], "steps": [total], "every": [every], "rows": [rows],
         "seed": range(2 if scale == "smoke" else 8),
     }  # fmt: skip
