@@ -36,7 +36,7 @@ ROWS = {
     "004 Fig 5-6": ["004/figure-6"],
     "004 Tab 1": ["004/figure-3", "004/figure-4"],
     "004 Thm 1-2, Cor 1-2": ["004/theorems"],
-    "004 App C": ["004/appendix-c"],
+    "004 App C": ["004/appendix-c-estimator", "004/appendix-c-training"],
 }
 #: Schematics, other projects, and chapter 4 of 002, which comes with the perturbations.
 LEFT_OUT = re.compile(r"002 (Fig 2\.4|Tab 4|Fig 4|Fig 7\.1)|004 Fig 1$")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vaescope.errors import UsageError
-from vaescope.studies import AtEqual, Gap, Level, Ratio, Spread, Trend
+from vaescope.studies import AtEqual, Gap, Level, Ratio, Share, Spread, Trend
 from vaescope.studies.effects import Effect
 from vaescope.tables import Row, Table, table_of
 
@@ -47,6 +47,15 @@ def test_a_trend_is_the_rank_correlation_of_each_seed() -> None:
 def test_the_trend_of_a_made_table_has_the_sign_of_its_values() -> None:
     effect = Trend("a", "x")
     np.testing.assert_allclose(effect.of(effect.table(np.array([0.3, -0.2]))), [1.0, -1.0])
+
+
+def test_a_share_is_what_settings_leave_to_seeds_of_the_sum_of_squares() -> None:
+    """Settings at 0 and 6; seed 0 is one above both, seed 1 one below: 4 of 40 squares."""
+    rows = [{"b": b, "seed": s, "a": b + c} for b in (0.0, 6.0) for s, c in ((0, 1.0), (1, -1.0))]
+    effect = Share("a", ("b",))
+    np.testing.assert_allclose(effect.of(table(rows, ("a",))), [0.1, 0.1])
+    values = np.array([0.0, 0.3, 1.2])
+    np.testing.assert_allclose(effect.of(effect.table(values)), values, atol=1e-12)
 
 
 def test_a_spread_is_the_distance_from_the_median_over_seeds() -> None:

@@ -1,6 +1,6 @@
 """Studies: tables and figures of the papers as experiments, their sentences as claims."""
 
-from vaescope.studies.effects import AtEqual, Effect, Gap, Level, Ratio, Spread, Trend
+from vaescope.studies.effects import AtEqual, Effect, Gap, Level, Ratio, Share, Spread, Trend
 from vaescope.studies.panels import Curves, Dots, Images, Panel, Scatter
 from vaescope.studies.study import SCALES, Cell, Computed, Measured, Scale, Study, Trained, cells
 from vaescope.studies.verdict import Claim, Verdict, decide
@@ -22,6 +22,7 @@ __all__ = [
     "Ratio",
     "Scale",
     "Scatter",
+    "Share",
     "Spread",
     "Study",
     "Trained",

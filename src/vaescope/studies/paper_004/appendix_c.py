@@ -139,7 +139,7 @@ ESTIMATOR = Study(
 
 #: Standard deviation of the likelihood; the beta-VAE's optimal posterior variance in a direction of
 #: variance v is beta NOISE^2 / v, and the latent is passive from beta NOISE^2 > v on.
-NARROW, WIDE = 0.03, 0.2236
+NARROW, WIDE = 0.1, 0.2236
 GRADED = (4.0, 2.0, 1.0, 0.4, 0.25, 0.12)
 
 
@@ -186,7 +186,7 @@ def training(scale: Scale) -> Trained:
         }  # fmt: skip
         return nest([named], zipped({"objective.alpha": [float(s - 1.0) for s in strengths]}))
 
-    narrow = [{**base((1.0, 1.0), NARROW, 20_000), "batch": batch} for batch in batches]
+    narrow = [{**base((1.0,) * 4, NARROW, 100_000), "batch": batch} for batch in batches]
     graded = {**base(GRADED, WIDE, 10_000), "batch": 64}
     some, more = (2.0, 4.0), (2.0, 4.0, 10.0)
     return Trained(
@@ -222,7 +222,7 @@ TRAINING = Study(
         *(
             Claim(
                 "training with the estimate as a regulariser widens the encoder as the beta-VAE of "
-                f"the same strength does (strength {strength:g}, batch 8 of 20,000)",
+                f"the same strength does (strength {strength:g}, batch 8 of 100,000)",
                 "004 App. C",
                 Level("likeness", _narrow(strength)),
                 "above",
@@ -269,7 +269,7 @@ TRAINING = Study(
         "its bias: likeness is log(variance over that at beta 1's optimum) / log(strength), 1 if "
         "it acts like the beta-VAE and 0 if like the divergence. Two parts, since the appendix "
         "assumes more than a batch much smaller than the data, namely that encodings hardly ever "
-        "overlap: `narrow`, two latents with deviations of 0.03 to 0.06; and `graded`, six "
+        "overlap: `narrow`, four latents with deviations of 0.1 to 0.2; and `graded`, six "
         "latents of variances 4 to 0.12 with noise of variance 0.05, of which strength 4 makes "
         "the beta-VAE drop one and strength 10 three, so that encodings become wide."
     ),

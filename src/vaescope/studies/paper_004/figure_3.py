@@ -207,7 +207,7 @@ STUDY = Study(
         Curves("Data points that share a code", "sharing", "objective.alpha", where=_ALPHA),
         Curves("MMD of q(z) and p(z)", "mmd", "objective.alpha", where=_ALPHA),
     ),
-    covers=("004 Fig 3",),
+    covers=("004 Fig 3", "004 Tab 1"),
     about=(
         "The preset `pinwheel`, 500 steps on all 400 points as in the paper; 8 seeds of weights "
         "and noise on one set of points. Beta is swept at alpha 0, alpha at beta 0 (with 0, which "
