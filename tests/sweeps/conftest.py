@@ -50,5 +50,7 @@ def holders() -> Callable[[Path], dict[str, int]]:
 def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")  # others may fill this machine
+    # Others may fill this machine: Ray neither kills its workers for that nor puts them last.
+    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")
+    monkeypatch.setenv("RAY_worker_niceness", "0")
     os.environ.pop("RAY_ADDRESS", None)
