@@ -95,13 +95,12 @@ def measure(run: Run) -> Measured:
         row["order"] = order.value
         row["explained"] = float(order.explained[min(SHOWN, len(order.order))])
         row["used"] = len(used(of))
-    if of.spec.seed == 0:
-        deviations = singular[:SHOWN] / np.sqrt(of.codes.n)
+    if of.spec.seed == 0 and of.spec.steps > 1:
         row["traversals"] = _traversals(of, mean, lead)
-        row["eigenfaces"] = _grid(
-            images.mean(axis=0) + _reach()[:, None] * (deviations[:, None] * axes[:SHOWN])[:, None],
-            of.data.shape,
-        )
+    if of.spec.seed == 0 and of.codes.stochastic:
+        deviations = singular[:SHOWN, None] / np.sqrt(of.codes.n)
+        moved = _reach()[:, None] * (deviations * axes[:SHOWN])[:, None]
+        row["eigenfaces"] = _grid(images.mean(axis=0) + moved, of.data.shape)
     return row
 
 
@@ -159,7 +158,7 @@ STUDY = Study(
     ),
     (
         Images("Five leading latents moved by -2.5 to 2.5", "traversals", "method"),
-        Images("Eigenfaces, by -2.5 to 2.5 deviations", "eigenfaces", "method"),
+        Images("Eigenfaces by -2.5 to 2.5 deviations, of the same images", "eigenfaces", "method"),
         Dots("Overlap with the first five principal components", "overlap", "method"),
         Dots("Rank correlation of certainty with column length", "order", "method"),
     ),
