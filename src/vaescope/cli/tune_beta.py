@@ -97,8 +97,10 @@ def tune_beta(
     Example: vaescope tune-beta beta-vae data.name=synth-linear latent=2 optimiser.lr=1e-2
     """
     from vaescope.paths import runs_folder
+    from vaescope.report.tune_page import save_tuning
     from vaescope.settings import from_command_line
     from vaescope.tuning.front import tune_experiment
+    from vaescope.tuning.store import Folder
 
     console = messages(quiet=quiet)
     given = list(settings or [])
@@ -109,4 +111,7 @@ def tune_beta(
             round_steps=steps, short_lr=lr, folder=runs_folder() if out is None else out,
             device=device, watch=_Teller(console), stop=signalled,
         )  # fmt: skip
-    result(found.to_dict(), f"{found.summary()}\n{found.folder}", as_json=as_json)
+    page = Folder(found.folder).page
+    save_tuning(found, page)
+    content = {**found.to_dict(), "page": str(page)}
+    result(content, f"{found.summary()}\n{page}", as_json=as_json)

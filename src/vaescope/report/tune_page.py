@@ -1,0 +1,147 @@
+"""The curve of a tune as one offline page."""
+
+from pathlib import Path
+from typing import Any
+
+from vaescope import __version__
+from vaescope.paths import replace_file
+from vaescope.report.page import Column, Fact, Figure, Page, Prose, Section, Statement, Table
+from vaescope.report.render import render
+from vaescope.tuning import Tuning
+
+__all__ = ["save_tuning", "tuning_page"]
+
+_MARKS = ("onset", "over-pruning", "recommended")
+_COLOURS = ["var(--mixed)", "var(--passive)", "var(--active)"]
+
+
+def save_tuning(found: Tuning, path: Path) -> None:
+    """Writes the page."""
+    replace_file(path, tuning_page(found).encode())
+
+
+def tuning_page(found: Tuning) -> str:
+    """The page as one HTML document."""
+    sections = (
+        Section(
+            "variance", "Latents",
+            "Mean posterior variance of each latent: near 0 it is used, at 1 it is the prior.",
+            (_variances(found),),
+        ),
+        Section(
+            "curve", "Curve",
+            "Distortion, latents in use (not passive) and distance to orthogonality.",
+            (_measures(found),),
+        ),
+        Section(
+            "notes", "What to know", "How to read these numbers.",
+            tuple(Prose(note) for note in (found.needed.summary(), *found.notes)),
+        ),
+    )  # fmt: skip
+    steps = sum(point.steps for point in found.curve)
+    page = Page(
+        "Which beta",
+        f"{len(found.curve)} short runs upwards over beta, {steps:,} steps in all, one seed.",
+        _facts(found), (_statement(found),), sections,
+        (f"Made by vaescope {__version__}. This file loads nothing from the network.",),
+    )  # fmt: skip
+    return render(page)
+
+
+def _number(value: float | None) -> str:
+    return "\N{EN DASH}" if value is None else f"{value:.3g}"
+
+
+def _facts(found: Tuning) -> tuple[Fact, ...]:
+    onset = found.reading.onset
+    bound = "or below: " if onset is not None and onset.below is None else ""
+    return (
+        Fact("recommended beta", _number(found.beta), f"by {found.by}"),
+        Fact("onset", _number(found.onset), f"{bound}first passive latent"),
+        Fact("over-pruning", _number(found.over_pruning), f"fewer than {found.needed.latents}"),
+        Fact("latents", str(len(found.curve[0].mean_variance)), f"{found.needed.latents} needed"),
+    )
+
+
+def _statement(found: Tuning) -> Statement:
+    doubt = found.beta is None or any(note.startswith("Doubt") for note in found.notes)
+    first, ends, *_ = found.summary().splitlines()
+    return Statement(
+        "warning" if doubt else "good", _number(found.beta), first,
+        "a run from scratch there uses the latents that are needed", ends, "notes",
+    )  # fmt: skip
+
+
+def _rules(found: Tuning) -> dict[str, Any]:
+    """Vertical lines at the three strengths, those that there are."""
+    at = zip(_MARKS, (found.onset, found.over_pruning, found.beta), strict=True)
+    return {
+        "data": {"values": [{"mark": name, "at": beta} for name, beta in at if beta is not None]},
+        "mark": {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
+        "encoding": {
+            "x": {"field": "at", "type": "quantitative"},
+            "color": {
+                "field": "mark", "type": "nominal",
+                "legend": {"title": None, "symbolType": "stroke", "symbolStrokeWidth": 3},
+                "scale": {"domain": list(_MARKS), "range": _COLOURS},
+            },
+        },
+    }  # fmt: skip
+
+
+_X = {
+    "field": "beta", "type": "quantitative", "title": "beta", "scale": {"type": "log"},
+    "axis": {"grid": False, "tickCount": 5, "format": "~g"},
+}  # fmt: skip
+
+
+def _line(field: str, **more: Any) -> dict[str, Any]:
+    y = {"field": field, "type": "quantitative", "title": None, "axis": {"tickCount": 4}, **more}
+    return {
+        "mark": {
+            "type": "line",
+            "strokeWidth": 1.5,
+            "color": "var(--accent)",
+            "point": {"size": 18, "color": "var(--accent)"},
+        },
+        "encoding": {"x": _X, "y": y},
+    }
+
+
+def _variances(found: Tuning) -> Figure:
+    line = _line("mean variance")
+    line["encoding"]["detail"] = {"field": "latent", "type": "nominal"}
+    spec = {
+        "usermeta": {"cell": 640, "most": 1},
+        "height": 240,
+        "layer": [line, _rules(found)],
+    }
+    rows = tuple(
+        (point.beta, latent, variance)
+        for point in found.curve
+        for latent, variance in enumerate(point.mean_variance)
+    )
+    columns = (Column("beta", "number", 5), Column("latent", "text"))
+    caption = "Mean posterior variance of each latent along beta."
+    table = Table("variances", caption, (*columns, Column("mean variance", "number")), rows)
+    return Figure(caption, f"Line chart. {found.summary()}", spec, table)
+
+
+def _measures(found: Tuning) -> Figure:
+    panels = {"Distortion (nats)": "distortion", "Latents in use": "active", "DtO": "dto"}
+    spec = {
+        "usermeta": {"cell": 230, "most": 3, "axis": 46},
+        "concat": [
+            {
+                "title": title,
+                "height": 150,
+                "layer": [_line(field, scale={"zero": field == "active"}), _rules(found)],
+            }
+            for title, field in panels.items()
+        ],
+    }
+    names = ("beta", "distortion", "active", "mixed", "dto", "steps")
+    rows = tuple(tuple(getattr(point, name) for name in names) for point in found.curve)
+    columns = tuple(Column(name, "number", 5 if name == "beta" else 3) for name in names)
+    caption = "Distortion, latents in use and DtO along beta."
+    return Figure(caption, caption, spec, Table("curve", caption, columns, rows))
