@@ -35,11 +35,22 @@ def hand_made(
 ) -> tuple[Experiment, VAE]:
     """A model whose posterior variances are constants, and whose passive means hardly move."""
     spec = from_command_line("beta-vae", [*SETTINGS, *settings])
-    vae = build_vae(spec)
+    return spec, typed(build_vae(spec), log_variances)
+
+
+def of_images(seed: int) -> tuple[Experiment, VAE]:
+    """The same on the demo's images."""
+    spec = from_command_line("demo", ["latent=4", f"seed={seed}"])
+    return spec, typed(build_vae(spec), LOG_VARIANCES)
+
+
+def typed(vae: VAE, log_variances: Sequence[float]) -> VAE:
+    """The model with these variances; none for a point posterior."""
     head = vae.encoder.posterior.head
     with torch.no_grad():
-        head.weight[spec.latent :] = 0.0
-        head.bias[spec.latent :] = torch.tensor(log_variances)
+        if log_variances:
+            head.weight[len(log_variances) :] = 0.0
+            head.bias[len(log_variances) :] = torch.tensor(log_variances)
         head.weight[PASSIVE] *= 0.01
         head.bias[PASSIVE] = 0.0
-    return spec, vae
+    return vae
