@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vaescope.errors import UsageError
-from vaescope.studies import AtEqual, Gap, Level, Ratio, Share, Spread, Trend
+from vaescope.studies import AtEqual, Gap, Level, Position, Ratio, Share, Spread, Trend
 from vaescope.studies.effects import Effect
 from vaescope.tables import Row, Table, table_of
 
@@ -13,6 +13,7 @@ EFFECTS: list[Effect] = [
     Level("a", {"m": "x"}),
     Gap("a", {"m": "x"}, {"m": "y"}),
     Ratio("a", {"m": "x"}, {"m": "y"}),
+    Position("a", {"m": "x"}, {"m": "y"}, {"m": "z"}),
     AtEqual("a", "b", {"m": "x"}, {"m": "y"}),
     Level("a", unit="generator"),
 ]

@@ -131,14 +131,19 @@ def _legend(axes: Axes, by: str) -> None:
 def _images(
     axes: Axes, panel: Images, table: Table, pictures: Sequence[Mapping[str, Floats]]
 ) -> None:
-    """The first picture for each value of the column, side by side, each with its value above."""
+    """The first picture for each value of the column, in rows of at most three, each with its value
+    above."""
+    columns = table.columns
     first: dict[Value, Floats] = {}
-    for value, own in zip(table.columns[panel.by], pictures, strict=True):
-        if panel.name in own:
-            first.setdefault(value, own[panel.name])
-    width = 1.0 / len(first)
+    for place, own in enumerate(pictures):
+        if panel.name in own and all(columns[k][place] == v for k, v in panel.where.items()):
+            first.setdefault(columns[panel.by][place], own[panel.name])
+    across = min(len(first), 3)
+    width, height = 1.0 / max(across, 1), 1.0 / max(-(-len(first) // 3), 1)
     for place, (value, picture) in enumerate(first.items()):
-        inner = axes.inset_axes((place * width, 0.0, 0.96 * width, 0.9))
+        row, column = divmod(place, across)
+        corner = (column * width, 1.0 - (row + 1) * height)
+        inner = axes.inset_axes((*corner, 0.96 * width, 0.82 * height))
         inner.imshow(picture, cmap="gray" if picture.ndim == 2 else None, interpolation="nearest")
         inner.set_axis_off()
         inner.set_title(_name(value), fontsize=6, color=INK)

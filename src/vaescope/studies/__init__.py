@@ -1,6 +1,16 @@
 """Studies: tables and figures of the papers as experiments, their sentences as claims."""
 
-from vaescope.studies.effects import AtEqual, Effect, Gap, Level, Ratio, Share, Spread, Trend
+from vaescope.studies.effects import (
+    AtEqual,
+    Effect,
+    Gap,
+    Level,
+    Position,
+    Ratio,
+    Share,
+    Spread,
+    Trend,
+)
 from vaescope.studies.panels import Curves, Dots, Images, Panel, Scatter
 from vaescope.studies.study import SCALES, Cell, Computed, Measured, Scale, Study, Trained, cells
 from vaescope.studies.verdict import Claim, Verdict, decide
@@ -19,6 +29,7 @@ __all__ = [
     "Level",
     "Measured",
     "Panel",
+    "Position",
     "Ratio",
     "Scale",
     "Scatter",

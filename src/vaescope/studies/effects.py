@@ -15,7 +15,18 @@ from vaescope.errors import UsageError
 from vaescope.tables import Row, Table, Value, table_of
 from vaescope.types import Floats
 
-__all__ = ["AtEqual", "Effect", "Gap", "Level", "Ratio", "Share", "Spread", "Trend", "Where"]
+__all__ = [
+    "AtEqual",
+    "Effect",
+    "Gap",
+    "Level",
+    "Position",
+    "Ratio",
+    "Share",
+    "Spread",
+    "Trend",
+    "Where",
+]
 
 #: Columns and the values that chosen rows have in them.
 Where = Mapping[str, Value]
@@ -132,6 +143,36 @@ class Ratio:
 
     def table(self, values: Floats) -> Table:
         return _two(self.top, self.bottom, self.unit, self.measure, values, np.ones(len(values)))
+
+
+@final
+@dataclass(frozen=True)
+class Position:
+    """Where a measure lies between two others, seed by seed: 0 at `low`, 1 at `high`."""
+
+    measure: str
+    at: Where
+    low: Where
+    high: Where
+    unit: str = "seed"
+
+    def of(self, table: Table) -> Floats:
+        levels = (
+            Level(self.measure, w, self.unit).of(table) for w in (self.at, self.low, self.high)
+        )
+        at, low, high = levels
+        return np.divide(at - low, high - low, out=np.full_like(at, np.nan), where=high != low)
+
+    def words(self) -> str:
+        ends = f"that of {_named(self.low)} (0) and of {_named(self.high)} (1)"
+        return f"{self.measure} of {_named(self.at)} between {ends}"
+
+    def table(self, values: Floats) -> Table:
+        return _rows(
+            ({**where, self.unit: i}, {self.measure: float(height)})
+            for i, value in enumerate(values)
+            for where, height in ((self.at, value), (self.low, 0.0), (self.high, 1.0))
+        )
 
 
 def _two(

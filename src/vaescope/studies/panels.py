@@ -54,6 +54,7 @@ class Images:
     title: str
     name: str
     by: str
+    where: Where = field(default_factory=dict)
 
 
 Panel = Dots | Curves | Scatter | Images
