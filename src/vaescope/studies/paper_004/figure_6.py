@@ -1,7 +1,7 @@
 """Figures 5 and 6 of paper 004: the densities of the Student-t and the mixture prior."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -28,9 +28,9 @@ PIXELS = 60
 
 
 def _prior(columns: Mapping[str, Any]) -> Reparameterised:
-    if columns["prior"] == "mixture":
-        return MixturePrior(axis_means(2)).double()()
-    return StudentTPrior(2, float(columns["df"])).double()()
+    mixture = columns["prior"] == "mixture"
+    prior = MixturePrior(axis_means(2)) if mixture else StudentTPrior(2, float(columns["df"]))
+    return cast(Reparameterised, prior.double()())
 
 
 def _log_density(p: Reparameterised, z: Floats) -> Floats:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, cast, final
 
 import torch
 from scipy import integrate
@@ -169,7 +169,7 @@ def _gradients(
     vae: VAE, case: _Case, objective: Objective, at: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
     def loss(parameters: dict[str, Tensor]) -> Tensor:
-        return torch.func.functional_call(_Loss(vae, case, objective), parameters, ())
+        return cast(Tensor, torch.func.functional_call(_Loss(vae, case, objective), parameters, ()))
 
     inside = {f"vae.{name}": value.detach() for name, value in at.items()}
     found = torch.func.grad(loss)(inside)
@@ -213,7 +213,7 @@ def _settle(vae: VAE, case: _Case, beta: float) -> None:
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
-    optimiser.step(closure)
+    optimiser.step(closure)  # type: ignore[no-untyped-call]
 
 
 @torch.no_grad()
@@ -237,7 +237,7 @@ def compute(columns: Mapping[str, Any]) -> dict[str, float]:
     def full(prior: Prior) -> VAE:
         vae = _network(seed, "full", tanh, prior)
         with torch.no_grad():  # torch's own start makes covariances that are nearly round
-            vae.encoder.posterior.head.weight.mul_(3.0)
+            vae.get_parameter("encoder.posterior.head.weight").mul_(3.0)
         return vae
 
     student = full(StudentTPrior(LATENT, DF))
