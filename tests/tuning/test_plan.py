@@ -38,6 +38,11 @@ def test_a_given_range_is_kept() -> None:
     assert curve[-1].beta == 0.5
 
 
+def test_ends_that_have_no_short_form_are_reached_all_the_same() -> None:
+    curve = planned((0.5, 0.4), 2, Range(1 / 30, 1 / 3, floor=1 / 30), factors=2)
+    assert (curve[0].beta, curve[-1].beta) == (0.0333333, 0.333333)
+
+
 def test_a_jump_is_narrowed_down() -> None:
     """A model that loses half of its reconstruction at beta 1 with all latents in use."""
     curve = []

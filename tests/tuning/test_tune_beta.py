@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import vaescope as vs
 from vaescope.cli.app import app
 from vaescope.data.synthetic import linear_gaussian, principal_axes, synth_linear
-from vaescope.errors import Interrupted, RunError, UsageError
+from vaescope.errors import Interrupted, NonFiniteError, RunError, UsageError
 from vaescope.settings import from_command_line
 from vaescope.tuning import Tuning
 from vaescope.tuning.front import known_factors, template_of, tune_experiment
-from vaescope.tuning.run import Progress
+from vaescope.tuning.run import Progress, _Runner
+from vaescope.tuning.store import Folder
 
 SMALL = ["data.name=synth-linear", "data.n=500", "latent=2", "optimiser.lr=1e-2", "batch=32"]
+CPU = torch.device("cpu")
 
 
 def silent(_: Progress) -> None:
@@ -54,11 +57,13 @@ def test_a_tune_stopped_anywhere_ends_as_one_that_was_not(tmp_path: Path) -> Non
     assert plain(again) == plain(whole)
 
 
-def test_half_a_line_of_a_killed_process_is_made_anew(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_half_done_is_made_anew(tmp_path: Path) -> None:
+    """Half a line, and rounds of a run whose weights were not saved yet."""
     whole = tuned(tmp_path / "whole")
     with pytest.raises(Interrupted):
         tuned(tmp_path / "cut", stop=stop_after(60))
     (folder,) = (tmp_path / "cut").iterdir()
+    max(folder.glob("*.safetensors"), key=lambda file: file.stat().st_mtime_ns).unlink()
     for name in ("curve", "rounds"):
         with (folder / f"{name}.jsonl").open("a") as file:
             file.write('{"beta": 0.1, "mean_var')
@@ -74,6 +79,27 @@ def test_a_tune_that_is_done_trains_nothing_and_another_rule_reads_the_same_poin
     assert plain(second) == plain(first) and not told
     tuned(tmp_path, by="dto", watch=told.append)
     assert all(progress.checking for progress in told)  # the curve is there
+
+
+def test_a_short_run_begins_with_the_weights_of_the_beta_below(tmp_path: Path) -> None:
+    found = tuned(tmp_path)
+    folder = Folder(found.folder)
+    template = template_of(from_command_line("beta-vae", SMALL), 4)
+    runner = _Runner(template, synth_linear(n=500), folder, CPU, lambda: 0, silent)
+    low = found.curve[0].beta
+    state = runner._begin("beta-new", 2.0, low)
+    before = runner._begin(f"beta-{low:g}", low, None)  # as it was saved
+    fresh = runner._begin("beta-other", 2.0, None)
+    for name, weight in state.vae.state_dict().items():
+        torch.testing.assert_close(weight, before.vae.state_dict()[name], rtol=0, atol=0)
+        assert not torch.equal(weight, fresh.vae.state_dict()[name])
+    assert state.step == 0 and before.step > 0
+    assert not any(optimiser.state for optimiser in state.optimisers.values())
+
+
+def test_a_learning_rate_that_is_too_high_is_said(tmp_path: Path) -> None:
+    with pytest.raises(NonFiniteError, match=r"That was at beta 0\.05.*--lr"):
+        tuned(tmp_path, short_lr=1e30)
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:

@@ -53,8 +53,9 @@ def _in_units(codes: Codes, unit: float) -> Codes:
         return codes
     root = math.sqrt(unit)
     return replace(
-        codes, mean=codes.mean / root, variance=codes.variance / unit, sample=codes.sample / root
-    )
+        codes, mean=codes.mean / root, variance=codes.variance / unit, sample=codes.sample / root,
+        covariance=None if codes.covariance is None else codes.covariance / unit,
+    )  # fmt: skip
 
 
 @torch.no_grad()

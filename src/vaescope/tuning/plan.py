@@ -49,11 +49,11 @@ def next_run(
     if not curve:
         return _next(where.low, None)
     top = curve[-1]
-    if top.active and top.beta < where.high:
+    if top.active and top.beta < _short(where.high):
         return _next(min(COARSE * top.beta, where.high), top.beta)
     found = read_curve(curve, by="onset", given=given, factors=factors)
     lowest = curve[0].beta
-    if max(point.active for point in curve) < found.needed.latents and lowest > where.floor:
+    if max(point.active for point in curve) < found.needed.latents and lowest > _short(where.floor):
         return _next(max(lowest / LOWER, where.floor), None)
     events = [found.over_pruning, *_early_jumps(curve, found.over_pruning)]
     events += [found.only_needed, found.onset]
@@ -75,4 +75,9 @@ def _wide(low: float, high: float) -> bool:
 
 
 def _next(beta: float, start: float | None) -> Next:
-    return Next(float(f"{beta:.6g}"), start)  # short enough to name a file, and to be typed
+    return Next(_short(beta), start)
+
+
+def _short(beta: float) -> float:
+    """Short enough to name a file, and to be typed."""
+    return float(f"{beta:.6g}")

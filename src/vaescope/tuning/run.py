@@ -9,7 +9,7 @@ import torch
 from vaescope.allocator import keep_freed_memory
 from vaescope.build import build_auxiliary, start_from_data
 from vaescope.data import Dataset
-from vaescope.errors import Interrupted
+from vaescope.errors import Interrupted, NonFiniteError
 from vaescope.paths import replace_file
 from vaescope.runs import strict_json
 from vaescope.specs import Experiment, digest
@@ -116,6 +116,7 @@ class _Runner:
         self.watch(Progress(beta, state.step, most, checking))
         try:
             while not _is_over(rounds, limits):
+                self._heed(name, state, beta)
                 record = self._round(name, state, beta, (state.step // length + 1) * length)
                 self.folder.add_round(name, state.step, record.variance)
                 rounds.append(list(record.variance))
@@ -153,20 +154,30 @@ class _Runner:
     def _round(self, name: str, state: State, beta: float, until: int) -> Record:
         spec = at_beta(self.template, beta).model_copy(update={"steps": until})
         precision = choose(spec.precision, self.device, state.vae)
-        for record in steps(state, spec, self.data, precision):
-            if record is not None:
-                return record
-            if number := self.stop():
-                self._save(name, state)
-                raise Interrupted(
-                    f"Stopped by signal {number} at beta {beta:g} after {state.step} steps; "
-                    f"{self.folder.path} is saved.",
-                    "Give the same command again to go on.",
-                    number,
-                )
-            if time.monotonic() - self.saved > CHECKPOINT_SECONDS:
-                self._save(name, state)
+        try:
+            for record in steps(state, spec, self.data, precision):
+                if record is not None:
+                    return record
+                self._heed(name, state, beta)
+                if time.monotonic() - self.saved > CHECKPOINT_SECONDS:
+                    self._save(name, state)
+        except NonFiniteError as error:
+            raise NonFiniteError(
+                f"{error.message} That was at beta {beta:g}; the points before it are kept.",
+                "Lower the learning rate with --lr, or check the data.",
+            ) from error
         raise AssertionError("a round ends with a record")
+
+    def _heed(self, name: str, state: State, beta: float) -> None:
+        """Saves and ends where a signal came."""
+        if number := self.stop():
+            self._save(name, state)
+            raise Interrupted(
+                f"Stopped by signal {number} at beta {beta:g} after {state.step} steps; "
+                f"{self.folder.path} is saved.",
+                "Give the same command again to go on.",
+                number,
+            )
 
     def _save(self, name: str, state: State) -> None:
         save_state(self.folder.state(name), state, f"{self.key}/{name}")
