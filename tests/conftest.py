@@ -1,20 +1,61 @@
-"""Where real data are found, and what it means when they are not."""
+"""What all tests share: one thread each, fixed seeds, real data where there are, one browser."""
 
 import os
-from collections.abc import Callable
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Before NumPy and torch are imported: a thread per core in each of several processes only
+    # makes them wait for each other.
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from hypothesis import HealthCheck, settings
+from tests.waiting import LIMIT
 
 from vaescope.data import Dataset
 from vaescope.data.dsprites import dsprites
+
+# The same examples each time, however slow the machine: a test fails always or never.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 _FOLDERS = [
     Path(os.environ["VAESCOPE_DATA"]) if "VAESCOPE_DATA" in os.environ else None,
     Path(__file__).parents[2] / "shared" / "data",
 ]
 _WANT = "wants real data"
+_CHROMIUM = Path("/usr/bin/chromium")
+_QUIET = [
+    "--no-sandbox", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run",
+]  # fmt: skip
+
+
+def _seed() -> None:
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup() -> None:
+    """A fixture draws the same whichever test wants it first."""
+    _seed()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call() -> None:
+    """A test draws the same whatever ran before it in this process."""
+    _seed()
 
 
 @pytest.fixture(scope="session")
@@ -60,3 +101,59 @@ def small_sprites() -> Dataset:
 @pytest.fixture
 def generator() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """The one Chromium of this process: a second Playwright beside it cannot be opened."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not _CHROMIUM.exists():
+        pytest.skip(f"there is no {_CHROMIUM}: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(
+            executable_path=str(_CHROMIUM), args=_QUIET, timeout=1000 * LIMIT
+        )
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Visit:
+    """An open page and what it did behind the reader's back."""
+
+    page: Any
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
+    """Opens a file in a window of its own and waits until it is ready."""
+    contexts = []
+
+    def open_page(
+        path: Path,
+        *,
+        width: int = 1280,
+        dark: bool = False,
+        ready: str = "html[data-drawn]",
+        **options: Any,
+    ) -> Visit:
+        size = {"width": width, "height": 900}
+        scheme = "dark" if dark else "light"
+        context = browser.new_context(viewport=size, color_scheme=scheme, **options)
+        context.set_default_timeout(1000 * LIMIT)
+        contexts.append(context)
+        seen = Visit(context.new_page())
+        seen.page.on("request", lambda request: seen.requests.append(request.url))
+        seen.page.on("console", lambda message: seen.complaints.append(message.text))
+        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        seen.page.on("dialog", lambda dialog: seen.complaints.append(dialog.message))
+        seen.page.goto(path.as_uri())
+        if options.get("java_script_enabled", True):
+            seen.page.wait_for_selector(ready)
+        return seen
+
+    yield open_page
+    for context in contexts:
+        context.close()

@@ -99,9 +99,7 @@ def test_two_processes_see_the_same_images(part: Dataset) -> None:
     )
     from vaescope.data.in_memory import content_hash
 
-    run = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
-    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == content_hash(part)
 
 

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.waiting import until
 
 from vaescope.errors import BusyError
 from vaescope.sweeps import leases
@@ -41,7 +42,7 @@ def test_a_heartbeat_keeps_a_lease_alive(tmp_path: Path, monkeypatch: pytest.Mon
     with lease(tmp_path) as lost:
         (file,) = tmp_path.glob(".lease-*")
         os.utime(file, (0, 0))
-        _until(lambda: held(tmp_path))
+        until(lambda: held(tmp_path))
         assert not lost()
 
 
@@ -51,7 +52,7 @@ def test_an_owner_who_was_away_too_long_learns_that_it_lost(
     monkeypatch.setattr(leases, "BEAT", 0.05)
     with lease(tmp_path) as lost:
         (tmp_path / ".lease-2").touch()  # somebody found it expired
-        _until(lost)
+        until(lost)
     assert held(tmp_path)  # the other one's lease is not given back
 
 
@@ -89,10 +90,3 @@ def test_file_systems_of_several_machines_are_known(
         "fs /scratch/a\\040b lustre rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n"
     )
     assert is_shared(Path(folder), mounts) is shared
-
-
-def _until(what) -> None:  # type: ignore[no-untyped-def]
-    last = time.monotonic() + 10.0
-    while not what():
-        assert time.monotonic() < last
-        time.sleep(0.01)

@@ -4,8 +4,6 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import pytest
 from vaescope.report.sweep_page import ROOM, save_sweep, sweep_page
 from vaescope.tables import Table
 
-CHROMIUM = Path("/usr/bin/chromium")
+READY = "html[data-explored][data-drawn]"
 EVIL = "</script><img src=x onerror=alert(1)>"
 
 
@@ -122,43 +120,6 @@ def test_seeds_that_explain_most_are_pointed_out(tmp_path: Path) -> None:
     assert re.search(r"Seeds explain \d+% of the variance of score\.2", html)
 
 
-@dataclass
-class Visit:
-    """An open page and what it complained of."""
-
-    page: Any
-    seconds: float
-    complaints: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-
-@pytest.fixture
-def visit() -> Iterator[Callable[..., Visit]]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no {CHROMIUM}: apt-get install chromium")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-
-        def go(path: Path, *, width: int = 1280, dark: bool = False) -> Visit:
-            page = browser.new_page(
-                viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
-            )
-            seen = Visit(page, 0.0)
-            page.on("console", lambda message: seen.complaints.append(message.text))
-            page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-            page.on("dialog", lambda dialog: seen.complaints.append(dialog.message))
-            page.on("request", lambda request: seen.requests.append(request.url))
-            page.goto(path.as_uri())
-            page.wait_for_selector("html[data-explored]", timeout=30_000)
-            page.wait_for_selector("html[data-drawn]", timeout=30_000)
-            seen.seconds = page.evaluate("performance.now()") / 1000
-            return seen
-
-        yield go
-        browser.close()
-
-
 def lines(page: Any) -> int:
     return int(page.locator(".explorer tbody tr").count())
 
@@ -170,7 +131,7 @@ def test_columns_are_chosen_and_runs_are_brushed(visit: Any, tmp_path: Path) -> 
     (folder / str(table.settings["run"][0])).mkdir(parents=True)
     (folder / str(table.settings["run"][0]) / "report.html").write_text("")
     save_sweep(table, folder / "sweep.html", folder=folder)
-    seen = visit(folder / "sweep.html")
+    seen = visit(folder / "sweep.html", ready=READY)
     page = seen.page
     assert lines(page) == 24 and "24 of 24 runs drawn" in page.locator(".status").first.inner_text()
     assert page.locator("figure.chart svg").count() == 2
@@ -195,7 +156,7 @@ def test_columns_are_chosen_and_runs_are_brushed(visit: Any, tmp_path: Path) -> 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_is_wider_than_the_window(visit: Any, tmp_path: Path, width: int) -> None:
     save_sweep(runs(), tmp_path / "p.html", folder=tmp_path)
-    page = visit(tmp_path / "p.html", width=width, dark=True).page
+    page = visit(tmp_path / "p.html", width=width, dark=True, ready=READY).page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
@@ -206,5 +167,4 @@ def test_ten_thousand_runs_are_drawn_from_less_than_five_megabytes(
 ) -> None:
     save_sweep(runs(betas=200, seeds=50, measures=8), tmp_path / "p.html", folder=tmp_path)
     assert (tmp_path / "p.html").stat().st_size < 5_000_000
-    seen = visit(tmp_path / "p.html")
-    assert seen.seconds > 0  # drawn: how fast is benchmarks/tables.py's to say
+    visit(tmp_path / "p.html", ready=READY)  # how fast is benchmarks/tables.py's to say

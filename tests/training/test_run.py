@@ -5,13 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from tests.waiting import LIMIT, until
 
 import vaescope as vs
 from vaescope.data import Dataset
@@ -228,53 +227,61 @@ def test_bf16_steps_keep_latents_and_losses_in_float32(small_sprites: Dataset) -
     torch.testing.assert_close(half.loss, full.loss, rtol=2e-2, atol=0)
 
 
-# The real command, but with a checkpoint each second instead of each ten.
-COMMAND = (
-    "import vaescope.training.run as run; run.CHECKPOINT_SECONDS = 1.0\n"
-    "from vaescope.cli import main; main()"
-)
-TRAIN = [sys.executable, "-c", COMMAND, "train", "beta-vae", "data.name=dsprites", "data.size=32",
-         "steps=600", "--seed", "1", "--quiet", "--json"]  # fmt: skip
+# The real command, but with a checkpoint as often as may be, and, given a step, standing still once
+# the row of that step is written: it cannot end before it is killed, however fast the machine is.
+COMMAND = """
+import sys, time
+import vaescope.training.run as run
+from vaescope.cli import main
+run.CHECKPOINT_SECONDS = 0.0
+last, write = int(sys.argv.pop(1)), run._append
+def append(file, row):
+    write(file, row)
+    if row["step"] == last and "seconds" in row:
+        time.sleep(1e6)
+run._append = append
+main()
+"""
 
 
-def wait_for(what: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    while not what():
-        assert process.poll() is None, "it ended before it could be disturbed"
-        time.sleep(0.05)
+def training(folder: Path, *, until_step: int = 0, steps: int = 240) -> list[str]:
+    return [sys.executable, "-c", COMMAND, str(until_step), "train", "beta-vae",
+            "data.name=dsprites", "data.size=32", f"steps={steps}", "logging.every=20",
+            "--seed", "1", "--quiet", "--json", "--out", str(folder)]  # fmt: skip
+
+
+def rows(folder: Path) -> int:
+    return sum(len(file.read_text().splitlines()) for file in folder.glob("*/timing.jsonl"))
 
 
 @pytest.mark.slow
 def test_killed_three_times_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    whole = subprocess.run([*TRAIN, "--out", str(tmp_path / "a")], capture_output=True, check=True)
-    again = [*TRAIN, "--out", str(tmp_path / "b")]
-    for rows in (1, 3, 4):
-        process = subprocess.Popen(again, stdout=subprocess.PIPE)
-        wait_for(lambda: lines(tmp_path / "b") >= rows, process)  # noqa: B023
+    a, b = tmp_path / "a", tmp_path / "b"
+    whole = subprocess.run(training(a), capture_output=True, check=True)
+    for step in (20, 100, 160):
+        process = subprocess.Popen(training(b, until_step=step), stdout=subprocess.PIPE)
+        until(lambda: rows(b) == step // 20, process)  # noqa: B023
         process.kill()
         process.communicate()
-    last = subprocess.run(again, capture_output=True, check=True)
+    last = subprocess.run(training(b), capture_output=True, check=True)
     first, second = (json.loads(done.stdout)["runs"][0] for done in (whole, last))
-    assert second["resumed_from"] > 0
+    assert 0 < second["resumed_from"] < 160
     same(Run(Path(first["path"])), Run(Path(second["path"])))
-
-
-def lines(folder: Path) -> int:
-    return sum(len(file.read_text().splitlines()) for file in folder.glob("*/history.jsonl"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_checkpoints_then_exits(tmp_path: Path, number: int, code: int) -> None:
-    process = subprocess.Popen([*TRAIN, "--out", str(tmp_path)], stdout=subprocess.PIPE)
-    wait_for(lambda: lines(tmp_path) >= 1, process)
+    process = subprocess.Popen(training(tmp_path, steps=10**9), stdout=subprocess.PIPE)
+    until(lambda: rows(tmp_path) >= 1, process)
     process.send_signal(number)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == code
     error = json.loads(out)["error"]
     assert error["type"] == "Interrupted"
     saved = int(error["message"].split(" after ")[1].split()[0])
     (state,) = tmp_path.glob("*/state.safetensors")
-    assert json.loads(json.loads(header(state))["__metadata__"]["vaescope"])["step"] == saved >= 100
+    assert json.loads(json.loads(header(state))["__metadata__"]["vaescope"])["step"] == saved >= 20
 
 
 def header(path: Path) -> bytes:
