@@ -135,7 +135,18 @@ STUDY = Study(
     "u is scaled by the whole dataset's classes, where the paper's code scales by those of the "
     "batch. The paper: dSprites at 64 pixels, 30 latents, 269,568 steps. Laptop scale: 32 pixels, "
     "three shapes, three scales, eight by eight positions, no rotation, 10 latents, 3,000 steps "
-    "at learning rate 1e-3, six seeds. Latents are typed by their KL to the model's own prior: "
-    "by 001's rule every passive latent whose prior variance is near 0 would be called active. "
-    "The encoder sees the factors, so that none of this speaks of disentanglement.",
+    "at learning rate 1e-3, six seeds. Latents are typed by their KL to the model's own prior: by "
+    "001's rule every passive latent whose prior variance is near 0 would be called active. The "
+    "encoder sees the factors, so that none of this speaks of disentanglement.",
+    "Passive latents follow the conditional prior (KS 0.02, twice what two draws of one "
+    "distribution have by chance) and active ones their mean (KS 0.01 to the mean, 0.16 to the "
+    "prior). Not shown: training is far from its end. Distortion still falls at step 3,000 (15, "
+    "12, 9 nats at 1,300, 1,900 and 2,500 in seed 0), and one to three latents per seed are mixed "
+    "by the rule on KL while the coincidence of variances is within 0.10 in every seed but not "
+    "yet decided. The prior variance of passive latents is 0.41 to 0.67 here, not near 0: nothing "
+    "in the objective fixes it, as posterior and prior may shrink together at no cost, and it "
+    "was still moving (seed 0: 0.3 to 0.4 for all of them); the paper's is after 269,568 steps. "
+    "In a first measurement with one sample per image (576) the KS distances had a chance level "
+    "of 0.05, at their threshold; they are now over 10,000 samples as in the paper, of the same "
+    "models.",
 )  # fmt: skip
