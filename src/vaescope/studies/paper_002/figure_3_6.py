@@ -158,7 +158,7 @@ STUDY = Study(
     ),
     (
         Images("Five leading latents moved by -2.5 to 2.5", "traversals", "method"),
-        Images("Eigenfaces by -2.5 to 2.5 deviations, of the same images", "eigenfaces", "method"),
+        Images("Eigenfaces by -2.5 to 2.5 deviations", "eigenfaces", "method"),
         Dots("Overlap with the first five principal components", "overlap", "method"),
         Dots("Rank correlation of certainty with column length", "order", "method"),
     ),
@@ -171,4 +171,7 @@ STUDY = Study(
     "moved by 2.5; of an autoencoder the five whose deviation moves the output most. Overlap is "
     "the mean squared cosine between the span of their Jacobian columns there and that of the "
     "first five principal components. Whether a face looks semantic is for the eye.",
+    "The overlap with eigenfaces is above the autoencoder's in all eight seeds (.59 to .94 against "
+    ".42 to .57), by .30 on the average. Where that claim is undecided it is so because seeds "
+    "differ much (deviation .15) and levels are those of the whole catalogue.",
 )  # fmt: skip
