@@ -84,6 +84,14 @@ def test_what_has_no_counterpart_is_paired_with_what_is_left(sources: list[np.nd
     assert matches[0][1] is not None and matches[0][1].how == "rest"
 
 
+def test_passive_latents_go_together_before_one_that_is_used(sources: list[np.ndarray]) -> None:
+    """Though its means are a copy of the used one's."""
+    a, b, c, *_ = sources
+    first = codes_of(a, b, 0.01 * c, variances=(0.05, 0.05, 1.0))
+    second = codes_of(a, 0.01 * b, variances=(0.05, 1.0))
+    assert latents(matched(first, second)) == [[0, 0], [1, None], [2, 1]]
+
+
 def test_spare_latents_begin_matches_of_their_own(sources: list[np.ndarray]) -> None:
     a, b, c, d, e = sources
     matches = matched(codes_of(a, b), codes_of(d, a, b, c), codes_of(c, e, d))
@@ -98,8 +106,9 @@ def test_latents_that_the_first_model_does_not_use_are_matched_among_the_others(
     first = codes_of(a, 0.01 * a, 0.01 * b, variances=(0.05, 1.0, 1.0))
     second = codes_of(c, a, d)
     third = codes_of(-d, c, a)
-    rows = {tuple(row[1:]) for row in latents(matched(first, second, third))}
-    assert rows == {(0, 1), (1, 2), (2, 0)}
+    matches = matched(first, second, third)
+    assert {tuple(row[1:]) for row in latents(matches)} == {(0, 1), (1, 2), (2, 0)}
+    assert {match[2].how for match in matches if match[2]} == {"correlation"}
 
 
 def test_a_mirrored_representative_keeps_signs_consistent(sources: list[np.ndarray]) -> None:

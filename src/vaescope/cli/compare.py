@@ -11,7 +11,7 @@ __all__ = ["compare"]
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.", metavar="RUN RUN")],
+    runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.", metavar="RUN")],
     out: Annotated[Path | None, typer.Option(help="The page to write, F.html.")] = None,
     data: Annotated[
         str | None, typer.Option(help="A dataset's name or a file, instead of the first run's.")
@@ -30,7 +30,7 @@ def compare(
     Runs that differ in their seeds only are one setting; intervals are over seeds where there are
     enough of them, else over images.
 
-    Example: vaescope compare runs/beta-vae-s0-1a2b3c4d runs/beta-vae-s1-5e6f7a8b --out seeds.html
+    Example: vaescope compare runs/demo-s0-1a2b3c4d runs/demo-s1-5e6f7a8b
     """
     from vaescope.comparing import compare as hold
     from vaescope.metrics import METRICS

@@ -63,8 +63,7 @@ DEPENDENCE: Mapping[str, Callable[[Codes], Floats]] = {
     "total_correlation_mean": lambda codes: codes.mean,
     "total_correlation_sample": lambda codes: codes.sample,
 }
-#: Without factors, and metrics that take a second at most.
-UNLABELLED = (*COUNTS, *DEPENDENCE)
+#: Metrics that learn nothing.
 QUICK = (*INFORMATION, *LINEAR)
 
 

@@ -50,7 +50,7 @@ def _spec(order: list[str]) -> dict[str, Any]:
         "field": "latent", "type": "nominal", "sort": order, "title": None,
         "axis": {"ticks": False, "domain": False, "labelPadding": 8},
     }  # fmt: skip
-    which = {"field": "which", "type": "nominal", "legend": {"title": None},
+    which = {"field": "which", "type": "nominal", "legend": {"title": None, "labelLimit": 300},
              "scale": {"range": list(SERIES)}}  # fmt: skip
     height = {"step": 24}
 

@@ -1,6 +1,7 @@
 """A comparison as a page."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from vaescope.report.render import render
 
 __all__ = ["comparison_page", "save_comparison"]
 
-MINUS = "\N{MINUS SIGN}"
+MINUS, HOLD = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 #: Matched latents in the figure and in pictures; tables have all.
 SHOWN = 20
 LABELS = {"kl": "KL", "mean_variance": "variance", "counterpart": "no counterpart"}
@@ -165,12 +166,16 @@ def _found(found: Any) -> str | None:
     if found.how == "first":
         return str(found.latent)
     what = "rest" if found.how == "rest" else f"{found.correlation:.2f}".replace("-", MINUS)
-    return f"{found.latent} ({what})"
+    return f"{found.latent}{HOLD}({what})"
 
 
 def _types(latent: Latent) -> str:
     kinds = [kind or "none" for kind in latent.types]
-    return kinds[0] if len(set(kinds)) == 1 else ", ".join(kinds)
+    if len(set(kinds)) == 1:
+        return kinds[0]
+    if len(kinds) == 2:
+        return ", ".join(kinds)
+    return ", ".join(f"{count} {kind}" for kind, count in Counter(kinds).items())
 
 
 def _differs(latent: Latent) -> str:
@@ -191,7 +196,7 @@ def _ends(gap: Gap, digits: int = 3) -> str | None:
     if gap.interval is None:
         return None
     low, high = (f"{end:.{digits}f}".replace("-", MINUS) for end in gap.interval)
-    return f"{low} to {high}"
+    return f"{low}{HOLD}to{HOLD}{high}"
 
 
 def _latents_table(comparison: Comparison, place: int) -> Table:
