@@ -74,12 +74,12 @@ class Picture:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Images below each other, each with a label, or side by side."""
+    """Images below each other, each with a label; side by side; or one as wide as the page."""
 
     kind: ClassVar[str] = "pictures"
     caption: str
     pictures: tuple[Picture, ...]
-    layout: Literal["rows", "tiles"]
+    layout: Literal["rows", "tiles", "wide"]
     scale: tuple[str, ...] = ()  # marks above rows, from left to right
     table: Table | None = None  # numbers behind them
 

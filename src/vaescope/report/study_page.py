@@ -64,8 +64,8 @@ def study_page(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> P
         tuple(_statement(verdict) for verdict in verdicts),
         (
             Section("figure", "Figure", "Redrawn from our runs.", (_figure(study, outcome),)),
-            Section("verdicts", "Claims", _RULE, (_claims(verdicts),)),
             Section("about", "What was run", "", tuple(prose)),
+            Section("claims", "Claims as a table", _RULE, (_claims(verdicts),), open=False),
             Section("runs", "Rows", "One for each cell.", (_rows(study, runs),), open=False),
         ),
         (f"Work {outcome.digest[:16]}; {versions}. This file loads nothing from the network.",),
@@ -97,16 +97,15 @@ def _statement(verdict: Verdict) -> Statement:
         more = f"Seeds that would decide it: {wanted}."
     if claim.substituted:
         more = f"{more} Substituted: {claim.substituted}.".strip()
-    paper = f" The paper: {claim.paper}." if claim.paper else ""
+    paper = f". The paper: {claim.paper}" if claim.paper else ""
     return Statement(
         _TONES[verdict.verdict],
         _number(verdict.effect),
-        f"{verdict.verdict.capitalize()}: {claim.says}",
-        f"{claim.words()}; {_spread(verdict)} at level {verdict.level:.4f}, "
-        f"{verdict.seeds} seeds.{paper}",
+        f"{verdict.verdict.capitalize()}: {claim.says} [{claim.where}]",
+        f"{claim.words()}. Interval {_spread(verdict)} at level {verdict.level:.4f}, "
+        f"{verdict.seeds} seeds{paper}",
         more,
-        "verdicts",
-        claim.where,
+        "figure",
     )
 
 
@@ -129,7 +128,7 @@ def _claims(verdicts: Sequence[Verdict]) -> Table:
 def _figure(study: Study, outcome: Outcome) -> Pictures:
     titles = "; ".join(panel.title for panel in study.panels)
     picture = Picture(figure_png(study, outcome), f"Panels: {titles}.")
-    return Pictures("Dots are runs, lines means over seeds with 95% intervals.", (picture,), "rows")
+    return Pictures("Dots are runs, lines means over seeds with 95% intervals.", (picture,), "wide")
 
 
 def _rows(study: Study, runs: Runs) -> Table:
