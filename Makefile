@@ -25,10 +25,10 @@ $(VENV)/bench: $(VENV)/core
 demo: $(VENV)/core
 	$(BIN)/vaescope demo --out demo
 
-# Everything: the fast tests on all cores, then the slow ones one at a time, since they train.
+# Everything: the fast tests, then those that train; each file's on one core, as it shares fixtures.
 test: $(VENV)/tests
 	$(BIN)/python -m pytest -n 2 -m 'not slow' tests src
-	$(BIN)/python -m pytest -m slow tests --durations 10
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow tests --durations 20
 
 lint: $(VENV)/tests
 	$(BIN)/ruff format --check .

@@ -2,9 +2,9 @@
 
 import os
 
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # Before NumPy and torch are imported: a thread per core in each of several processes only
-    # makes them wait for each other.
+if "OMP_NUM_THREADS" not in os.environ:
+    # Before NumPy and torch are imported: tests run side by side, and a thread per core in each
+    # process only makes them wait for each other.
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
 import random

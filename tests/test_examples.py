@@ -39,6 +39,7 @@ def test_the_loop_in_plain_torch_counts_the_latents(tmp_path: Path) -> None:
     assert "1,280 examples" in last
 
 
+@pytest.mark.slow
 def test_the_loop_in_plain_torch_is_told_of_a_collapse(tmp_path: Path) -> None:
     says = run("own_loop.py", "--steps", "400", "--beta", "1000", folder=tmp_path)
     assert "Posterior collapse: all 10 latents" in says

@@ -20,6 +20,7 @@ from vaescope.regime import types_of
 Find = Callable[[str], Path]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_kl_per_latent_and_reconstruction_are_those_published(name: str, shared_data: Find) -> None:
     x = fixed_images(name, shared_data)
@@ -41,6 +42,7 @@ def test_kl_per_latent_and_reconstruction_are_those_published(name: str, shared_
 MIXED_BY_001 = {"betaB_mnist": [4]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_passive_latents_are_those_of_the_readme(name: str, shared_data: Find) -> None:
     x = many_images(name, shared_data)

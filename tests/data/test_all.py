@@ -141,6 +141,7 @@ def test_labels_are_the_official_ones(name: str, opened: Callable[[str], Dataset
     assert counts.tolist() == expected[name]
 
 
+@pytest.mark.slow
 def test_two_processes_see_the_same_data() -> None:
     code = (
         "import numpy as np, hashlib\n"

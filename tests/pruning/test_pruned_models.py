@@ -205,6 +205,7 @@ def third_party(shared_data: Callable[[str], Path]) -> Callable[[str], ThirdPart
     return load
 
 
+@pytest.mark.slow
 def test_a_third_party_model_goes_from_ten_to_four_latents(
     third_party: Callable[[str], ThirdParty], sprites: vs.Dataset
 ) -> None:

@@ -308,6 +308,7 @@ def command(*arguments: str | Path) -> dict[str, Any]:
     return content | {"code": done.returncode}
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_run_that_other_commands_take(tmp_path: Path) -> None:
     run, out = hand_made(tmp_path, *VECTORS, *MLP), tmp_path / "p"
     done = command("prune", run.path, "--out", out)
@@ -324,6 +325,7 @@ def test_the_command_writes_a_run_that_other_commands_take(tmp_path: Path) -> No
     assert digest(run.open()) in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_command_on_a_run_without_passive_latents_is_done_at_once(tmp_path: Path) -> None:
     run = hand_made(tmp_path, *VECTORS, passive=())
     done = command("prune", run.path, "--out", tmp_path / "p")

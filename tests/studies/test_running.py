@@ -105,6 +105,7 @@ def test_the_catalogue_is_listed_as_the_interface_has_it() -> None:
         assert all({"says", "where"} <= set(claim) for claim in study["claims"])
 
 
+@pytest.mark.slow
 def test_a_study_by_command_prints_verdicts_and_writes_its_page(tmp_path: Path) -> None:
     done = vaescope(
         "study", "002/worked-example", "--scale", "smoke", "--out", str(tmp_path), "--json"
@@ -116,6 +117,7 @@ def test_a_study_by_command_prints_verdicts_and_writes_its_page(tmp_path: Path) 
         assert (tmp_path / f"002-worked-example-smoke.{ending}").exists()
 
 
+@pytest.mark.slow
 def test_an_unknown_study_or_scale_is_wrong_usage(tmp_path: Path) -> None:
     for words in (["009/table-1"], ["002/worked-example", "--scale", "huge"]):
         done = vaescope("study", *words, "--out", str(tmp_path), "--json")

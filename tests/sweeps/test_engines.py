@@ -171,6 +171,17 @@ def test_an_absent_engine_says_what_to_install(
         make_engine(name, tmp_path)
 
 
+@pytest.mark.slow
+def test_ray_starts_a_cluster_of_its_own_whatever_others_left_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'vaescope[ray]'")
+    asked: dict[str, object] = {}
+    monkeypatch.setattr(ray, "init", lambda **options: asked.update(options))
+    make_engine("ray", tmp_path, 2)
+    assert asked["address"] == "local" and asked["num_cpus"] == 2
+
+
 def test_an_unknown_engine_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"local.*ray.*slurm"):
         make_engine("dask", tmp_path)

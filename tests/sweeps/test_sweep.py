@@ -58,6 +58,7 @@ def last(statuses: Iterator[Status]) -> Status:
     return status
 
 
+@pytest.mark.slow
 def test_a_sweep_trains_all_and_the_same_command_again_nothing(
     tmp_path: Path, small_plan: Make
 ) -> None:
@@ -195,6 +196,7 @@ def test_groups_depend_on_the_sweep_and_never_on_what_remains(
     assert sorted(tasks) == sorted(found.names[i : i + 2] for i in (0, 2, 4))
 
 
+@pytest.mark.slow
 def test_a_group_trains_each_of_its_runs(tmp_path: Path, small_plan: Make) -> None:
     found = small_plan(3, 20)
     tables = []

@@ -25,10 +25,14 @@ class RayEngine:
         self._started = not ray.is_initialized()
         if self._started:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            address = os.environ.get("RAY_ADDRESS")
+            # "local", since without an address Ray would look for a cluster that somebody started
+            # on this machine, or that died there, and refuse what follows.
+            address = os.environ.get("RAY_ADDRESS") or "local"
             # Results are a few words each: the smallest store that Ray allows will do.
             own: dict[str, Any] = (
-                {} if address else {"num_cpus": workers, "object_store_memory": 80 * 2**20}
+                {"num_cpus": workers, "object_store_memory": 80 * 2**20}
+                if address == "local"
+                else {}
             )
             ray.init(
                 address=address, include_dashboard=False, log_to_driver=False,
