@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from vaescope.codes import Codes
+from vaescope.codes import Codes, cholesky
 from vaescope.errors import UsageError, VaescopeError
 from vaescope.information.resampling import moment_replicates
 from vaescope.latents import Types, total_correlation
@@ -150,5 +150,5 @@ def with_noise(codes: Codes, noise: Floats) -> Codes:
     if codes.covariance is None:
         sample = codes.mean + np.sqrt(codes.variance) * noise
     else:
-        sample = codes.mean + np.einsum("nij,nj->ni", np.linalg.cholesky(codes.covariance), noise)
+        sample = codes.mean + np.einsum("nij,nj->ni", cholesky(codes.covariance), noise)
     return replace(codes, sample=sample.astype(codes.mean.dtype))
