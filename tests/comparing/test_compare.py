@@ -2,7 +2,6 @@
 
 import json
 import math
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from tests.comparing.hand_made import LOG_VARIANCES, PASSIVE, hand_made, write_run
 
 import vaescope as vs
+from vaescope.cli import main
 from vaescope.errors import RunError, UsageError
 from vaescope.runs import Run, strict_json
 
@@ -118,6 +118,16 @@ def test_a_latent_that_only_one_run_uses_differs(make: Make) -> None:
     rows = vs.compare(make("one"), make("two", log_variances=collapsed)).to_dict()["matching"]
     (lost,) = [row for row in rows if row["types"] == ["active", "passive"]]
     assert lost["latents"][0] == 3 and lost["differs"] and lost["matched_by"][1] == "rest"
+
+
+def test_a_latent_that_one_run_has_no_place_for_differs(make: Make) -> None:
+    smaller = make("two", "latent=3", log_variances=LOG_VARIANCES[:3])
+    for runs in ((make("one"), smaller), (smaller, make("one"))):
+        found = vs.compare(*runs)
+        (alone,) = [latent for latent in found.latents if None in latent.match]
+        assert alone.differs_in(0) == ("counterpart",)
+        assert alone.measured["kl"].gaps[0].difference is None
+        assert "has no counterpart" in found.summary()
 
 
 def test_settings_that_differ_are_listed_with_the_value_of_each_run(make: Make) -> None:
@@ -242,19 +252,26 @@ def test_what_cannot_be_compared_is_an_error_that_says_so(make: Make, tmp_path: 
         vs.compare(run, run)
 
 
-@pytest.mark.slow
-def test_the_command_prints_one_json_document(make: Make, tmp_path: Path) -> None:
-    run, page = str(make("one").path), tmp_path / "deep" / "page.html"
-    command = [sys.executable, "-m", "vaescope", "compare", run, run, "--json", "--out", str(page)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
+def command(monkeypatch: pytest.MonkeyPatch, *words: object) -> int | str | None:
+    """The exit code of `vaescope compare`."""
+    monkeypatch.setattr(sys, "argv", ["vaescope", "compare", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code
+
+
+def test_the_command_prints_one_json_document(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, page = make("one").path, tmp_path / "deep" / "page.html"
+    assert command(monkeypatch, run, run, "--json", "--out", page) == 0
+    found = json.loads(capsys.readouterr().out)
     assert {"runs", "matching", "metrics", "spec_diff"} <= set(found)
     assert found["differs"] is False and found["page"] == str(page) and page.exists()
 
 
-@pytest.mark.slow
-def test_one_run_is_wrong_usage_of_the_command(make: Make) -> None:
-    command = [sys.executable, "-m", "vaescope", "compare", str(make("one").path), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert json.loads(done.stdout)["error"]["type"] == "UsageError"
+def test_one_run_is_wrong_usage_of_the_command(
+    make: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(monkeypatch, make("one").path, "--json") == 2
+    assert json.loads(capsys.readouterr().out)["error"]["type"] == "UsageError"

@@ -48,6 +48,8 @@ def test_a_run_is_held_against_its_other_seeds_where_there_are_three(make: Make)
     ]
     four = found_sides(make, *((1, seed) for seed in range(4)))
     assert four[2] == ((0, 1, 3), (2,), "other seeds") and len(four) == 4
+    five = found_sides(make, *((1, seed) for seed in (0, 1, 2, 3, 3)))
+    assert [first for first, _, _ in five[3:]] == [(0, 1, 2), (0, 1, 2)]
 
 
 def test_the_same_run_again_is_no_further_seed(make: Make) -> None:
