@@ -1,6 +1,7 @@
 """`vs.tune_beta` and `vaescope tune-beta` on small models."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,8 +49,13 @@ def plain(found: Tuning) -> dict[str, Any]:
     return {name: value for name, value in found.to_dict().items() if name != "folder"}
 
 
-def test_a_tune_stopped_anywhere_ends_as_one_that_was_not(tmp_path: Path) -> None:
-    whole = tuned(tmp_path / "whole")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Tuning:
+    """A tune that nobody disturbed."""
+    return tuned(tmp_path_factory.mktemp("whole"))
+
+
+def test_a_tune_stopped_anywhere_ends_as_one_that_was_not(tmp_path: Path, whole: Tuning) -> None:
     for calls in (0, 7, 50):  # within a round, between two, in a later run
         with pytest.raises(Interrupted, match="is saved"):
             tuned(tmp_path / "cut", stop=stop_after(calls))
@@ -57,9 +63,8 @@ def test_a_tune_stopped_anywhere_ends_as_one_that_was_not(tmp_path: Path) -> Non
     assert plain(again) == plain(whole)
 
 
-def test_what_a_killed_process_left_half_done_is_made_anew(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_half_done_is_made_anew(tmp_path: Path, whole: Tuning) -> None:
     """Half a line, and rounds of a run whose weights were not saved yet."""
-    whole = tuned(tmp_path / "whole")
     with pytest.raises(Interrupted):
         tuned(tmp_path / "cut", stop=stop_after(60))
     (folder,) = (tmp_path / "cut").iterdir()
@@ -71,22 +76,21 @@ def test_what_a_killed_process_left_half_done_is_made_anew(tmp_path: Path) -> No
 
 
 def test_a_tune_that_is_done_trains_nothing_and_another_rule_reads_the_same_points(
-    tmp_path: Path,
+    tmp_path: Path, whole: Tuning
 ) -> None:
-    first = tuned(tmp_path)
+    shutil.copytree(whole.folder.parent, tmp_path / "done")
     told: list[Progress] = []
-    second = tuned(tmp_path, watch=told.append)
-    assert plain(second) == plain(first) and not told
-    tuned(tmp_path, by="dto", watch=told.append)
+    again = tuned(tmp_path / "done", watch=told.append)
+    assert plain(again) == plain(whole) and not told
+    tuned(tmp_path / "done", by="dto", watch=told.append)
     assert all(progress.checking for progress in told)  # the curve is there
 
 
-def test_a_short_run_begins_with_the_weights_of_the_beta_below(tmp_path: Path) -> None:
-    found = tuned(tmp_path)
-    folder = Folder(found.folder)
+def test_a_short_run_begins_with_the_weights_of_the_beta_below(whole: Tuning) -> None:
+    folder = Folder(whole.folder)
     template = template_of(from_command_line("beta-vae", SMALL), 4)
     runner = _Runner(template, synth_linear(n=500), folder, CPU, lambda: 0, silent)
-    low = found.curve[0].beta
+    low = whole.curve[0].beta
     state = runner._begin("beta-new", 2.0, low)
     before = runner._begin(f"beta-{low:g}", low, None)  # as it was saved
     fresh = runner._begin("beta-other", 2.0, None)
@@ -102,11 +106,12 @@ def test_a_learning_rate_that_is_too_high_is_said(tmp_path: Path) -> None:
         tuned(tmp_path, short_lr=1e30)
 
 
-def test_a_damaged_line_is_named(tmp_path: Path) -> None:
-    folder = Path(tuned(tmp_path).folder)
-    (folder / "curve.jsonl").write_text("nonsense\n")
+def test_a_damaged_line_is_named(tmp_path: Path, whole: Tuning) -> None:
+    shutil.copytree(whole.folder.parent, tmp_path / "done")
+    (file,) = tmp_path.glob("done/*/curve.jsonl")
+    file.write_text("nonsense\n")
     with pytest.raises(RunError, match=r"Line 1 of .*curve\.jsonl"):
-        tuned(tmp_path)
+        tuned(tmp_path / "done")
 
 
 def test_json_has_the_keys_of_the_interface_and_no_word_besides(tmp_path: Path) -> None:
