@@ -15,7 +15,7 @@ from vaescope.metrics.mig import mig
 from vaescope.metrics.mig_sup import mig_sup
 from vaescope.runs import Run
 from vaescope.studies.effects import Gap, Trend
-from vaescope.studies.measuring import counts, distortion, subject
+from vaescope.studies.measuring import counts, distortion, some, subject
 from vaescope.studies.panels import Dots, Scatter
 from vaescope.studies.study import Measured, Scale, Study, Trained, cells
 from vaescope.studies.verdict import Claim
@@ -53,7 +53,7 @@ def _work(scale: Scale) -> Trained:
         cells(({**fixed, **own, "seed": seed} for seed in range(seeds)), method=name)
         for name, own in _METHODS.items()
     ]
-    return Trained(tuple(cell for part in made for cell in part), measure)
+    return Trained(tuple(cell for part in made for cell in part), measure, version=2)
 
 
 def measure(run: Run) -> Measured:
@@ -66,7 +66,7 @@ def measure(run: Run) -> Measured:
     }  # fmt: skip
     if len(used) < 2:
         return row
-    at = of.codes.mean[:POINTS]
+    at = of.codes.mean[some(of, POINTS)]
     found = grams(of.vae.decoder, at, space="output", columns=used)
     own = grams(of.vae.decoder, at, space="likelihood", columns=used)
     distance = distance_of(found)
