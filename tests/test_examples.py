@@ -33,6 +33,7 @@ def test_every_example_is_tested() -> None:
     assert {file.name for file in FOLDER.glob("*.py")} == tested
 
 
+@pytest.mark.slow
 def test_the_loop_in_plain_torch_counts_the_latents(tmp_path: Path) -> None:
     last = run("own_loop.py", "--steps", "20", folder=tmp_path).splitlines()[-1]
     assert last.split()[0] == "20"

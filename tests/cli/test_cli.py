@@ -26,6 +26,7 @@ def failed(*arguments: str) -> tuple[int, dict[str, Any]]:
 TINY = ["data.name=synth-linear", "data.n=200", "latent=2", "steps=4"]
 
 
+@pytest.mark.slow
 def test_train_then_encode(tmp_path: Path) -> None:
     done = json.loads(vaescope("train", "vae", *TINY, "--out", str(tmp_path), "--json").stdout)
     run = done["runs"][0]
@@ -40,6 +41,7 @@ def test_train_then_encode(tmp_path: Path) -> None:
     assert "is done" in again.stderr
 
 
+@pytest.mark.slow
 def test_seeds_are_inclusive_and_seed_is_a_setting(tmp_path: Path) -> None:
     out = ["--out", str(tmp_path), "--json", "--quiet"]
     many = json.loads(vaescope("train", "vae", *TINY, "--seeds", "1..3", *out).stdout)

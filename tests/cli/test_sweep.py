@@ -38,6 +38,7 @@ def sweep(folder: Path, content: str, *more: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_sweep_its_table_and_its_page(tmp_path: Path) -> None:
     code, got = sweep(tmp_path, SWEEP, "--workers", "1")
     assert code == 0
@@ -78,6 +79,7 @@ def test_the_live_table_has_a_line_for_each_thing() -> None:
     assert set(lines[2].strip()) <= set("━╸╺") and lines[3].split() == ["trained", outcome.run]
 
 
+@pytest.mark.slow
 def test_a_failed_run_is_exit_code_one_and_the_others_are_done(tmp_path: Path) -> None:
     bad = SWEEP.replace(
         "grid:",

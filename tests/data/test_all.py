@@ -122,6 +122,7 @@ def test_a_subset_has_the_correlation_that_is_asked_for(
     assert np.corrcoef(body, hair)[0, 1] == pytest.approx(0.6, abs=0.05)
 
 
+@pytest.mark.slow
 def test_all_sprites_are_distinct(opened: Callable[[str], Dataset]) -> None:
     data = opened("sprites")
     images = data.rows(np.arange(len(data))).reshape(len(data), -1)

@@ -15,6 +15,7 @@ COSINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COSINES)
 def test_columns_of_third_party_decoders_have_known_norms_and_cosines(
     name: str, third_party: Callable[[str], object]
