@@ -6,6 +6,7 @@ import pytest
 from vaescope.codes import Codes
 from vaescope.comparing.scores import QUICK, numbers_of, wanted
 from vaescope.errors import UsageError
+from vaescope.information.bootstrap import interval
 from vaescope.latents import types
 from vaescope.metrics import mcc, mig, mig_sup, modularity, sap_continuous
 
@@ -43,6 +44,18 @@ def test_the_same_latents_in_another_order_have_the_same_replicates(codes: Codes
         drawn = first[name].replicates
         assert drawn is not None and drawn.std() > 0
         np.testing.assert_allclose(second[name].replicates, drawn, atol=1e-6)
+
+
+def test_replicates_give_the_interval_that_the_metric_has_itself(codes: Codes) -> None:
+    found, _ = numbers_of(codes, types(codes), QUICK)
+    for metric in (mig, mig_sup, modularity):
+        number = found[metric.__name__]
+        assert number.replicates is not None
+        np.testing.assert_allclose(
+            interval(number.value, number.replicates, least=0.0, most=1.0),
+            metric(codes).interval,
+            rtol=1e-9,
+        )
 
 
 @pytest.mark.parametrize("r", [0.3, 0.8])
