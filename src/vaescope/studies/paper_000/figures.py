@@ -14,6 +14,7 @@ from vaescope.studies.measuring import counts, subject
 from vaescope.studies.panels import Dots
 from vaescope.studies.study import Measured, Scale, Study, Trained, cells
 from vaescope.studies.verdict import Claim
+from vaescope.types import Floats
 
 __all__ = ["STUDY", "measure"]
 
@@ -58,27 +59,35 @@ def measure(run: Run) -> Measured:
     mean, variance = codes.mean.astype(np.float64), codes.variance.astype(np.float64)
     prior = codes.prior_variance.astype(np.float64)
     off = np.abs(np.log(variance) - np.log(prior)).mean(axis=0)  # of log variances, per latent
-    row: dict[str, float] = dict(counts(of))
+    row: dict[str, float | None] = dict(counts(of))
+    parts = {}
     for kind in ("active", "passive"):
         own = np.flatnonzero([name == kind for name in kinds.names])
-        if not len(own):
-            continue
-        row |= {
-            f"mean_size_{kind}": float(np.abs(mean[:, own]).mean()),
-            f"mean_deviation_{kind}": float(mean[:, own].std(axis=0).mean()),
-            f"mean_variance_{kind}": float(mean[:, own].var(axis=0).mean()),
-            f"log_variance_off_{kind}": float(off[own].mean()),
-            f"variance_ratio_{kind}": float((variance[:, own] / prior[:, own]).mean()),
-            f"prior_variance_{kind}": float(prior[:, own].mean()),
-            f"ks_prior_{kind}": float(found.sample_to_prior[own].mean()),
-            f"ks_mean_{kind}": float(found.sample_to_mean[own].mean()),
+        parts[kind] = {
+            "mean_size": np.abs(mean[:, own]).mean(axis=0),
+            "mean_deviation": mean[:, own].std(axis=0),
+            "mean_variance": mean[:, own].var(axis=0),
+            "log_variance_off": off[own],
+            "variance_ratio": (variance[:, own] / prior[:, own]).mean(axis=0),
+            "prior_variance": prior[:, own].mean(axis=0),
+            "ks_prior": found.sample_to_prior[own],
+            "ks_mean": found.sample_to_mean[own],
         }
-    if row["active"]:
-        row["ks_gap"] = row["ks_prior_active"] - row["ks_mean_active"]
-    if row["active"] and row["passive"]:
-        row["mean_share"] = row["mean_size_passive"] / row["mean_deviation_active"]
-        row["variance_share"] = row["mean_variance_passive"] / row["mean_variance_active"]
+        row |= {f"{name}_{kind}": _mean(values) for name, values in parts[kind].items()}
+    active, passive = parts["active"], parts["passive"]
+    row["ks_gap"] = _mean(active["ks_prior"] - active["ks_mean"])
+    row["mean_share"] = _over(_mean(passive["mean_size"]), _mean(active["mean_deviation"]))
+    row["variance_share"] = _over(_mean(passive["mean_variance"]), _mean(active["mean_variance"]))
     return row
+
+
+def _mean(values: Floats) -> float | None:
+    """Over latents; None where there is none."""
+    return float(values.mean()) if len(values) else None
+
+
+def _over(top: float | None, bottom: float | None) -> float | None:
+    return None if top is None or not bottom else top / bottom
 
 
 STUDY = Study(

@@ -73,21 +73,26 @@ def measure(run: Run) -> Measured:
     row: dict[str, float | int | None] = dict(counts(of))
     for suffix in ("", "_without_passive", "_active"):
         mean, sample = found[f"mean{suffix}"], found[f"sample{suffix}"]
+        names = (f"tc_mean{suffix}", f"tc_sample{suffix}", f"gap{suffix}", f"gap_rank{suffix}")
+        row |= dict.fromkeys(names)  # fewer than two latents have no correlation
         if mean is None or sample is None:
             continue
-        row[f"tc_mean{suffix}"] = mean.total_correlation
-        row[f"tc_sample{suffix}"] = sample.total_correlation
-        row[f"gap{suffix}"] = mean.total_correlation - sample.total_correlation
-        row[f"gap_rank{suffix}"] = mean.total_correlation_rank - sample.total_correlation_rank
+        values = (
+            mean.total_correlation,
+            sample.total_correlation,
+            mean.total_correlation - sample.total_correlation,
+            mean.total_correlation_rank - sample.total_correlation_rank,
+        )
+        row |= dict(zip(names, values, strict=True))
     whole, ranked = row["gap"], row["gap_rank"]
     assert whole is not None and ranked is not None
     for suffix in ("_without_passive", "_active"):
-        part, part_ranked = row.get(f"gap{suffix}"), row.get(f"gap_rank{suffix}")
+        part, part_ranked = row[f"gap{suffix}"], row[f"gap_rank{suffix}"]
         row[f"share{suffix}"] = None if part is None else part / whole
         row[f"share_rank{suffix}"] = None if part_ranked is None else part_ranked / ranked
     passive = np.flatnonzero([name == "passive" for name in types(of.codes).names])
     row["share_random"] = _random_share(of.codes, len(passive), whole)
-    without, by_lot = row.get("share_without_passive"), row["share_random"]
+    without, by_lot = row["share_without_passive"], row["share_random"]
     row["share_excess"] = None if without is None or by_lot is None else by_lot - without
     return row
 
