@@ -43,7 +43,7 @@ _QUIET = [
 def _seed() -> None:
     random.seed(0)
     np.random.seed(0)
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # `torch.manual_seed` walks the stack, for a GPU
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -131,6 +131,7 @@ def test_it_is_a_step_of_a_pipeline(table: Arrays) -> None:
     assert pipeline[-1].n_features_in_ == 5
 
 
+@pytest.mark.slow
 def test_a_grid_search_chooses_the_strength_by_the_elbo(table: Arrays) -> None:
     search = GridSearchCV(
         VAEEstimator(**{**FEW, "steps": 200}), {"beta": np.array([1.0, 1000.0])}, cv=2

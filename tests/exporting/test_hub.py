@@ -93,6 +93,7 @@ def test_every_model_comes_back_bit_by_bit(case: str, tmp_path: Path) -> None:
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
+@pytest.mark.slow
 def test_what_takes_a_run_takes_a_loaded_one(tmp_path: Path) -> None:
     data = vs.load_dataset("ica-segments", segments=4, per_segment=40)
     run = vs.train("vae", data, out=tmp_path, latent=3, batch=16, steps=4)

@@ -92,6 +92,7 @@ def test_all_can_be_saved_for_a_paper() -> None:
     assert all(drawn(figure) > 2_000 for figure in figures)
 
 
+@pytest.mark.slow
 def test_pyplot_is_never_imported() -> None:
     code = (
         "import sys, vaescope.figures.latents, vaescope.figures.traversals, "
@@ -101,6 +102,7 @@ def test_pyplot_is_never_imported() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_report_needs_no_matplotlib() -> None:
     code = "import sys, vaescope.report; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

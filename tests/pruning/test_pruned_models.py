@@ -217,6 +217,7 @@ def test_a_third_party_model_goes_from_ten_to_four_latents(
     assert found.fit is not None and found.reconstructions is not None
 
 
+@pytest.mark.slow
 def test_a_third_party_model_whose_latents_are_all_used_stays_as_it_is(
     third_party: Callable[[str], ThirdParty], sprites: vs.Dataset
 ) -> None:

@@ -209,6 +209,7 @@ def test_pruning_again_writes_the_same_bytes_and_never_over_another_run(tmp_path
         pruned(run, run.path)
 
 
+@pytest.mark.slow
 def test_a_decoder_without_a_bias_is_refused_and_python_wraps_it(tmp_path: Path) -> None:
     run = hand_made(tmp_path, "net.name=dcgan", "net.base=4", "latent=4")
     with pytest.raises(RunError, match=r"net\.name=dcgan.*load_vae"):

@@ -140,6 +140,7 @@ def test_the_largest_decoder_makes_a_report_below_five_megabytes() -> None:
     assert page.has("sliders") and size < ROOM
 
 
+@pytest.mark.slow
 def test_sliders_give_way_to_large_pictures_and_say_so() -> None:
     torch.manual_seed(0)
     page = page_of(inspected(widest((3, 64, 64), 10), 10, noisy=True))

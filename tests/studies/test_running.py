@@ -97,6 +97,7 @@ def test_the_scoreboard_counts_every_claim_once(example: Study, outcome: Outcome
         assert text.count(f"| **{verdict.verdict}** | {verdict.claim.says} |") >= 1
 
 
+@pytest.mark.slow
 def test_the_catalogue_is_listed_as_the_interface_has_it() -> None:
     listed = json.loads(vaescope("study", "--json").stdout)["studies"]
     assert len(listed) == len(STUDIES)

@@ -97,6 +97,7 @@ def test_names_that_look_like_code_stay_text(tmp_path: Path) -> None:
     assert content(html)["names"][0].startswith(EVIL)
 
 
+@pytest.mark.slow
 def test_ten_thousand_runs_with_a_hundred_measures_stay_below_five_megabytes(
     tmp_path: Path,
 ) -> None:

@@ -78,6 +78,7 @@ def test_a_sweep_trains_all_and_the_same_command_again_nothing(
     assert {f: f.stat().st_mtime_ns for f in tmp_path.glob("*-s*/*")} == before
 
 
+@pytest.mark.slow
 def test_a_failing_run_keeps_its_traceback_and_stops_nobody(tmp_path: Path) -> None:
     bad = {"optimiser.lr": 1e30, "likelihood.name": "gaussian", "optimiser.name": "adam"}
     cells = [
@@ -240,6 +241,7 @@ def test_one_that_fails_leaves_the_others_of_its_group_done(tmp_path: Path) -> N
     assert not (tmp_path / found.names[0] / "failed.json").exists()
 
 
+@pytest.mark.slow
 def test_with_leases_a_run_is_trained_and_given_back(tmp_path: Path, small_plan: Make) -> None:
     found = small_plan(3, 20)
     engine = make_engine("local", tmp_path, 1)

@@ -218,6 +218,7 @@ def trained(out: Path, *settings: str) -> Tuning:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_python_takes_arrays_and_bare_settings(tmp_path: Path) -> None:
     data = linear_gaussian(eigenvalues=(2.0, 1.0), dimension=3, n=300)
     found = vs.tune_beta(
