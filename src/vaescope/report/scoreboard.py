@@ -54,7 +54,7 @@ def study_text(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> s
         f"# {study.id}: {study.title}",
         "",
         f"Made by `python scripts/studies.py --run {study.id}` at {outcome.scale} scale: "
-        f"{len(outcome.table):,} rows, work {outcome.digest[:16]}; {versions}. "
+        f"{len(outcome.table):,} rows, work {outcome.digest[:16]}; {versions}; {outcome.machine}. "
         f"The table is [{stem}.json]({stem}.json).",
         "",
         study.about,
@@ -73,12 +73,13 @@ def scoreboard(judged: Sequence[Judged], missing: Sequence[Study]) -> str:
     """All claims with their verdicts, and the studies that have not run."""
     verdicts = [verdict for _, _, own in judged for verdict in own]
     counts = {kind: sum(v.verdict == kind for v in verdicts) for kind in _KINDS}
+    machines = "; ".join(sorted({outcome.machine for _, outcome, _ in judged}))
     claims = len(verdicts) + sum(len(study.claims) for study in missing)
     lines = [
         "# Do the papers' claims hold?",
         "",
-        "Made by `python scripts/studies.py` from the tables in `studies/`, at laptop scale: two",
-        "CPU cores, no GPU. A claim is supported where the whole interval of its effect over seeds",
+        "Made by `python scripts/studies.py` from the tables in `studies/`, at laptop scale on CPU",
+        f"({machines}). A claim is supported where the whole interval of its effect over seeds",
         "lies on the claimed side of a threshold that was committed before the run, contradicted",
         "where it lies on the other side, else undecided. Intervals are Student's; the chance of",
         f"even one false verdict among all {claims} claims is kept below {ALPHA:g} by Holm's",

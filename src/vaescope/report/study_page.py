@@ -68,7 +68,10 @@ def study_page(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> P
             Section("claims", "Claims as a table", _RULE, (_claims(verdicts),), open=False),
             Section("runs", "Rows", "One for each cell.", (_rows(study, runs),), open=False),
         ),
-        (f"Work {outcome.digest[:16]}; {versions}. This file loads nothing from the network.",),
+        (
+            f"Work {outcome.digest[:16]}; {versions}; {outcome.machine}. This file loads nothing "
+            "from the network.",
+        ),
     )  # fmt: skip
 
 

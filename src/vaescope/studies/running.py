@@ -6,6 +6,7 @@ share their runs.
 
 import hashlib
 import json
+import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -52,6 +53,7 @@ class Outcome:
     digest: str
     table: Table
     versions: Mapping[str, str]
+    machine: str = "unknown"  # where it was run, in words
     pictures: tuple[Pictures, ...] = ()  # by row; none where they were not kept
 
     def verdicts(self, *, total: int = TOTAL) -> list[Verdict]:
@@ -87,7 +89,7 @@ def run_study(
         for cell, folder, place, (values, _) in zip(work.cells, folders, places, found, strict=True)
     )
     return Outcome(
-        study.id, scale, study.digest(scale), table_of(rows), _versions(),
+        study.id, scale, study.digest(scale), table_of(rows), _versions(), _machine(),
         tuple(pictures for _, pictures in found),
     )  # fmt: skip
 
@@ -220,6 +222,16 @@ def _versions() -> dict[str, str]:
     return {"python": platform.python_version(), **packages}
 
 
+def _machine() -> str:
+    """System, kind of processor and cores: never the host's name."""
+    import torch
+
+    from vaescope.training.precision import has_bf16
+
+    hardware = "bf16 in hardware" if has_bf16(torch.device("cpu")) else "no bf16 in hardware"
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {hardware}"
+
+
 def save_outcome(outcome: Outcome, path: Path) -> None:
     """The table of a study as JSON, column by column, with the digest of what made it."""
     content = {
@@ -228,6 +240,7 @@ def save_outcome(outcome: Outcome, path: Path) -> None:
         "scale": outcome.scale,
         "digest": outcome.digest,
         "versions": dict(outcome.versions),
+        "machine": outcome.machine,
         "settings": {name: list(values) for name, values in outcome.table.settings.items()},
         "results": {name: _short(values) for name, values in outcome.table.results.items()},
     }
@@ -248,8 +261,9 @@ def load_outcome(path: Path) -> Outcome:
         content = json.loads(path.read_text("utf-8"))
         table = Table(content["settings"], content["results"])
         return Outcome(
-            content["study"], content["scale"], content["digest"], table, content["versions"]
-        )
+            content["study"], content["scale"], content["digest"], table, content["versions"],
+            content["machine"],
+        )  # fmt: skip
     except (OSError, ValueError, KeyError) as error:
         raise RunError(
             f"{path} is no table of a study: {type(error).__name__} {error}.",

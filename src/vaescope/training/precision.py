@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-__all__ = ["Precision", "autocast", "choose", "threads_for"]
+__all__ = ["Precision", "autocast", "choose", "has_bf16", "threads_for"]
 
 Precision = Literal["bf16", "fp32"]
 
@@ -18,7 +18,7 @@ def _size(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def _has_bf16(device: torch.device) -> bool:
+def has_bf16(device: torch.device) -> bool:
     """Whether matrix products in bf16 run in hardware. oneDNN says it supports bf16 on any AVX-512
     machine, but where the instructions are missing it emulates them, four times slower."""
     if device.type == "cuda":
@@ -31,7 +31,7 @@ def _has_bf16(device: torch.device) -> bool:
 
 def choose(requested: Literal["auto", "fp32"], device: torch.device, vae: nn.Module) -> Precision:
     """bf16 where it is asked for by `auto`, the hardware has it and the network is large enough."""
-    if requested == "auto" and _size(vae) >= SMALL and _has_bf16(device):
+    if requested == "auto" and _size(vae) >= SMALL and has_bf16(device):
         return "bf16"
     return "fp32"
 
