@@ -10,7 +10,7 @@ from vaescope.figures.axes import grid_of_axes, quiet
 from vaescope.figures.palette import INK, MUTED, SERIES
 from vaescope.statistics import t_interval
 from vaescope.studies.effects import Where
-from vaescope.studies.panels import Curves, Dots, Images, Panel, Scatter
+from vaescope.studies.panels import Curves, Dots, Histograms, Images, Panel, Scatter
 from vaescope.studies.running import Pictures
 from vaescope.tables import Table, Value
 from vaescope.types import Floats
@@ -19,11 +19,9 @@ __all__ = ["draw_study"]
 
 
 def draw_study(panels: Sequence[Panel], table: Table, pictures: Sequence[Pictures] = ()) -> Figure:
-    """One figure of all panels; panels of pictures need those of the rows, and are left out where
-    there are none."""
-    shown = [
-        p for p in panels if not isinstance(p, Images) or any(p.name in one for one in pictures)
-    ]
+    """One figure of all panels; those of pictures and histograms need what lies beside the rows,
+    and are left out where there is none."""
+    shown = [panel for panel in panels if _can_be_drawn(panel, pictures)]
     figure, places = grid_of_axes(max(len(shown), 1), most=3, width=3.1, height=2.5)
     for panel, axes in zip(shown, places, strict=False):
         if isinstance(panel, Dots):
@@ -32,12 +30,26 @@ def draw_study(panels: Sequence[Panel], table: Table, pictures: Sequence[Picture
             _curves(axes, panel, table)
         elif isinstance(panel, Scatter):
             _scatter(axes, panel, table)
+        elif isinstance(panel, Histograms):
+            _histograms(axes, panel, pictures)
         else:
             _images(axes, panel, table, pictures)
         quiet(axes, panel.title)
         if isinstance(panel, Images):
             axes.set_axis_off()
     return figure
+
+
+def _can_be_drawn(panel: Panel, pictures: Sequence[Pictures]) -> bool:
+    if isinstance(panel, Images):
+        return any(panel.name in one for one in pictures)
+    return not isinstance(panel, Histograms) or _first(panel, pictures) is not None
+
+
+def _first(panel: Histograms, pictures: Sequence[Pictures]) -> Pictures | None:
+    """What lies beside the first row that has all that the panel shows."""
+    names = panel.names.values()
+    return next((one for one in pictures if all(len(one.get(n, ())) for n in names)), None)
 
 
 def _chosen(table: Table, where: Where) -> Table:
@@ -126,6 +138,20 @@ def _colours() -> list[str]:
 def _legend(axes: Axes, by: str) -> None:
     if by:
         axes.legend(fontsize=6, frameon=False, title=by, title_fontsize=6)
+
+
+def _histograms(axes: Axes, panel: Histograms, pictures: Sequence[Pictures]) -> None:
+    """All outlines over the same bins; height is the share of the fullest bin of each."""
+    own = _first(panel, pictures)
+    assert own is not None  # panels without are not drawn
+    drawn = {label: np.asarray(own[name], np.float64) for label, name in panel.names.items()}
+    everything = np.concatenate(list(drawn.values()))
+    edges = np.linspace(everything.min(), everything.max(), 61)
+    for colour, (label, values) in zip(_colours(), drawn.items(), strict=False):
+        counts, _ = np.histogram(values, edges)
+        axes.stairs(counts / max(counts.max(), 1), edges, color=colour, lw=1.2, label=label)
+    axes.set_yticks([])
+    axes.legend(fontsize=6, frameon=False)
 
 
 def _images(

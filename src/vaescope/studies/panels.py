@@ -1,11 +1,12 @@
 """What a study's figure shows, as plain values: `figures/studies.py` draws them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
 from vaescope.studies.effects import Where
 
-__all__ = ["Curves", "Dots", "Images", "Panel", "Scatter"]
+__all__ = ["Curves", "Dots", "Histograms", "Images", "Panel", "Scatter"]
 
 
 @final
@@ -57,4 +58,14 @@ class Images:
     where: Where = field(default_factory=dict)
 
 
-Panel = Dots | Curves | Scatter | Images
+@final
+@dataclass(frozen=True)
+class Histograms:
+    """Distributions of numbers that the study kept of its first run: an outline for each of
+    `names`, labelled."""
+
+    title: str
+    names: Mapping[str, str]
+
+
+Panel = Dots | Curves | Scatter | Images | Histograms

@@ -20,8 +20,8 @@ __all__ = ["SCALES", "Cell", "Computed", "Measured", "Scale", "Study", "Trained"
 Scale = Literal["smoke", "laptop", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
 
-#: What is found of one cell: numbers and words go into the table, pictures (uint8, or floats from
-#: 0 to 1; grey or with three channels last) beside it.
+#: What is found of one cell: numbers and words go into the table; beside it pictures (uint8, or
+#: floats from 0 to 1; grey or with three channels last) and lists of numbers for histograms.
 Measured = Mapping[str, Value | NDArray[Any]]
 
 

@@ -1,0 +1,59 @@
+"""A study's figure shows what its table has: every run, means over seeds, kept distributions."""
+
+import numpy as np
+
+from vaescope.figures.studies import draw_study
+from vaescope.studies.panels import Curves, Dots, Histograms, Images, Panel, Scatter
+from vaescope.tables import Table
+
+TABLE = Table(
+    {
+        "run": ["a-0", "a-1", "b-0", "b-1"],
+        "method": ["a", "a", "b", "b"],
+        "seed": [0, 1, 0, 1],
+        "beta": [1.0, 1.0, 2.0, 2.0],
+    },
+    {"score": [0.0, 1.0, 4.0, None], "cost": [1.0, 2.0, 3.0, 4.0]},
+)
+KEPT = {"wide": np.linspace(-2.0, 2.0, 61), "narrow": np.zeros(5)}
+
+
+def test_every_known_run_is_a_dot_and_every_group_has_its_mean() -> None:
+    (axes,) = draw_study([Dots("Score", "score", "method")], TABLE).axes
+    dots = np.concatenate([line.get_ydata() for line in axes.lines if line.get_marker() == "o"])
+    assert sorted(dots) == [0.0, 1.0, 4.0]
+    bars = [line.get_ydata()[0] for line in axes.lines if len(set(line.get_ydata())) == 1]
+    assert {0.5, 4.0} <= set(bars)
+
+
+def test_curves_go_through_the_means_over_seeds() -> None:
+    (axes,) = draw_study([Curves("Score", "score", "beta")], TABLE).axes
+    np.testing.assert_array_equal(axes.lines[0].get_xdata(), [1.0, 2.0])
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), [0.5, 4.0])
+
+
+def test_runs_without_one_of_two_measures_are_left_out_of_a_scatter() -> None:
+    (axes,) = draw_study([Scatter("Both", "score", "cost")], TABLE).axes
+    np.testing.assert_array_equal(axes.lines[0].get_xdata(), [1.0, 2.0, 3.0])
+
+
+def test_histograms_share_bins_and_rise_to_one() -> None:
+    panel = Histograms("Kept", {"spread out": "wide", "a spike": "narrow"})
+    (axes,) = draw_study([panel], TABLE, [{}, KEPT]).axes
+    wide, narrow = (patch.get_data() for patch in axes.patches)
+    np.testing.assert_array_equal(wide.edges, narrow.edges)
+    assert wide.values.max() == narrow.values.max() == 1.0
+    assert np.count_nonzero(narrow.values) == 1
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["spread out", "a spike"]
+
+
+def test_panels_whose_arrays_were_not_kept_are_left_out() -> None:
+    panels: list[Panel] = [
+        Images("Faces", "face", "method"),
+        Histograms("Kept", {"spread out": "wide", "none": "empty"}),
+        Dots("Score", "score", "method"),
+    ]
+    figure = draw_study(panels, TABLE, [{**KEPT, "empty": np.zeros(0)}, {}, {}, {}])
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["Score"]
