@@ -57,3 +57,19 @@ def test_panels_whose_arrays_were_not_kept_are_left_out() -> None:
     ]
     figure = draw_study(panels, TABLE, [{**KEPT, "empty": np.zeros(0)}, {}, {}, {}])
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["Score"]
+
+
+def test_small_numbers_and_powers_of_ten_are_written_out_beside_the_axes() -> None:
+    small = Table(TABLE.settings, {"score": [1e-12, 2e-12, 3e-12, 4e-12]})
+    panels = [Dots("Score", "score", "method"), Curves("Score", "score", "beta", log=True)]
+    figure = draw_study(panels, small)
+    figure.canvas.draw()
+    dots, curves = figure.axes
+    assert dots.yaxis.get_offset_text().get_text() == ""
+    assert "2e-12" in [label.get_text() for label in dots.get_yticklabels()]
+    assert {"1", "2"} <= {label.get_text() for label in curves.get_xticklabels()}
+
+
+def test_long_titles_are_broken() -> None:
+    (axes,) = draw_study([Dots("A title " * 10, "score", "method")], TABLE).axes
+    assert "\n" in axes.get_title(loc="left")

@@ -1,10 +1,12 @@
 """A study's figure: its panels drawn from its table, every run to be seen."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from vaescope.figures.axes import grid_of_axes, quiet
 from vaescope.figures.palette import INK, MUTED, SERIES
@@ -16,6 +18,9 @@ from vaescope.tables import Table, Value
 from vaescope.types import Floats
 
 __all__ = ["draw_study"]
+
+#: Letters of a title that fit above a panel.
+TITLE = 44
 
 
 def draw_study(panels: Sequence[Panel], table: Table, pictures: Sequence[Pictures] = ()) -> Figure:
@@ -34,7 +39,7 @@ def draw_study(panels: Sequence[Panel], table: Table, pictures: Sequence[Picture
             _histograms(axes, panel, pictures)
         else:
             _images(axes, panel, table, pictures)
-        quiet(axes, panel.title)
+        quiet(axes, textwrap.fill(panel.title, TITLE))
         if isinstance(panel, Images):
             axes.set_axis_off()
     return figure
@@ -91,6 +96,8 @@ def _dots(axes: Axes, panel: Dots, table: Table) -> None:
             axes.plot([place - 0.3, place + 0.3], [estimate.mean] * 2, color=INK, lw=1.2)
         if estimate.interval is not None:
             axes.plot([place, place], estimate.interval, color=INK, lw=0.8)
+    # Without a power of ten above the axis, where the title is.
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     names = [_name(value) for value in groups]
     turned = max(map(len, names), default=0) * len(names) > 30
     axes.set_xticks(
@@ -116,8 +123,18 @@ def _curves(axes: Axes, panel: Curves, table: Table) -> None:
         axes.axvline(mark, color=MUTED, lw=0.8, ls=":")
     if panel.log:
         axes.set_xscale("log")
+        _label_decades(axes)
     axes.set_xlabel(panel.along, fontsize=7, color=INK)
     _legend(axes, panel.by)
+
+
+def _label_decades(axes: Axes) -> None:
+    """Plain numbers at powers of ten; within a single decade at 2 and 5 of it as well."""
+    low, high = axes.get_xlim()
+    few = high / low < 100.0
+    axes.xaxis.set_major_locator(LogLocator(10.0, subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _scatter(axes: Axes, panel: Scatter, table: Table) -> None:
