@@ -5,26 +5,16 @@ from typing import Any
 
 from vaescope.studies.effects import Gap, Level
 from vaescope.studies.panels import Dots
-from vaescope.studies.paper_002.delta_kl import watched
+from vaescope.studies.paper_002.delta_kl import share_of_longer, watched
 from vaescope.studies.paper_002.synthetic import THESIS_STEPS
 from vaescope.studies.study import Computed, Measured, Scale, Study, cells
 from vaescope.studies.verdict import Claim
 from vaescope.sweeps.grid import product
 
-__all__ = ["STUDY", "compute", "share_of_thesis"]
+__all__ = ["STUDY", "compute"]
 
 #: 002 table 3.1.
 BETA = {"linear": 1e-4, "nonlinear": 1e-3}
-
-
-def share_of_thesis(last_above: float, total: int) -> float:
-    """Share of a training as long as the thesis' after the last violation of a shorter one; 0 where
-    that was at its end, as it is not known to be the last.
-
-    >>> share_of_thesis(37_500, 40_000), share_of_thesis(40_000, 40_000)
-    (0.9, 0.0)
-    """
-    return 1.0 - last_above / THESIS_STEPS if last_above < total else 0.0
 
 
 def compute(columns: Mapping[str, Any]) -> Measured:
@@ -38,7 +28,8 @@ def compute(columns: Mapping[str, Any]) -> Measured:
         },
         every=columns["every"],
     ).to_dict()  # fmt: skip
-    return {**found, "share_of_thesis": share_of_thesis(found["last_above"], columns["steps"])}
+    share = share_of_longer(found["last_above"], columns["steps"], THESIS_STEPS)
+    return {**found, "share_of_thesis": share}
 
 
 def _work(scale: Scale) -> Computed:
