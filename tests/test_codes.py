@@ -1,4 +1,6 @@
 import logging
+import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +107,19 @@ def test_covariances_of_no_posterior_are_refused_by_name(tmp_path: Path) -> None
         ({"factor_sizes": np.array(["a", "b"])}, "factor_sizes has type"),
         ({"sample": np.array([["a"] * D] * N)}, "sample has type"),
         ({"index": np.zeros(N)}, "index has type float64"),
+        ({"factors": np.zeros((N, 0), dtype=int)}, r"factors has shape \(20, 0\)"),
+        ({"factors": np.full((N, 2), 2**63 + 5, dtype=np.uint64)}, "factors has the value 9223"),
+        ({"factors": np.array([["a", "b"]] * N)}, "factors has type <U1.*np.unique"),
+        ({"mu": np.ones((N, D))}, "mean and mu; wanted one"),
+        ({"mean": np.zeros((N, D), "m8[s]")}, r"mean has type timedelta64\[s\]"),
+        (
+            {"variance": None, "logvar": np.full((N, D), np.nan)},
+            "logvar has 60 values that are NaN",
+        ),
+        ({"variance": None, "logvar": np.full((N, D), 2e3)}, "logvar has values up to 2000"),
+        ({"variance": None, "sigma": np.ones((N, D))}, "no variance.*besides: factors, sigma"),
+        ({"covariance": np.tile(9 * np.eye(D), (N, 1, 1))}, "not the diagonal of covariance"),
+        ({"covariance": np.tile(np.tri(D), (N, 1, 1))}, "not symmetric"),
     ],
 )
 def test_bad_arrays_are_named(
@@ -114,6 +129,74 @@ def test_bad_arrays_are_named(
     changed = {k: v for k, v in {**arrays, **change}.items() if v is not None}
     with pytest.raises((ShapeError, DataError), match=says):
         Codes.load(write(tmp_path, changed))
+
+
+@pytest.mark.parametrize("kind", ["u1", "u8", ">i4", "?"])
+def test_factors_of_every_type_of_integers_mean_the_same(
+    tmp_path: Path, arrays: dict[str, Any], kind: str
+) -> None:
+    classes = arrays["factors"] % 2
+    codes = Codes.load(write(tmp_path, {**arrays, "factors": classes.astype(kind)}))
+    assert codes.factors is not None and codes.factors.dtype == np.int64
+    np.testing.assert_array_equal(codes.factors, classes)
+    assert codes.factor_sizes == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "variance"),
+    [
+        ("logvar", np.float16(-20), np.exp(-20.0)),
+        ("logvar", np.float16(13), np.exp(13.0)),
+        ("std", np.float16(1e-4), float(np.float16(1e-4)) ** 2),
+        ("logvar", np.float32(-120), np.exp(-120.0)),
+        ("std", np.float32(1e-25), 1e-50),
+        ("std", np.longdouble(0.5), 0.25),
+    ],
+)
+def test_narrow_types_neither_lose_nor_overflow_a_variance(
+    tmp_path: Path, name: str, values: np.floating[Any], variance: float
+) -> None:
+    full = np.full((N, D), values)
+    codes = Codes.load(write(tmp_path, {"mean": np.zeros((N, D), full.dtype), name: full}))
+    np.testing.assert_allclose(codes.variance, variance, rtol=1e-5)
+    assert {codes.mean.dtype, codes.variance.dtype} <= {np.dtype("f4"), np.dtype("f8")}
+
+
+def test_variances_are_read_from_covariances(tmp_path: Path) -> None:
+    covariance = np.tile([[2.0, 1.0], [1.0, 3.0]], (N, 1, 1))
+    codes = Codes.load(write(tmp_path, {"mean": np.zeros((N, 2)), "covariance": covariance}))
+    np.testing.assert_array_equal(codes.variance, np.tile([2.0, 3.0], (N, 1)))
+
+
+@pytest.mark.parametrize("given", [[[1.0, 2.0]], None, np.array([["a"]]), np.array([[True]])])
+def test_what_is_no_array_of_numbers_is_refused_by_name(given: Any) -> None:
+    one = np.ones((1, 2)) if given is None else np.ones((1, 1))
+    with pytest.raises(ShapeError, match=r"variance (is|has type)"):
+        Codes(one, given, one)
+
+
+def damaged_files(path: Path) -> dict[str, bytes]:
+    """Name -> what stands in the file."""
+    np.savez_compressed(path / "whole.npz", mean=np.random.default_rng(0).normal(size=(99, 3)))
+    whole = (path / "whole.npz").read_bytes()
+    np.save(path / "one.npy", np.zeros((3, 2)))
+    found = {"no end": whole[:500], "empty": b"", "one array": (path / "one.npy").read_bytes(),
+             "text": b"a,b\n1,2\n", "pickle": pickle.dumps({"mean": 1}),
+             "bits": whole[:100] + b"\xff" * 10 + whole[110:]}  # fmt: skip
+    for name, text in {"endless": "'shape': (99999999999, 40), }", "cut": "'sha"}.items():
+        head = f"{{'descr': '<f8', 'fortran_order': False, {text}".ljust(117) + "\n"
+        with zipfile.ZipFile(path / "made.npz", "w") as archive:
+            archive.writestr("mean.npy", b"\x93NUMPY\x01\x00v\x00" + head.encode())
+        found[name] = (path / "made.npz").read_bytes()
+    return found
+
+
+def test_damaged_files_are_named(tmp_path: Path) -> None:
+    for name, content in damaged_files(tmp_path).items():
+        path = tmp_path / f"{name}.npz"
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=rf"{name}.npz cannot be read: .*np.savez"):
+            Codes.load(path)
 
 
 def test_nothing_is_unpickled(tmp_path: Path) -> None:

@@ -2,17 +2,17 @@
 these and names no torch."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import is_zipfile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.errors import DataError, RangeError, ShapeError
-from vaescope.paths import disk_errors
+from vaescope.paths import disk_errors, reading
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats, Integers
 
@@ -22,6 +22,8 @@ _LOG = logging.getLogger("vaescope")
 _FORMAT = 1
 #: Sums of fourth powers of it are still finite in float64; float32 never gets there.
 _LARGEST = 1e70
+#: By so much two arrays of the same quantity may differ, which are often of float32.
+_ROUNDING = 1e-2
 #: More classes than any table of counts could have.
 _CLASSES = 2**31
 
@@ -72,14 +74,11 @@ class Codes:
     @staticmethod
     def load(path: str | Path, *, seed: int = 0) -> "Codes":
         """Reads an npz file; what is inferred is logged, a missing sample is drawn with `seed`."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-        except (OSError, ValueError, BadZipFile) as error:
-            raise DataError(
-                f"{path} cannot be read as an npz of plain arrays: {error}.",
-                "Save it with np.savez(path, mean=..., variance=..., factors=...).",
-            ) from error
+        with reading(Path(path), _SAVE), Path(path).open("rb") as file:
+            if not is_zipfile(file):  # numpy would look for pickles in it
+                raise ValueError("it is no npz file, or the end of it is missing")
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: np.asarray(archive[name]) for name in archive.files}
         return _from_arrays(arrays, str(path), seed)
 
     def save(self, path: str | Path) -> None:
@@ -126,11 +125,21 @@ def cholesky(covariance: Floats) -> NDArray[np.float64]:
     return np.asarray(factors, dtype=np.float64)
 
 
+_SAVE = "Save plain arrays with np.savez(path, mean=..., variance=..., factors=...)."
 #: Accepted spellings of each array.
 _ALSO = {"mu": "mean", "log_var": "logvar"}
+#: How a spread may be given -> its variance.
+_SPREADS: Mapping[str, Callable[[Floats], Floats]] = {
+    "variance": lambda values: values,
+    "std": np.square,
+    "logvar": np.exp,
+}
 
 
 def _from_arrays(arrays: Mapping[str, Array], where: str, seed: int) -> Codes:
+    for other, name in _ALSO.items():
+        if other in arrays and name in arrays:
+            raise ShapeError(f"{where} has {name} and {other}; wanted one.", "Leave one out.")
     named = {_ALSO.get(name, name): value for name, value in arrays.items()}
     version = _scalar("format", named.pop("format", np.array(_FORMAT)))
     if version > _FORMAT:
@@ -150,18 +159,16 @@ def _from_arrays(arrays: Mapping[str, Array], where: str, seed: int) -> Codes:
             f"variance has shape {variance.shape}; wanted {mean.shape}, the shape of mean.",
             "Save one variance per mean.",
         )
-    if np.any(variance < 0):
-        raise ShapeError(
-            f"variance has negative values, least {variance.min():g}.",
-            "Save variances as `variance`, or logarithms as `logvar`.",
-        )
     sample = named.pop("sample", None)
+    for name in ("factors", "index"):  # of unsigned ones, differences would be wrong
+        if name in named and named[name].dtype.kind in "iub":
+            named[name] = _signed(name, named[name])
     factors = named.get("factors")
     names = tuple(str(name) for name in np.ravel(named.pop("factor_names", np.array([]))))
     sizes = _integers("factor_sizes", named.pop("factor_sizes", np.array([], dtype=int)))
     if factors is not None and factors.ndim == 2 and np.issubdtype(factors.dtype, np.integer):
         names = names or tuple(f"factor {k}" for k in range(factors.shape[1]))
-        sizes = sizes or tuple(int(size) for size in factors.max(axis=0, initial=-1) + 1)
+        sizes = sizes or tuple(int(size) + 1 for size in factors.max(axis=0, initial=-1))
     known = {entry.name for entry in fields(Codes)}
     unknown = sorted(set(named) - known)
     if unknown:
@@ -183,22 +190,42 @@ def _from_arrays(arrays: Mapping[str, Array], where: str, seed: int) -> Codes:
 
 
 def _variance(named: dict[str, Array], where: str) -> Floats:
-    given = [name for name in ("variance", "std", "logvar") if name in named]
+    given = [name for name in _SPREADS if name in named]
+    if not given and "covariance" in named and named["covariance"].ndim == 3:
+        _LOG.info("%s has no variances: they are the diagonals of covariance", where)
+        return np.diagonal(_numbers("covariance", named["covariance"]), axis1=1, axis2=2)
     if len(given) != 1:
         raise ShapeError(
             f"{where} has {' and '.join(given) or 'no variance'}; wanted exactly one of "
-            "variance, std, logvar.",
-            "Save one of them.",
+            f"variance, std, logvar. It has besides: {', '.join(sorted(set(named) - set(given)))}.",
+            "Save one of them. Where there is no noise, save zeros.",
         )
-    values = _numbers(given[0], named.pop(given[0]))
-    if given[0] == "std":
-        if np.any(values < 0):
-            raise ShapeError(
-                f"std has negative values, least {values.min():g}.",
-                "If these are logarithms of variances, save them as `logvar`.",
-            )
-        return np.square(values)
-    return np.exp(values) if given[0] == "logvar" else values
+    name = given[0]
+    values = _numbers(name, named.pop(name))
+    _check_finite(name, values)
+    if name != "logvar" and np.any(values < 0):
+        raise ShapeError(
+            f"{name} has negative values, least {values.min():g}.",
+            "If these are logarithms of variances, save them as `logvar`.",
+        )
+    with np.errstate(over="ignore"):
+        variance = _SPREADS[name](values)
+        tiny = np.finfo(variance.dtype).tiny
+        if not np.all(((variance >= tiny) | (values == 0)) & np.isfinite(variance)):
+            variance = _SPREADS[name](values.astype(np.float64))  # float32 has lost it
+    if not np.isfinite(variance).all():
+        raise ShapeError(
+            f"{name} has values up to {values.max():g}, of which the variance is infinite.",
+            "Look for the cause in the encoder, or save what they are under its name: variance, "
+            "std or logvar.",
+        )
+    return variance
+
+
+def _signed(name: str, values: Array) -> Integers:
+    if values.size and int(values.max()) > np.iinfo(np.int64).max:
+        raise ShapeError(f"{name} has the value {values.max()}.", "Count from 0.")
+    return values.astype(np.int64)
 
 
 def _integers(name: str, values: Array) -> tuple[int, ...]:
@@ -215,68 +242,99 @@ def _scalar(name: str, value: Array) -> int:
 
 
 def _numbers(name: str, values: Array) -> Floats:
-    if not np.issubdtype(values.dtype, np.number) or np.iscomplexobj(values):
+    """In float32 or float64: half precision has no squares below 1e-7."""
+    if values.dtype.kind not in "fiu":
         raise ShapeError(f"{name} has type {values.dtype}; wanted real numbers.", "Convert it.")
-    if np.issubdtype(values.dtype, np.integer):
-        return values.astype(np.float64)
-    return values
+    if values.dtype in (np.float32, np.float64):
+        return values
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+
+
+def _check_finite(name: str, array: Array) -> None:
+    if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
+        bad = int(np.count_nonzero(~np.isfinite(array)))
+        raise ShapeError(
+            f"{name} has {bad} values that are NaN or infinite.",
+            "Remove those rows, or look for the cause in the encoder.",
+        )
 
 
 def _check(codes: Codes) -> None:
-    mean = codes.mean
-    if mean.ndim != 2 or mean.size == 0:
-        raise ShapeError(
-            f"mean has shape {mean.shape}; wanted (n, d) with rows and latents.",
-            "Give one row per example and one column per latent.",
-        )
-    n, d = mean.shape
+    _check_array("mean", codes.mean, ("n", "d"))
+    n, d = codes.mean.shape
     wanted: dict[str, tuple[int | str, ...]] = {
-        "mean": (n, d), "variance": (n, d), "sample": (n, d), "factors": (n, "k"),
-        "factor_values": (n, "k"), "covariance": (n, d, d), "prior_mean": (n, d),
-        "prior_variance": (n, d), "u": (n, "any"), "index": (n,),
+        "variance": (n, d), "sample": (n, d), "factors": (n, "k"), "factor_values": (n, "k"),
+        "covariance": (n, d, d), "prior_mean": (n, d), "prior_variance": (n, d), "u": (n, "any"),
+        "index": (n,),
     }  # fmt: skip
     for name, shape in wanted.items():
-        array: NDArray[Any] | None = getattr(codes, name)
-        if array is None:
-            continue
-        fits = len(array.shape) == len(shape) and all(
-            isinstance(size, str) or size == got
-            for size, got in zip(shape, array.shape, strict=True)
-        )
-        if not fits:
-            raise ShapeError(
-                f"{name} has shape {array.shape}; wanted ({', '.join(map(str, shape))}).",
-                "All arrays have one row per example.",
-            )
-        if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
-            bad = int(np.count_nonzero(~np.isfinite(array)))
-            raise ShapeError(
-                f"{name} has {bad} values that are NaN or infinite.",
-                "Remove those rows, or look for the cause in the encoder.",
-            )
-        if array.dtype == np.float64 and np.abs(array).max(initial=0.0) > _LARGEST:
-            raise ShapeError(
-                f"{name} has values up to {np.abs(array).max():.3g}; wanted below {_LARGEST:g}.",
-                "Squares of such numbers are infinite: look for the cause in the encoder.",
-            )
+        array = getattr(codes, name)
+        if array is not None or name in ("variance", "sample"):
+            _check_array(name, array, shape)
     if np.any(codes.variance < 0):
         raise ShapeError(
             f"variance has negative values, least {codes.variance.min():g}.",
             "Give variances, not logarithms of them.",
         )
-    if codes.index is not None and not np.issubdtype(codes.index.dtype, np.integer):
+    if codes.index is not None and codes.index.dtype.kind not in "iu":
         raise ShapeError(
             f"index has type {codes.index.dtype}; wanted integers, rows in a grid.", "Convert it."
         )
+    if codes.covariance is not None:
+        _check_covariance(codes.covariance, codes.variance)
     if codes.factors is not None:
         _check_factors(codes, codes.factors)
 
 
+def _check_array(name: str, array: object, shape: tuple[int | str, ...]) -> None:
+    """Numbers, finite, of that shape; a letter stands for any size but 0."""
+    if not isinstance(array, np.ndarray):
+        raise ShapeError(
+            f"{name} is {type(array).__name__}; wanted an array of NumPy.",
+            "Convert it with np.asarray.",
+        )
+    fits = len(array.shape) == len(shape) and all(
+        got > 0 if isinstance(size, str) else got == size
+        for size, got in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        raise ShapeError(
+            f"{name} has shape {array.shape}; wanted ({', '.join(map(str, shape))}).",
+            "All arrays have one row per example; leave out what is empty.",
+        )
+    if name != "factors":  # of which more can be said
+        _numbers(name, array)
+    _check_finite(name, array)
+    if array.dtype == np.float64 and np.abs(array).max() > _LARGEST:
+        raise ShapeError(
+            f"{name} has values up to {np.abs(array).max():.3g}; wanted below {_LARGEST:g}.",
+            "Squares of such numbers are infinite: look for the cause in the encoder.",
+        )
+
+
+def _check_covariance(covariance: Floats, variance: Floats) -> None:
+    """Symmetric, with the variances on the diagonal: both are read, each by some measures."""
+    diagonal = np.diagonal(covariance, axis1=1, axis2=2)
+    scale = np.sqrt(np.abs(diagonal[:, :, None] * diagonal[:, None, :]))
+    if np.any(np.abs(covariance - covariance.swapaxes(1, 2)) > _ROUNDING * scale):
+        raise ShapeError(
+            "covariance has matrices that are not symmetric.",
+            "Save covariances L L', not their factors L.",
+        )
+    if np.any(np.abs(diagonal - variance) > _ROUNDING * diagonal):
+        raise ShapeError(
+            "variance is not the diagonal of covariance.",
+            "Save covariance alone: variances are read from it.",
+        )
+
+
 def _check_factors(codes: Codes, factors: Integers) -> None:
-    if not np.issubdtype(factors.dtype, np.integer):
+    if factors.dtype.kind not in "iu":
         raise ShapeError(
             f"factors has type {factors.dtype}; wanted integer classes counted from 0.",
-            "Save continuous sources as `factor_values`.",
+            "Save continuous sources as `factor_values`; number names by np.unique(column, "
+            "return_inverse=True).",
         )
     if factors.min() < 0:
         raise ShapeError(f"factors has the class {factors.min()}.", "Count classes from 0.")

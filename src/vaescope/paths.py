@@ -1,14 +1,19 @@
-"""Where runs and data live, and writing files so that a crash leaves the old or the new one."""
+"""Where runs and data live, reading files that may be damaged, and writing files so that a crash
+leaves the old or the new one."""
 
 import errno
 import os
+import tarfile
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from vaescope.errors import DiskError
+from vaescope.errors import DataError, DiskError
 
-__all__ = ["data_folder", "disk_errors", "replace_file", "runs_folder"]
+__all__ = ["data_folder", "disk_errors", "reading", "replace_file", "runs_folder"]
 
 
 def runs_folder() -> Path:
@@ -22,6 +27,33 @@ def data_folder() -> Path:
         return Path(os.environ["VAESCOPE_DATA"])
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "vaescope"
+
+
+_DAMAGED = (
+    OSError,  # also gzip's, Pillow's and hdf5's own
+    EOFError,
+    KeyError,
+    ValueError,
+    MemoryError,  # a header that says more than any machine holds
+    RuntimeError,  # zip's, of passwords and compressions that it does not know
+    SyntaxError,
+    tokenize.TokenError,  # numpy's, of a header that is cut off
+    zlib.error,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+)
+
+
+@contextmanager
+def reading(path: Path, remedy: str = "") -> Iterator[None]:
+    """Turns what a damaged file raises into an error that names it."""
+    try:
+        yield
+    except _DAMAGED as error:
+        raise DataError(
+            f"{path} cannot be read: {error}.",
+            remedy or "It is truncated or not what its name says: delete it and get it again.",
+        ) from error
 
 
 _REASONS = {

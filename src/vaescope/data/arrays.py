@@ -1,8 +1,6 @@
 """Arrays inside npz, hdf5 and MATLAB files, read a few rows at a time. Nothing is unpickled."""
 
-import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,33 +11,12 @@ import numpy as np
 from numpy.lib import format as npy
 
 from vaescope.errors import DataError
+from vaescope.paths import reading
 from vaescope.types import Array
 
 __all__ = ["Header", "array", "hdf5", "header", "matlab", "reading", "require_shape", "rows"]
 
 ROWS = 2048  # at a time: 25 MB of 64x64 colour images
-
-_DAMAGED = (
-    OSError,  # also gzip's, Pillow's and hdf5's own
-    EOFError,
-    KeyError,
-    ValueError,
-    zlib.error,
-    zipfile.BadZipFile,
-    tarfile.TarError,
-)
-
-
-@contextmanager
-def reading(path: Path, remedy: str = "") -> Iterator[None]:
-    """Turns what a damaged file raises into an error that names it."""
-    try:
-        yield
-    except _DAMAGED as error:
-        raise DataError(
-            f"{path} cannot be read: {error}.",
-            remedy or "It is truncated or not what its name says: delete it and get it again.",
-        ) from error
 
 
 @dataclass(frozen=True)
