@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,3 +35,20 @@ def test_classes_are_taken_as_numbers_and_constant_latents_count_nothing(make: A
     assert score.protocol.settings["factors_as"] == "classes"
     assert score.interval is not None
     assert score.interval[0] <= score.value <= score.interval[1]
+
+
+def test_mcc_does_not_depend_on_where_a_source_counts_from(
+    make: Any, generator: np.random.Generator
+) -> None:
+    """Seconds since 1970 vary by little in comparison."""
+    x = generator.uniform(0, 100, size=(300, 2))
+    assert mcc(make(x, factor_values=1.7e9 + x)).value == pytest.approx(1.0)
+
+
+def test_rounding_of_a_constant_in_float32_correlates_with_nothing(
+    make: Any, generator: np.random.Generator
+) -> None:
+    v = generator.integers(2, size=(300, 1))
+    mean = np.nextafter(np.float32(1), v.astype(np.float32) * 2)
+    assert np.ptp(mean) > 0
+    assert mcc(replace(make(mean, v), mean=mean)).value == 0

@@ -67,7 +67,7 @@ def _mcc(
 ) -> Score:
     y, source = numbers(codes, "mcc")
     rows = points(codes, limit, seed)
-    z, y = mean_or_sample(codes, on)[rows].astype(np.float64), y[rows].astype(np.float64)
+    z, y = mean_or_sample(codes, on)[rows], y[rows].astype(np.float64)
     varies = np.ptp(y, axis=0) > 0
     if not varies.any():
         raise ShapeError("All factors are constant.", "Give factors that vary.")

@@ -24,10 +24,12 @@ def correlations(z: Floats, y: Floats) -> NDArray[np.float64]:
 
 
 def _standard(values: Floats) -> NDArray[np.float64]:
+    # Of what is constant but for rounding, which depends on the type that it came in.
+    rounding = 16.0 * np.finfo(np.result_type(values, np.float32)).eps
     values = np.asarray(values, dtype=np.float64)
     centred = values - values.mean(axis=0)
     scale = np.sqrt(np.square(centred).mean(axis=0))
-    varies = np.square(scale) > 1e-12 * np.square(values).mean(axis=0)
+    varies = scale > rounding * np.sqrt(np.square(values).mean(axis=0))
     return np.where(varies, centred / np.where(varies, scale, 1.0), 0.0)
 
 
