@@ -55,7 +55,8 @@ def study_page(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> P
         *(Fact(kind, str(count), f"of {len(verdicts)} claims") for kind, count in counts.items()),
         Fact("rows", f"{len(runs):,}", f"up to {seeds} seeds"),
     )
-    prose = [Prose(study.about)] + ([Prose(study.found)] if study.found else [])
+    said = "Written after the laptop-scale run whose table is in docs/results: not of this run."
+    found = (Section("found", "What we found", said, (Prose(study.found),)),)
     versions = ", ".join(f"{name} {number}" for name, number in outcome.versions.items())
     return Page(
         f"{study.id}: {study.title}",
@@ -64,7 +65,8 @@ def study_page(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> P
         tuple(_statement(verdict) for verdict in verdicts),
         (
             Section("figure", "Figure", "Redrawn from our runs.", (_figure(study, outcome),)),
-            Section("about", "What was run", "", tuple(prose)),
+            Section("about", "What was run", "", (Prose(study.about),)),
+            *(found if study.found else ()),
             Section("claims", "Claims as a table", _RULE, (_claims(verdicts),), open=False),
             Section("runs", "Rows", "One for each cell.", (_rows(study, runs),), open=False),
         ),
