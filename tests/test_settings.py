@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 from vaescope.errors import UsageError
@@ -46,12 +47,49 @@ def test_scalars_mean_the_same_in_yaml_and_on_the_command_line() -> None:
         ("optimiser.lr={\"name\": \"linear\"}", "optimiser.lr.start is missing"),
         ("optimiser.lr={\"name\": \"linea\"}", "optimiser.lr must be a number, or a schedule"),
         ("net.encoder=3", "There is no setting net.encoder"),
-        ("objective=3", "objective"),
+        ("objective=3", "objective must be a group of keys"),
+        ("optimiser.betas=[1, 2]", "optimiser.betas must be less than 1; got 1"),
+        ("optimiser.betas=[0.9]", r"optimiser.betas must be a list of 2; got \[0.9\]"),
+        ("optimiser.betas=[0.9, 0.9, 0.9]", "optimiser.betas must be a list of at most 2"),
+        ("data.grid.shape=[0, \"a\"]", "data.grid.shape must be a whole number; got \"a\""),
+        (
+            "optimiser.lr={\"name\": \"linear\", \"start\": -1, \"stop\": 1, \"steps\": 5}",
+            "optimiser.lr.start must be greater than or equal to 0; got -1",
+        ),
     ],
 )  # fmt: skip
 def test_bad_settings_say_what_was_wanted(setting: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         from_command_line("beta-vae", [setting])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("grid: {seed: [0, 1], seed: [2]}", r"gives seed twice \(line 1\)"),
+        ("a: 1\nb: [{c: 1}, {c: 1, c: 2}]", r"gives c twice \(line 2\)"),
+        ("a: &x {b: 1}\nc: *x\na: 2", r"gives a twice \(line 3\)"),
+    ],
+)
+def test_a_key_given_twice_in_yaml_is_refused_not_lost(text: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        load_yaml(text, "sweep.yaml")
+
+
+def test_numbers_and_lists_of_numpy_are_plain_settings() -> None:
+    spec = from_python(
+        "beta-vae",
+        {"name": "dsprites", "size": np.int64(32), "grid": {"shape": np.array([0, 2])}},
+        {"seed": np.int64(3), "lr": np.float32(0.5), "betas": (0.5, np.float64(0.75))},
+    )
+    settings = ["data.size=32", "data.grid.shape=[0, 2]", "seed=3", "optimiser.lr=0.5"]
+    same = from_command_line("beta-vae", [*settings, "optimiser.betas=[0.5, 0.75]"])
+    assert digest(spec) == digest(same)
+
+
+def test_what_is_no_plain_value_is_refused_by_its_name() -> None:
+    with pytest.raises(UsageError, match=r"objective\.beta must be plain values; got <object"):
+        from_python("beta-vae", None, {"beta": object()})
 
 
 def test_a_new_name_resets_the_other_keys_of_its_group_in_any_order() -> None:
@@ -91,6 +129,9 @@ def test_bare_names_must_match_one_setting() -> None:
         from_python("beta-vae", None, {"name": "x"})
     with pytest.raises(UsageError, match="Did you mean beta"):
         from_python("beta-vae", None, {"betta": 2})
+    with pytest.raises(UsageError, match=r"objective\.name=vae has no beta"):
+        from_python("vae", None, {"beta": 2})
+    assert from_python("vae", None, {"objective.name": "beta-vae"}).objective.name == "beta-vae"
 
 
 def test_an_autoencoder_and_a_rate_do_not_mix() -> None:

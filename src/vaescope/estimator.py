@@ -192,18 +192,13 @@ def _experiment(own: VAEEstimator, data: Dataset) -> Experiment:
             objective = "beta-vae"
     if objective is not None:
         settings.append((["objective", "name"], objective))
-    spec = resolve(experiment(start(base, [(path, _plain(value)) for path, value in settings])))
+    spec = resolve(experiment(start(base, settings)))
     if isinstance(spec.prior, ConditionalPriorSpec):
         raise UsageError(
             f"The preset {own.preset} needs an auxiliary variable u, which X does not have.",
             "Train it with vs.train on a dataset that has factors.",
         )
     return spec
-
-
-def _plain(value: Any) -> Any:
-    # A search over np.logspace(...) hands NumPy's numbers over; settings are plain ones.
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _trained(spec: Experiment, data: Dataset) -> tuple[VAE, tuple[Record, ...]]:

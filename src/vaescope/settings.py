@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from importlib import resources
 from typing import Any, get_args
 
+import numpy as np
 import yaml
 from pydantic import BaseModel, ValidationError
 
@@ -51,10 +52,37 @@ _Loader.add_constructor("tag:yaml.org,2002:str", _scalar)
 
 def load_yaml(text: str, where: str) -> Any:
     """Plain data from YAML; `where` names the file in the error."""
+    loader = _Loader(text)
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506, a subclass of SafeLoader
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _refuse_repeats(node, where)
+        return loader.construct_document(node)
     except yaml.YAMLError as error:
         raise UsageError(f"{where} is not YAML: {error}.", "Correct that line.") from error
+    finally:
+        loader.dispose()
+
+
+def _refuse_repeats(node: yaml.Node, where: str) -> None:
+    """Of two equal keys YAML's own reader takes the last, and the first is lost in silence."""
+    waiting, seen = [node], set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, yaml.ScalarNode) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+            continue
+        keys = set()
+        for key, value in node.value:
+            waiting += [key, value]
+            if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                line = key.start_mark.line + 1
+                raise UsageError(f"{where} gives {key.value} twice (line {line}).", "Give it once.")
+            keys.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
 
 
 def dump_yaml(content: Mapping[str, Any]) -> str:
@@ -107,12 +135,33 @@ def _merge(base: Tree, path: list[str], value: Any) -> None:
 
 def start(base: Mapping[str, Any], settings: Iterable[tuple[list[str], Any]]) -> Tree:
     """`base` with settings merged in; names first, so that order on the command line is free."""
-    tree: Tree = json.loads(json.dumps(base))
+    tree: Tree = _as_json(base, "These settings")
     for path, value in sorted(settings, key=lambda item: item[0][-1] != "name"):
         if path[0] == "pruned":
             raise UsageError("pruned is no setting.", "Train a run, then use `vaescope prune`.")
-        _merge(tree, path, value)
+        _merge(tree, path, _as_json(value, ".".join(path)))
     return tree
+
+
+def _as_json(value: Any, where: str) -> Any:
+    """A copy as YAML would have it: lists for tuples, ranges and arrays, Python's own numbers."""
+    try:
+        return json.loads(json.dumps(value, default=_plain))
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"{where} must be plain values; got {value!r}.",
+            "Give numbers, text, lists, or groups of these by key.",
+        ) from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, range):
+        return list(value)
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    raise TypeError(type(value).__name__)
 
 
 def settings_of(model: type[BaseModel] = Experiment, prefix: str = "") -> list[str]:
@@ -137,7 +186,24 @@ _WANTED = {
     "tuple_type": "a list, e.g. [60, 40, 20]",
     "list_type": "a list, e.g. [0, 1]",
     "dict_type": "a group of keys",
+    "model_type": "a group of keys, e.g. {name: ...}",
+    "model_attributes_type": "a group of keys, e.g. {name: ...}",
 }
+
+
+def _wanted(error: ValidationError) -> str:
+    """What the first mistake stands in the place of."""
+    first = error.errors()[0]
+    context = first.get("ctx", {})
+    if first["type"] == "literal_error":
+        return f"one of {context['expected']}"
+    if first["type"] in ("too_short", "too_long"):
+        least, most = context.get("min_length"), context.get("max_length")
+        return f"a list of {f'{least} or more' if most is None else f'at most {most}'}"
+    if first["type"] == "missing":  # the end of a list
+        lacking = [one["loc"][-1] for one in error.errors() if one["loc"][:-1] == first["loc"][:-1]]
+        return f"a list of {int(lacking[-1]) + 1}"
+    return _WANTED.get(first["type"], first["msg"].removeprefix("Input should be "))
 
 
 def _explain(error: ValidationError, tree: Mapping[str, Any]) -> UsageError:
@@ -147,10 +213,11 @@ def _explain(error: ValidationError, tree: Mapping[str, Any]) -> UsageError:
     spot: Any = tree
     for part in detail["loc"]:
         # Union tags stand in the location too; only what is in the settings is a key.
-        inside = part in spot if isinstance(spot, Mapping) else isinstance(spot, list)
-        if inside:
+        if isinstance(spot, Mapping) and part in spot:
             key.append(str(part))
             spot = spot[part]
+        elif isinstance(spot, list) and isinstance(part, int) and part < len(spot):
+            spot = spot[part]  # a list is given as a whole: its key stays
     dotted = ".".join(key)
     if detail["type"] == "extra_forbidden":
         near = get_close_matches(dotted, known, n=1) or get_close_matches(key[-1], known, n=1)
@@ -163,21 +230,18 @@ def _explain(error: ValidationError, tree: Mapping[str, Any]) -> UsageError:
         if dotted in known:
             hint = f"Give a {group}.name that has it."
         return UsageError(f"There is no setting {dotted}{of}.", hint)
-    if detail["type"] == "missing":
+    if detail["type"] == "missing" and not isinstance(spot, list):
         missing = ".".join([*key, str(detail["loc"][-1])])
         return UsageError(f"The setting {missing} is missing.", f"Give {missing}=...")
-    context = detail.get("ctx", {})
     if detail["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        expected = context.get("expected_tags", "a name")
+        expected = detail.get("ctx", {}).get("expected_tags", "a name")
         if "number" in str(expected):
             wanted = "a number, or a schedule such as {name: linear, start: 0, stop: 4, steps: 100}"
         else:
             dotted, wanted = f"{dotted}.name", f"one of {expected}"
             spot = spot.get("name") if isinstance(spot, Mapping) else spot
-    elif detail["type"] == "literal_error":
-        wanted = f"one of {context['expected']}"
     else:
-        wanted = _WANTED.get(detail["type"], detail["msg"].removeprefix("Input should be "))
+        wanted = _wanted(error)
     return UsageError(f"{dotted} must be {wanted}; got {json.dumps(spot)}.", f"Change {dotted}=...")
 
 
@@ -210,7 +274,7 @@ def from_python(name: str, data: Mapping[str, Any] | None, bare: Mapping[str, An
     """The experiment of `vs.train(NAME, data, beta=4)`: bare keys must match one setting."""
     base = preset(name)
     if data is not None:
-        base["data"] = dict(data)
+        base["data"] = _as_json(data, "data")
     chosen = to_dict(experiment(base))
     open_keys = settings_within(chosen)
     settings = []
@@ -219,15 +283,30 @@ def from_python(name: str, data: Mapping[str, Any] | None, bare: Mapping[str, An
         if key in open_keys:
             matches = [key]
         if len(matches) != 1:
-            near = get_close_matches(key, [full.split(".")[-1] for full in open_keys], n=1)
-            raise UsageError(
-                f"{key!r} matches {', '.join(matches)}." if matches else f"No setting is {key!r}.",
-                f"Choose one of {', '.join(matches)} and give it in a preset or spec."
-                if matches
-                else (f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(open_keys)}."),
-            )
+            raise _unmatched(key, matches, open_keys, chosen)
         settings.append((matches[0].split("."), value))
     return experiment(start(base, settings))
+
+
+def _unmatched(
+    key: str, matches: list[str], open_keys: list[str], chosen: Mapping[str, Any]
+) -> UsageError:
+    """Why a bare key is not one setting of the chosen names."""
+    if matches:
+        return UsageError(
+            f"{key!r} matches {', '.join(matches)}.",
+            f'Name one of them in full, e.g. **{{"{matches[0]}": ...}}.',
+        )
+    for full in settings_of():
+        group, _, last = full.rpartition(".")
+        if last == key and group in chosen:
+            return UsageError(
+                f"{group}.name={chosen[group]['name']} has no {key}.",
+                f"Take a preset, or a {group}.name, that has it.",
+            )
+    near = get_close_matches(key, [full.split(".")[-1] for full in open_keys], n=1)
+    hint = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(open_keys)}."
+    return UsageError(f"No setting is {key!r}.", hint)
 
 
 def settings_within(tree: Mapping[str, Any], prefix: str = "") -> list[str]:

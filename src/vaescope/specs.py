@@ -68,8 +68,8 @@ class LinearSpec(Group):
     """From start to stop over the first steps."""
 
     name: Literal["linear"] = "linear"
-    start: Number
-    stop: Number
+    start: NonNegative
+    stop: NonNegative
     steps: Count
 
 
@@ -77,8 +77,8 @@ class CosineSpec(Group):
     """From start to stop along half a cosine."""
 
     name: Literal["cosine"] = "cosine"
-    start: Number
-    stop: Number
+    start: NonNegative
+    stop: NonNegative
     steps: Count
 
 
@@ -95,6 +95,10 @@ Value = Annotated[
     Discriminator(_kind_of_value),
 ]
 
+_Decay = Annotated[Number, Field(ge=0, lt=1)]
+#: How fast Adam forgets gradients and their squares.
+Decays = Annotated[tuple[_Decay, _Decay], Strict(False)]
+
 
 class AutoencoderSpec(Group):
     name: Literal["ae"] = "ae"
@@ -103,7 +107,7 @@ class AutoencoderSpec(Group):
 class AdamSpec(Group):
     name: Literal["adam"] = "adam"
     lr: Value = 1e-4
-    betas: Annotated[tuple[NonNegative, NonNegative], Strict(False)] = (0.9, 0.999)
+    betas: Decays = (0.9, 0.999)
     eps: Positive = 1e-8
 
 
@@ -132,7 +136,7 @@ class FactorVAESpec(Group):
     name: Literal["factor-vae"] = "factor-vae"
     gamma: Value = 35.0
     critic_lr: Value = 1e-4
-    critic_betas: Annotated[tuple[NonNegative, NonNegative], Strict(False)] = (0.5, 0.9)
+    critic_betas: Decays = (0.5, 0.9)
     critic_width: Count = 1000
     critic_layers: Count = 6
 

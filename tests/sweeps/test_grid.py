@@ -125,6 +125,9 @@ def test_a_groups_new_name_resets_its_keys_as_elsewhere(tmp_path: Path) -> None:
         ("preset: vae\nzip: {seed: [0], latent: [1, 2]}", r"sweep\.yaml: A zip needs"),
         ("- 1", r"not a group of keys"),
         ("preset: [", r"is not YAML"),
+        ("preset: [a]\ngrid: {seed: [0]}", r"no preset \['a'\]"),
+        ("preset: vae\ngrid: {seed: [0], seed: [1]}", r"gives seed twice \(line 2\)"),
+        ("preset: vae\ngrid: {seed: 0..99999999999}", r"more than 1,000,000 values"),
     ],
 )
 def test_mistakes_name_the_file_and_the_key(tmp_path: Path, content: str, says: str) -> None:

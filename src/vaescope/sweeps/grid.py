@@ -15,6 +15,9 @@ from vaescope.specs import Experiment, digest, resolve
 
 __all__ = ["Plan", "chain", "nest", "plan", "product", "read_plan", "zipped"]
 
+#: Seeds that `0..9` may stand for: a slip of the finger must not fill the memory.
+MOST = 1_000_000
+
 #: Dotted keys to values, of one run; `preset` may stand among them.
 Settings = dict[str, Any]
 Axes = Mapping[str, Iterable[Any]]
@@ -98,9 +101,10 @@ def plan(cells: Iterable[Settings], *, preset_name: str = "", where: str = "The 
         chosen = {"preset": preset_name, **cell}
         if not chosen["preset"]:
             raise UsageError(f"{where} names no preset.", "Add a line such as preset: beta-vae.")
+        chosen["preset"] = str(chosen["preset"])
         try:
             if chosen["preset"] not in bases:
-                bases[chosen["preset"]] = preset(str(chosen["preset"]))
+                bases[chosen["preset"]] = preset(chosen["preset"])
             spec = _made(chosen, bases)
         except UsageError as error:
             raise UsageError(f"{where}: {error.message}", error.remedy) from error
@@ -185,7 +189,10 @@ def _values(values: Any, where: str) -> list[Any]:
     """A list as it stands, or `0..9`, which is inclusive as it is on the command line."""
     span = re.fullmatch(r"(\d+)\.\.(\d+)", values) if isinstance(values, str) else None
     if span:
-        values = list(range(int(span[1]), int(span[2]) + 1))
+        first, last = int(span[1]), int(span[2])
+        if last - first >= MOST:
+            raise UsageError(f"{where}={values} is more than {MOST:,} values.", "Give fewer.")
+        values = list(range(first, last + 1))
     if not isinstance(values, list) or not values:
         raise UsageError(f"{where} must be a list of values.", "Write [0, 1, 2], or 0..2.")
     return values
