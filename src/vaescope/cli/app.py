@@ -15,7 +15,7 @@ from vaescope.cli.encode import encode
 from vaescope.cli.export import export
 from vaescope.cli.inspect import inspect
 from vaescope.cli.measure import measure
-from vaescope.cli.output import error, explain
+from vaescope.cli.output import error, explain, unexpected
 from vaescope.cli.prune import prune
 from vaescope.cli.study import study
 from vaescope.cli.sweep import sweep
@@ -103,12 +103,22 @@ def main() -> NoReturn:
         explain(problem, as_json=as_json)
         code = 2 if isinstance(problem, UsageError) else 1
     except TyperException as problem:
-        remedy = "See `vaescope --help`."
+        remedy = f"See `{_command(problem)} --help`."
         error("UsageError", problem.format_message(), remedy, as_json=as_json)
         code = problem.exit_code
     except (Abort, KeyboardInterrupt):
+        error("Interrupted", "Stopped.", "Give the same command again.", as_json=as_json)
         code = 130
     except BrokenPipeError:
         sys.stderr.close()  # the reader went away: nothing is left to say
         code = 1
+    except Exception as problem:
+        unexpected(problem, as_json=as_json)
+        code = 1
     sys.exit(int(code))
+
+
+def _command(problem: TyperException) -> str:
+    """The command that was misused, as it was called."""
+    context = getattr(problem, "ctx", None)  # of wrong usage only, by classes that typer hides
+    return "vaescope" if context is None else str(context.command_path)

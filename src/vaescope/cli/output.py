@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import traceback
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -11,7 +12,17 @@ from rich.text import Text
 
 from vaescope.errors import VaescopeError
 
-__all__ = ["DeviceOption", "JsonOption", "QuietOption", "SeedOption", "error", "messages", "result"]
+__all__ = [
+    "DeviceOption",
+    "JsonOption",
+    "QuietOption",
+    "SeedOption",
+    "error",
+    "explain",
+    "messages",
+    "result",
+    "unexpected",
+]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress and no messages.")]
@@ -54,3 +65,17 @@ def error(kind: str, message: str, remedy: str, *, as_json: bool) -> None:
 
 def explain(problem: VaescopeError, *, as_json: bool) -> None:
     error(type(problem).__name__, problem.message, problem.remedy, as_json=as_json)
+
+
+def unexpected(problem: Exception, *, as_json: bool) -> None:
+    """An error that no code of ours foresaw: of the machine, or a fault of vaescope."""
+    kind, said = type(problem).__name__, str(problem) or "no message"
+    if isinstance(problem, MemoryError) or "allocate memory" in said or "out of memory" in said:
+        remedy = "Lower batch, latent or the size of the data, or use a larger machine."
+        error("MemoryError", f"The memory is too small: {said}.", remedy, as_json=as_json)
+    elif isinstance(problem, OSError):
+        error(kind, f"{said}.", "Look at that file and its permissions.", as_json=as_json)
+    else:
+        traceback.print_exception(problem)  # on stderr: whoever mends it needs to see where
+        remedy = "This is a fault of vaescope: please report it with the lines above."
+        error(kind, f"{kind}: {said}.", remedy, as_json=as_json)

@@ -1,7 +1,8 @@
 """`vaescope train`: a preset into a run folder."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,14 +20,17 @@ from vaescope.cli.output import (
 )
 from vaescope.cli.signals import stop_on_signals
 from vaescope.cli.summary import show_summary
-from vaescope.errors import UsageError
+from vaescope.errors import UsageError, VaescopeError
 
 if TYPE_CHECKING:
     from vaescope.runs import Run
     from vaescope.specs import Experiment
     from vaescope.training.run import Progress as Step
 
-__all__ = ["parse_seeds", "train", "train_one"]
+__all__ = ["parse_seeds", "settings_with_seed", "train", "train_one"]
+
+#: Runs of one command, which are trained one after another.
+MOST = 10_000
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -35,17 +39,27 @@ def parse_seeds(text: str) -> list[int]:
     >>> parse_seeds("0..3")
     [0, 1, 2, 3]
     """
-    try:
+    seeds: range | list[int] = []
+    with suppress(ValueError):
         if ".." in text:
             first, last = (int(part) for part in text.split(".."))
-            seeds = list(range(first, last + 1))
+            seeds = range(first, last + 1)
         else:
             seeds = [int(part) for part in text.split(",")]
-    except ValueError:
-        seeds = []
+    if len(seeds[: MOST + 1]) > MOST:
+        raise UsageError(f"--seeds {text} is more than {MOST:,} runs.", "Use `vaescope sweep`.")
     if not seeds or min(seeds) < 0:
         raise UsageError(f"--seeds {text!r} names no seeds.", "Write --seeds 0..9 or --seeds 1,4.")
-    return seeds
+    return list(dict.fromkeys(seeds))
+
+
+def settings_with_seed(given: Sequence[str], seed: int | None) -> list[str]:
+    """`--seed` as the setting that it is; two seeds for one run are refused."""
+    if seed is None:
+        return list(given)
+    if both := [setting for setting in given if setting.partition("=")[0] == "seed"]:
+        raise UsageError(f"The seed was given twice: {both[0]} and {seed}.", "Give it once.")
+    return [*given, f"seed={seed}"]
 
 
 def _describe(step: "Step") -> str:
@@ -116,6 +130,16 @@ def train_one(
     return run, resumed
 
 
+def _summarise(run: "Run", console: Console) -> None:
+    """What the run has learned. It is trained whether or not that can be said."""
+    from vaescope.inspection import inspect_run
+
+    try:
+        show_summary(inspect_run(run, images=False), console)
+    except VaescopeError as problem:
+        console.print(f"There is no summary: {problem}", soft_wrap=True)
+
+
 def train(
     preset: Annotated[str, typer.Argument(help="A preset, e.g. beta-vae.")],
     settings: Annotated[list[str] | None, typer.Argument(help="key=value ...")] = None,
@@ -139,18 +163,13 @@ def train(
     console = messages(quiet=quiet)
     given = list(settings or [])
     chosen = parse_seeds(seeds) if seeds is not None else [seed]
-    experiments = [
-        from_command_line(preset, given if one is None else [*given, f"seed={one}"])
-        for one in chosen
-    ]
+    experiments = [from_command_line(preset, settings_with_seed(given, one)) for one in chosen]
     rows: list[dict[str, Any]] = []
     for experiment in experiments:
         folder = runs_folder() if out is None else out
         run, resumed = train_one(experiment, preset, folder, device, console)
         if not quiet and not as_json:
-            from vaescope.inspection import inspect_run
-
-            show_summary(inspect_run(run, images=False), console)
+            _summarise(run, console)
         rows.append(
             {
                 "path": str(run.path),

@@ -16,6 +16,7 @@ from vaescope.cli.output import (
     result,
 )
 from vaescope.cli.signals import stop_on_signals
+from vaescope.cli.train import settings_with_seed
 from vaescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -103,8 +104,7 @@ def tune_beta(
     from vaescope.tuning.store import Folder
 
     console = messages(quiet=quiet)
-    given = list(settings or [])
-    spec = from_command_line(preset, given if seed is None else [*given, f"seed={seed}"])
+    spec = from_command_line(preset, settings_with_seed(settings or [], seed))
     with stop_on_signals() as signalled:
         found = tune_experiment(
             spec, preset, None, by=cast("By", by), needed=needed, between=_range(between),

@@ -1,0 +1,40 @@
+"""What `vaescope train` does before and after the training itself."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from vaescope.cli.app import main
+from vaescope.cli.train import parse_seeds, settings_with_seed
+from vaescope.errors import UsageError
+
+ONE_ROW = ["data.name=synth-linear", "data.n=1", "latent=2", "steps=2"]
+
+
+def test_seeds_named_twice_are_one_run() -> None:
+    assert parse_seeds("1,4,1") == [1, 4]
+
+
+@pytest.mark.parametrize("text", ["0..99999999999", "0..99999999999999999999999"])
+def test_more_seeds_than_anyone_trains_are_refused_at_once(text: str) -> None:
+    with pytest.raises(UsageError, match="more than 10,000"):
+        parse_seeds(text)
+
+
+def test_two_seeds_for_one_run_are_refused() -> None:
+    assert settings_with_seed(["steps=3"], 2) == ["steps=3", "seed=2"]
+    with pytest.raises(UsageError, match="seed=1 and 2"):
+        settings_with_seed(["seed=1"], 2)
+
+
+def test_a_run_that_cannot_be_summarised_is_trained_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["vaescope", "train", "vae", *ONE_ROW, "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    assert ended.value.code == 0 and "There is no summary" in said.err
+    assert json.loads((Path(said.out.strip()) / "done.json").read_text())["steps"] == 2
