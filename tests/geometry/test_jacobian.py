@@ -1,3 +1,4 @@
+import copy
 import math
 import subprocess
 import sys
@@ -216,6 +217,20 @@ def test_what_cannot_be_batched_is_still_exact_column_by_column() -> None:
     found = jacobians(Square.apply, z)
     assert found.method == "forward mode by column"
     np.testing.assert_allclose(found.values, torch.diag_embed(2 * z).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "close"), [(torch.float64, 1e-6), (torch.float16, 5e-3), (torch.bfloat16, 4e-2)]
+)
+def test_decoders_of_another_precision_than_the_points_are_exact_to_theirs(
+    tanh_body: nn.Module, dtype: torch.dtype, close: float
+) -> None:
+    """Differences of numbers of eight bits would be mostly rounding."""
+    z = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    other = copy.deepcopy(tanh_body).to(dtype)
+    found = jacobians(lambda z: other(z.to(dtype)), z)
+    assert found.method == "forward mode"
+    assert relative(found.values, jacobians(tanh_body, z).values) < close
 
 
 def test_a_constant_decoder_has_jacobian_zero() -> None:

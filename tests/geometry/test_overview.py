@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.parametrizations import spectral_norm
 
 from vaescope.errors import ShapeError
 from vaescope.geometry import bernoulli_of_means, distance_to_orthogonality, overview, reinitialised
 from vaescope.geometry.overview import KEYS
+from vaescope.geometry.reader import spaced
 from vaescope.nets import SquaredErrorLikelihood
 from vaescope.vae import Decoder
 
@@ -69,6 +71,19 @@ def test_what_is_missing_has_its_reason() -> None:
     assert set(nothing.to_dict().values()) == {None}
     with pytest.raises(ShapeError, match="shape of the means"):
         overview(model, MEAN, VARIANCE[:, :2])
+
+
+def test_a_decoder_that_cannot_be_drawn_anew_loses_that_baseline_only() -> None:
+    model = decoder()
+    spectral_norm(model.body[0])
+    found = overview(
+        model, MEAN, VARIANCE, untrained=lambda seed: reinitialised(model, seed), fits=2
+    )
+    assert set(found.skipped) == {"dto_random_decoder"}
+    assert "no reset_parameters()" in found.skipped["dto_random_decoder"]
+    assert found.measures["dto"].value == pytest.approx(
+        distance_to_orthogonality(model, MEAN[spaced(len(MEAN), 200)]).value
+    )
 
 
 def test_finite_differences_are_noted() -> None:

@@ -165,7 +165,8 @@ def _agrees(way: _Way, reader: Reader, z: Tensor, basis: Tensor) -> bool:
     steep functions, says nothing; one point of several may lie on a kink."""
     generator = torch.Generator().manual_seed(0)
     mix = torch.randn(len(basis), generator=generator).to(basis)
-    forward = torch.einsum("ncx,c->nx", way(reader, z, basis), mix)
+    tangents = way(reader, z, basis)  # of the decoder's type, which may not be that of the points
+    forward = torch.einsum("ncx,c->nx", tangents, mix.to(tangents))
     along = (mix @ basis).unsqueeze(0)
     wide, narrow = (_differences(reader, z, along, step=step)[:, 0] for step in (1.0, 0.25))
     weights = reader.weights(z)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from vaescope.errors import ShapeError
+from vaescope.errors import ShapeError, VaescopeError
 from vaescope.geometry.columns import column_cosine_of, column_norm_of
 from vaescope.geometry.jacobian import grams
 from vaescope.geometry.local_decoder import local_decoders
@@ -97,10 +97,14 @@ def overview(
         if untrained is None:
             skipped["dto_random_decoder"] = "no way to initialise this decoder anew was given"
         else:
-            baseline = random_decoder_baseline(
-                untrained, at, space=space, likelihood=likelihood, columns=chosen
-            )
-            measures["dto_random_decoder"] = baseline
+            try:
+                baseline = random_decoder_baseline(
+                    untrained, at, space=space, likelihood=likelihood, columns=chosen
+                )
+                measures["dto_random_decoder"] = baseline
+            except (VaescopeError, RuntimeError, TypeError) as error:
+                # Anybody's module: what cannot be copied or drawn anew can still be measured.
+                skipped["dto_random_decoder"] = (str(error) or type(error).__name__).splitlines()[0]
         dto = distance_of(found, random_decoder=baseline)
         if dto.warning:
             notes.append(f"Distance to orthogonality: {dto.warning}.")
