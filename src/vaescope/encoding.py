@@ -28,7 +28,7 @@ def load_vae(run: Run) -> VAE:
             "Give its `vaescope train` command again.",
         )
     vae = build_vae(run.open())
-    load_weights(run.weights, vae)
+    load_weights(run.weights, vae, sha256=run.weights_sha256)
     return vae.eval()
 
 

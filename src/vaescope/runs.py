@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vaescope.errors import BusyError, RunError
+from vaescope.errors import BusyError, RunError, UsageError
 from vaescope.paths import disk_errors, replace_file
 from vaescope.settings import dump_yaml, experiment
 from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
@@ -104,7 +104,23 @@ class Run:
 
     @property
     def is_done(self) -> bool:
-        return self._done.exists() or self.published
+        """Weights that were lost are made again from the last checkpoint."""
+        return (self._done.exists() and self.weights.exists()) or self.published
+
+    @property
+    def weights_sha256(self) -> str | None:
+        """What the weights of a finished run were when they were written, where that was noted."""
+        if self.published:
+            return str(self.read_config()["weights_sha256"])
+        try:
+            noted: str | None = _group(self._done.read_text("utf-8")).get("weights_sha256")
+        except ValueError as error:
+            raise RunError(
+                f"{self._done} is damaged: {error}.",
+                "Delete it, then give the `vaescope train` command again: the last checkpoint is "
+                "kept.",
+            ) from error
+        return noted
 
     def open(self) -> Experiment:
         """The experiment of an existing run folder."""
@@ -116,10 +132,15 @@ class Run:
                 "Give a folder that `vaescope train` made.",
             )
         try:
-            return experiment(json.loads(self._spec.read_text("utf-8")))
+            return experiment(_group(self._spec.read_text("utf-8")))
         except ValueError as error:
             raise RunError(
                 f"{self._spec} is not JSON: {error}.", "Restore it, or train again elsewhere."
+            ) from error
+        except UsageError as error:  # the user's settings are right: the file's are not
+            raise RunError(
+                f"{self._spec} cannot be read: {error.message}",
+                "Restore it, read it with the vaescope that wrote it, or train again elsewhere.",
             ) from error
 
     def read_config(self) -> dict[str, Any]:
@@ -172,8 +193,16 @@ class Run:
         """The rows of the history, oldest first."""
         return list(_rows(self.history)) if self.history.exists() else []
 
-    def cut(self, step: int) -> None:
-        """Drops what was written after `step`: the steps from there on are made again."""
+    def cut(self, step: int, recorded: int) -> None:
+        """Drops what was written after `step`: the steps from there on are made again. Refuses a
+        history that does not reach `recorded`, where it was when `step` was saved."""
+        rows = [row["step"] for row in self.records() if row["step"] <= step]
+        if max(rows, default=0) != recorded:
+            raise RunError(
+                f"{self.history} ends at step {max(rows, default=0)}; it had rows up to "
+                f"{recorded} when the checkpoint was made.",
+                f"Restore it, or delete {self.state} to train this run from the beginning.",
+            )
         for file in (self.history, self.timing):
             kept = [row for row in _rows(file) if row["step"] <= step] if file.exists() else []
             replace_file(file, "".join(strict_json(row) + "\n" for row in kept).encode())
@@ -197,8 +226,26 @@ class Run:
             yield
 
 
+def _group(text: str) -> dict[str, Any]:
+    """A JSON object, and nothing else."""
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise ValueError("it is no group of keys")
+    return content
+
+
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     """Whole lines only: a process killed while writing leaves half a line at the end."""
-    for line in path.read_text("utf-8").splitlines(keepends=True):
-        if line.endswith("\n"):
-            yield json.loads(line)
+    for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1):
+        if not line.endswith(b"\n"):
+            return
+        try:
+            row = _group(line.decode())
+            if not isinstance(row.get("step"), int):
+                raise ValueError("it names no step")
+        except ValueError as error:
+            raise RunError(
+                f"Line {number} of {path} is damaged: {error}.",
+                "Restore the file, or delete the folder and train this run again.",
+            ) from error
+        yield row

@@ -173,8 +173,10 @@ def _read(run: str, name: str) -> bytes | None:
 
 def _json(run: str, name: str) -> dict[str, Any] | None:
     content = _read(run, name)
-    if content is None:
-        return None
+    return None if content is None else _loaded(content, run, name)
+
+
+def _loaded(content: bytes, run: str, name: str) -> dict[str, Any]:
     try:
         loaded = json.loads(content.decode())  # json would guess the encoding of bytes
         if not isinstance(loaded, dict):
@@ -198,7 +200,7 @@ def _last_line(run: str, name: str) -> dict[str, Any] | None:
                 end = tail.rfind(b"\n")
                 start = tail.rfind(b"\n", 0, max(end, 0)) + 1
                 if start > 0 or reach == size:  # else it begins before what was read
-                    return json.loads(tail[start:end].decode()) if end > 0 else None
+                    return _loaded(tail[start:end], run, name) if end > 0 else None
                 reach = min(size, 4 * reach)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -211,7 +213,7 @@ def _seconds(run: str) -> float | None:
         return None
     total = before = 0.0
     for line in content[: content.rfind(b"\n") + 1].splitlines():
-        seconds = float(json.loads(line)["seconds"])
+        seconds = float(_loaded(line, run, "timing.jsonl").get("seconds", before))
         total += seconds - before if seconds >= before else seconds
         before = seconds
     return round(total, 3)

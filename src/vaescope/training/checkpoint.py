@@ -1,6 +1,8 @@
 """The state of training as one safetensors file: nothing in it can be executed."""
 
+import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,36 +42,48 @@ def save_weights(path: Path, module: nn.Module) -> None:
     replace_file(path, weights_bytes(module))
 
 
-def load_weights(path: Path, module: nn.Module) -> None:
-    """Copies weights into a module of the same architecture."""
-    tensors, _ = _unpack(path)
-    wanted = module.state_dict()
-    if {name: tensor.shape for name, tensor in tensors.items()} != {
-        name: tensor.shape for name, tensor in wanted.items()
-    }:
-        raise RunError(
-            f"{path.name} holds {len(tensors)} tensors that do not fit the {len(wanted)} of the "
-            "model in spec.yaml.",
-            "Restore the two files from one run, or train again in another folder.",
-        )
+def load_weights(path: Path, module: nn.Module, *, sha256: str | None) -> None:
+    """Copies weights into a module that they fit; their file must have that digest, if any."""
+    remedy = "Delete it, then give the `vaescope train` command again: the last checkpoint is kept."
+    content = _read(path, remedy)
+    tensors, _ = _unpack(path, content, remedy)
+    _require_fit(path, module, tensors)
+    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+        raise RunError(f"{path} is not what was written when the run ended.", remedy)
     module.load_state_dict(tensors)
 
 
-def _unpack(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    content = path.read_bytes()
+def _require_fit(path: Path, module: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    wanted = {name: tensor.shape for name, tensor in module.state_dict().items()}
+    if {name: tensor.shape for name, tensor in tensors.items()} != wanted:
+        raise RunError(
+            f"{path} holds {len(tensors)} tensors that do not fit the {len(wanted)} of the "
+            "model in spec.yaml.",
+            "Restore the two files from one run, or train again in another folder.",
+        )
+
+
+def _read(path: Path, remedy: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise RunError(f"{path} cannot be read: {error}.", remedy) from error
+
+
+def _unpack(path: Path, content: bytes, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         tensors = load_tensors(content)
         length = int.from_bytes(content[:8], "little")
         header = json.loads(content[8 : 8 + length])
         facts: dict[str, Any] = json.loads(header["__metadata__"]["vaescope"])
-    except (SafetensorError, KeyError, ValueError) as error:
+        version = int(facts["format"])
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise RunError(
-            f"{path} is not a file that vaescope wrote, or it is damaged ({error}).",
-            "Delete it to start this run again from the beginning.",
+            f"{path} is not a file that vaescope wrote, or it is damaged ({error}).", remedy
         ) from error
-    if facts["format"] > FORMAT:
+    if version > FORMAT:
         raise RunError(
-            f"{path} has format {facts['format']}; this vaescope reads up to {FORMAT}.",
+            f"{path} has format {version}; this vaescope reads up to {FORMAT}.",
             "Install a newer vaescope.",
         )
     return tensors, facts
@@ -92,7 +106,10 @@ def save_state(path: Path, state: State, digest: str) -> None:
 
 def load_state(path: Path, state: State, digest: str) -> None:
     """Brings a fresh state to where `path` was saved."""
-    tensors, facts = _unpack(path)
+    remedy = "Delete it to start this run again from the beginning."
+    tensors, facts = _unpack(path, _read(path, remedy), remedy)
+    if not {"digest", "step"} <= facts.keys():
+        raise RunError(f"{path} holds no state of training.", remedy)
     if facts["digest"] != digest:
         raise RunError(
             f"{path} belongs to another experiment ({facts['digest'][:8]}, not {digest[:8]}).",
@@ -101,6 +118,7 @@ def load_state(path: Path, state: State, digest: str) -> None:
     for group, module in state.groups.items():
         start = f"weights/{group}/"
         own = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
+        _require_fit(path, module, own)
         module.load_state_dict(own)
         for name, parameter in module.named_parameters():
             start = f"optimiser/{group}/{name}/"

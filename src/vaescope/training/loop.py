@@ -46,6 +46,11 @@ class State:
     window: dict[str, Tensor] = field(default_factory=dict)
 
     @property
+    def recorded(self) -> int:
+        """The step of the last record."""
+        return self.step - int(self.window["steps"]) if self.window else self.step
+
+    @property
     def groups(self) -> dict[str, nn.Module]:
         """Modules by optimiser group."""
         return {"vae": self.vae, **self.objective.modules}

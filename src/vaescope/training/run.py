@@ -1,10 +1,12 @@
 """A run from its first step, or from where it was cut off, to its last."""
 
 import hashlib
+import json
+import logging
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any, TextIO
 
@@ -25,6 +27,8 @@ from vaescope.training.precision import Precision, choose, threads_for
 from vaescope.vae import VAE
 
 __all__ = ["Progress", "check_range", "environment", "finish", "train_run"]
+
+_LOG = logging.getLogger("vaescope")
 
 #: Seconds between two checkpoints; longer where writing one takes more than a fiftieth of that.
 CHECKPOINT_SECONDS = 10.0
@@ -99,19 +103,42 @@ def train_run(
             load_state(run.state, state, own)
         else:
             start_from_data(experiment, data, [state.vae])
-        run.cut(state.step)
+        run.cut(state.step, state.recorded)
         precision = choose(experiment.precision, device, state.vae)
         threads = torch.get_num_threads()
         torch.set_num_threads(threads_for(state.vae))
         try:
-            facts = strict_json(environment(precision, device), indent=1) + "\n"
-            replace_file(run.environment, facts.encode())
+            facts = environment(precision, device)
+            if state.step > 0:
+                _say_what_changed(run, facts)
+            replace_file(run.environment, (strict_json(facts, indent=1) + "\n").encode())
             yield Progress(state.step, experiment.steps, None)
             yield from _advance(run, state, experiment, data, precision, own, stop)
         finally:
             torch.set_num_threads(threads)
         save_state(run.state, state, own)
         finish(run, experiment, state.vae)
+
+
+def _say_what_changed(run: Run, facts: Mapping[str, Any]) -> None:
+    """Bits are promised for one machine and its versions only."""
+    try:
+        before = _flat(json.loads(run.environment.read_text("utf-8")))
+    except (OSError, ValueError, AttributeError):
+        return  # lost or damaged: it is written anew
+    now = _flat(facts)
+    changed = [
+        f"{key} {before.get(key)}, now {now[key]}" for key in now if before.get(key) != now[key]
+    ]
+    if changed:
+        _LOG.warning(
+            "%s was begun with %s: it ends to tolerance, not bit by bit, as it would have then.",
+            run.path, "; ".join(changed),
+        )  # fmt: skip
+
+
+def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {**facts.get("versions", {}), **{k: v for k, v in facts.items() if k != "versions"}}
 
 
 def finish(run: Run, experiment: Experiment, vae: VAE) -> None:
