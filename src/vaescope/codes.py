@@ -42,6 +42,7 @@ class Codes:
     covariance: Floats | None = None  # (n, d, d): full-covariance posteriors
     prior_mean: Floats | None = None
     prior_variance: Floats | None = None
+    prior_nearest: bool = False  # these two are of the Gaussian nearest to a prior that is none
     u: Floats | None = None
     index: Integers | None = None  # (n,) row in a full grid
     supervised: bool = False  # the encoder saw the factors
@@ -177,8 +178,9 @@ def _from_arrays(arrays: Mapping[str, Array], where: str, seed: int) -> Codes:
     for name in ("factor_values", "covariance", "prior_mean", "prior_variance", "u"):
         if name in rest:
             rest[name] = _numbers(name, rest[name])
-    if "supervised" in rest:
-        rest["supervised"] = bool(_scalar("supervised", rest["supervised"]))
+    for name in ("supervised", "prior_nearest"):
+        if name in rest:
+            rest[name] = bool(_scalar(name, rest[name]))
     if "spatial" in rest:
         rest["spatial"] = _integers("spatial", rest["spatial"])
     rest |= {"factor_names": names, "factor_sizes": sizes}

@@ -11,7 +11,7 @@ from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
 from vaescope.distributions import DiagonalGaussian, FullGaussian
 from vaescope.errors import RunError, UsageError
-from vaescope.priors import StandardNormal
+from vaescope.priors import StandardNormal, nearest_gaussian
 from vaescope.runs import Run
 from vaescope.training.checkpoint import load_weights
 from vaescope.types import Floats, Integers
@@ -77,9 +77,10 @@ def encode(
             # In float32 the product of narrow factors is no longer positive definite.
             factor = posterior.scale_tril.double()
             covariances.append((factor @ factor.mT).cpu().numpy())
-        if isinstance(prior, DiagonalGaussian) and not isinstance(vae.prior, StandardNormal):
-            prior_means.append(prior.mean.float().cpu().expand(len(some), -1).numpy())
-            prior_variances.append(prior.variance.float().cpu().expand(len(some), -1).numpy())
+        gaussian = prior if isinstance(prior, DiagonalGaussian) else nearest_gaussian(prior)
+        if gaussian is not None and not isinstance(vae.prior, StandardNormal):
+            prior_means.append(gaussian.mean.float().cpu().expand(len(some), -1).numpy())
+            prior_variances.append(gaussian.variance.float().cpu().expand(len(some), -1).numpy())
     vae.train(was_training)
     return assemble(
         data,
@@ -90,6 +91,7 @@ def encode(
         seed=seed,
         prior_mean=np.concatenate(prior_means) if prior_means else None,
         prior_variance=np.concatenate(prior_variances) if prior_variances else None,
+        prior_nearest=bool(prior_means) and not isinstance(prior, DiagonalGaussian),
         u=np.concatenate(us) if us else None,
         supervised=auxiliary is not None,
     )

@@ -47,7 +47,8 @@ def inspect_trained(
         _subject(name, spec, data, codes.n), data, rows, codes, vae.decoder,
         latents=lambda places: codes.mean[places], decode_latents=vae.decoder,
         log_prior=_log_prior(vae, codes), module=vae.decoder,
-        closed=isinstance(vae.prior, StandardNormal) or codes.prior_variance is not None,
+        closed=isinstance(vae.prior, StandardNormal)
+        or (codes.prior_variance is not None and not codes.prior_nearest),
         beta=_last(beta),
         untrained=lambda seed: build_vae(spec.model_copy(update={"seed": seed})).decoder.eval(),
     )  # fmt: skip

@@ -46,6 +46,12 @@ def has_standard_prior(codes: Codes) -> bool:
     )
 
 
+def _prior(codes: Codes) -> str:
+    if codes.prior_nearest:
+        return "the Gaussian nearest to the prior"
+    return "N(0, 1)" if has_standard_prior(codes) else "the prior in the codes"
+
+
 def in_prior_units(
     codes: Codes, rows: slice | NDArray[np.int64] = _ALL
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -90,5 +96,4 @@ def kl(codes: Codes) -> LatentKL:
     total = np.zeros(codes.d)
     for rows in chunks(codes.n):
         total += kl_of_rows(codes, rows).sum(axis=0)
-    prior = "N(0, 1)" if has_standard_prior(codes) else "the prior in the codes"
-    return LatentKL(total / codes.n, prior, codes.covariance is not None, codes.n)
+    return LatentKL(total / codes.n, _prior(codes), codes.covariance is not None, codes.n)

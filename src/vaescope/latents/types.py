@@ -2,7 +2,8 @@
 
 001's rule, the default for N(0, I), is in `vaescope.regime`. Where the prior is another one the
 posterior variance of a passive latent need not be near 1 (in 000 it is near 0), so latents are
-typed by their KL to the model's own prior.
+typed by their KL to the model's own prior, or to the Gaussian nearest to it where it is none:
+that is what a posterior becomes that ignores x.
 """
 
 import html

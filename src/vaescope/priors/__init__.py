@@ -4,6 +4,7 @@ from vaescope.priors.anisotropic import AnisotropicPrior
 from vaescope.priors.conditional import ConditionalPrior
 from vaescope.priors.gaussian import StandardNormal
 from vaescope.priors.mixture import MixturePrior
+from vaescope.priors.nearest import nearest_gaussian
 from vaescope.priors.sparse import SparsePrior
 from vaescope.priors.student_t import StudentTPrior
 
@@ -14,4 +15,5 @@ __all__ = [
     "SparsePrior",
     "StandardNormal",
     "StudentTPrior",
+    "nearest_gaussian",
 ]

@@ -115,7 +115,7 @@ def degrees_of_freedom(scale: Scale) -> Trained:
         for cell in cells(nest([{**base, "prior.df": df}], _seeds(scale)), prior=f"t {df:g}", df=df)
     )
     normal = cells(nest([{**base, "prior.name": "normal"}], _seeds(scale)), prior="normal")
-    return Trained((*student, *normal), measure)
+    return Trained((*student, *normal), measure, version=2)
 
 
 def _better(says: str, high: str, low: str, paper: str) -> Claim:
