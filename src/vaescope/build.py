@@ -259,7 +259,8 @@ def build_data(spec: Any) -> Dataset:
         raise UsageError(
             f"This run was trained on your own array of {spec.n} rows of shape {spec.event}, "
             "which a run folder does not keep.",
-            "Pass the same data again, e.g. vs.train(preset, data) or vs.encode(run, data).",
+            "Pass the same data again: in Python vs.train(preset, data) or vs.encode(run, data), on "
+            "the command line --data FILE where there is such an option.",
         )
     dataset = DATASETS[spec.name](**spec.model_dump(exclude={"name"}))
     return replace(dataset, recipe=spec.model_dump(mode="json"))

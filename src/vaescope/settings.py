@@ -242,7 +242,10 @@ def _explain(error: ValidationError, tree: Mapping[str, Any]) -> UsageError:
             spot = spot.get("name") if isinstance(spot, Mapping) else spot
     else:
         wanted = _wanted(error)
-    return UsageError(f"{dotted} must be {wanted}; got {json.dumps(spot)}.", f"Change {dotted}=...")
+    remedy = f"Change {dotted}=..."
+    if dotted == "data.name":
+        remedy += " or, of your own files, use Python: vs.train(preset, path)."
+    return UsageError(f"{dotted} must be {wanted}; got {json.dumps(spot)}.", remedy)
 
 
 def experiment(tree: Mapping[str, Any]) -> Experiment:

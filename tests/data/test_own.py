@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from vaescope.data.in_memory import from_arrays
 from vaescope.data.own import load_own
 from vaescope.errors import DataError, RangeError, ShapeError
 
@@ -91,6 +92,30 @@ def test_values_outside_the_range_are_refused_with_the_remedy(
         load_own(path)
 
 
+def test_the_first_row_that_is_not_finite_is_named_also_where_float32_overflows(path: Path) -> None:
+    for bad in (np.nan, np.inf, 1e300):
+        vectors = np.zeros((5000, 2))
+        vectors[4321, 1] = bad
+        np.savez(path, images=vectors)
+        with pytest.raises(RangeError, match="first in row 4321"):
+            load_own(path)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool])
+def test_vectors_that_are_no_floats_get_the_remedy_for_vectors(path: Path, dtype: type) -> None:
+    np.savez(path, images=np.arange(12).reshape(6, 2).astype(dtype))
+    with pytest.raises((RangeError, ShapeError), match=r"Vectors are floats: use \.astype"):
+        load_own(path)
+
+
+@pytest.mark.parametrize(
+    "given", [[[1.0, 2.0], [3.0]], np.array([["a", "b"]]), np.ones((3, 2)) + 1j, {}, "no numbers"]
+)
+def test_what_is_no_array_of_numbers_is_refused(given: object) -> None:
+    with pytest.raises(ShapeError, match="The images in your array (are|cannot be made)"):
+        from_arrays(given)
+
+
 @pytest.mark.parametrize("shape", [(6,), (6, 5, 7, 9), (6, 3, 5, 7, 2), (0, 3, 5, 7), (6, 4)])
 def test_shapes_that_are_no_images_are_refused(path: Path, shape: tuple[int, ...]) -> None:
     np.savez(path, images=np.full(shape, 9, np.uint8))
@@ -171,6 +196,15 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
         np.testing.assert_allclose(
             row, np.asarray(Image.open(path)).transpose(2, 0, 1) / 255, rtol=1e-6
         )
+
+
+def test_endings_in_capitals_are_files_and_folders_called_so_are_not(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", images=BYTES)
+    (tmp_path / "a.npz").rename(tmp_path / "A.NPZ")
+    assert len(load_own(tmp_path / "A.NPZ")) == len(BYTES)
+    picture(tmp_path / "pictures" / "a.PNG", 0)
+    (tmp_path / "pictures" / "more.png").mkdir()
+    assert len(load_own(tmp_path / "pictures")) == 1
 
 
 def test_sub_folders_are_classes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

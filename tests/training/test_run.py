@@ -15,7 +15,16 @@ from tests.waiting import LIMIT, until
 import vaescope as vs
 from vaescope.data import Dataset
 from vaescope.data.in_memory import from_arrays
-from vaescope.errors import BusyError, DiskError, Interrupted, NonFiniteError, RangeError, RunError
+from vaescope.errors import (
+    BusyError,
+    DataError,
+    DiskError,
+    Interrupted,
+    NonFiniteError,
+    RangeError,
+    RunError,
+    UsageError,
+)
 from vaescope.runs import Run
 from vaescope.settings import from_command_line
 from vaescope.training import run as run_module
@@ -196,6 +205,25 @@ def test_own_arrays_train_from_python_and_are_known_by_content(tmp_path: Path) -
     assert vs.train("vae", x + 1, **settings).path != run.path
     codes = vs.encode(run, from_arrays(x))
     assert codes.mean.shape == (200, 2)
+
+
+def test_training_takes_tensors_of_any_kind_names_and_paths(tmp_path: Path) -> None:
+    x = torch.rand(30, 4, generator=torch.Generator().manual_seed(0)).bfloat16()
+    settings = {"steps": 2, "latent": 2, "out": tmp_path / "runs"}
+    run = vs.train("vae", x.float().numpy(), **settings)
+    assert vs.train("vae", x, **settings).path == run.path
+    assert vs.train("vae", x.float().requires_grad_(), **settings).path == run.path
+    np.save(tmp_path / "x.npy", x.float().numpy())
+    assert vs.train("vae", tmp_path / "x.npy", **settings).path == run.path
+    assert vs.train("vae", "pinwheel", **settings).open().data.name == "pinwheel"
+
+
+def test_own_files_take_no_settings_and_lost_ones_are_named(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((3, 2)))
+    with pytest.raises(UsageError, match="takes no size"):
+        vs.load_dataset(tmp_path / "x.npy", size=32)
+    with pytest.raises(DataError, match=r"lost\.npz is not there"):
+        vs.load_dataset("lost.npz")
 
 
 def test_precision_and_threads_follow_the_size(small_sprites: Dataset) -> None:

@@ -18,6 +18,7 @@ __all__ = ["content_hash", "dataset_of", "from_arrays"]
 
 CHANNELS = (1, 2, 3, 4)
 ROWS = 4096  # looked at in one go for their range
+_VECTORS = " Vectors are floats: use .astype(np.float32)."
 
 _log = logging.getLogger("vaescope")
 
@@ -38,7 +39,7 @@ def from_arrays(
     (n, factors) or (n,); `factor_values`, floats (n, sources), are continuous sources. `where` is
     what errors call the place that they come from.
     """
-    store = _store(where, np.asarray(images))
+    store = _store(where, _array(where, images))
     known = None
     if factors is not None:
         known = _factors(where, np.asarray(factors), factor_names, len(store))
@@ -72,6 +73,23 @@ def content_hash(data: Dataset, *, chunk: int = ROWS) -> str:
     return digest.hexdigest()
 
 
+def _array(where: str, images: Any) -> Array:
+    """What was given as an array of numbers."""
+    try:
+        array = np.asarray(images)
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; tensors of a GPU
+        raise ShapeError(
+            f"The images in {where} cannot be made an array: {error}.",
+            "Give an array of numbers with one image for each row.",
+        ) from error
+    if array.dtype.kind not in "biuf":
+        raise ShapeError(
+            f"The images in {where} are {array.dtype} of shape {array.shape}; wanted numbers.",
+            "Give an array of numbers with one image for each row; vs.load_dataset reads files.",
+        )
+    return array
+
+
 def _store(where: str, images: Array) -> Store:
     if len(images.shape) < 2 or 0 in images.shape:
         raise ShapeError(
@@ -103,7 +121,7 @@ def _channels_last(where: str, images: Array) -> bool:
     raise ShapeError(
         f"The images in {where} are {images.dtype} of shape {shape}; wanted (n, height, width), "
         "(n, channels, height, width) or (n, height, width, channels) with 1 to 4 channels.",
-        "Reshape them so.",
+        "Reshape them so." + (_VECTORS if len(shape) == 2 else ""),
     )
 
 
@@ -125,7 +143,9 @@ def _white(where: str, images: Array) -> int | None:
             )
         return None
     remedy = "Save them with .astype(np.uint8)."
-    if not 0 <= low <= high <= 255:
+    if images.ndim == 2:
+        remedy = _VECTORS.strip()
+    elif not 0 <= low <= high <= 255:
         remedy = f"Save them as floats, (x - {low:g}) / {high - low:g}."
     raise RangeError(
         f"The images in {where} are {images.dtype} from {low:g} to {high:g}; wanted uint8, or "
@@ -138,9 +158,12 @@ def _range(where: str, images: Array) -> tuple[float, float]:
     low, high = np.inf, -np.inf
     for start in range(0, len(images), ROWS):
         rows = images[start : start + ROWS]
-        if not np.issubdtype(rows.dtype, np.integer) and not np.all(np.isfinite(rows)):
+        with np.errstate(over="ignore"):  # what float32 cannot hold is infinite for a network
+            bad = ~np.isfinite(rows.astype(np.float32)).reshape(len(rows), -1).all(1)
+        if bad.any():
             raise RangeError(
-                f"The images in {where} have NaN or infinite values after row {start}.",
+                f"The images in {where} have values that are NaN, infinite or too large for "
+                f"float32, first in row {start + int(bad.argmax())}.",
                 "Leave these images out or repair them.",
             )
         low, high = min(low, float(rows.min())), max(high, float(rows.max()))

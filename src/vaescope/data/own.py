@@ -33,14 +33,15 @@ def load_own(path: str | Path) -> Dataset:
     path = Path(path)
     if path.is_dir():
         return _folder(path)
-    if not path.exists() or path.suffix not in (".npz", ".npy"):
+    suffix = path.suffix.lower()
+    if not path.exists() or suffix not in (".npz", ".npy"):
         problem = "neither a folder nor an npz or npy file" if path.exists() else "not there"
         raise DataError(
             f"{path} is {problem}.",
             "Give a folder of images, or save an array with np.savez(path, images=array).",
         )
     with reading(path, "Save it again with np.savez(path, images=array), without Python objects."):
-        if path.suffix == ".npy":
+        if suffix == ".npy":
             images = np.load(path, mmap_mode="r", allow_pickle=False)
             return from_arrays(images, name=path.stem, where=str(path))
         with np.load(path, allow_pickle=False) as archive:
@@ -70,6 +71,7 @@ def _folder(path: Path) -> Dataset:
         file
         for file in path.rglob("*")
         if file.suffix.lower() in SUFFIXES
+        and file.is_file()
         and not any(part.startswith(".") for part in file.relative_to(path).parts)
     )
     if not files:

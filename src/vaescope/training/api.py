@@ -36,9 +36,23 @@ def choose_device(name: str) -> torch.device:
 def load_dataset(name: str | Path, **settings: Any) -> Dataset:
     """A dataset by name, e.g. `load_dataset("dsprites", size=32)`, or your own images by path."""
     name = str(name)
-    if name not in DATASETS and (os.sep in name or Path(name).exists()):
+    path = Path(name)
+    if name not in DATASETS and (os.sep in name or path.suffix or path.exists()):
+        if settings:
+            raise UsageError(f"{name} takes no {', '.join(settings)}.", "Prepare the file instead.")
         return load_own(name)
     return build_data(from_python("vae", {"name": name, **settings}, {}).data)
+
+
+def _dataset(data: Any) -> Dataset:
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, str | Path):
+        return load_dataset(data)
+    if isinstance(data, torch.Tensor):
+        data = data.detach().cpu()
+        data = (data.float() if data.dtype == torch.bfloat16 else data).numpy()  # NumPy has none
+    return from_arrays(data)
 
 
 def train(
@@ -51,10 +65,10 @@ def train(
 ) -> Run:
     """Trains a preset to its end and returns the run; resumes or returns what is there already.
 
-    `data`: a dataset, an array, or None for the preset's own. `settings` override the preset by
-    bare name, e.g. `beta=4, steps=3000, seed=0`; a name must match exactly one setting.
+    `data`: a dataset, its name or path, an array, or None for the preset's own. `settings` override
+    the preset by bare name, e.g. `beta=4, steps=3000, seed=0`; a name must match exactly one.
     """
-    given = None if data is None else data if isinstance(data, Dataset) else from_arrays(data)
+    given = None if data is None else _dataset(data)
     spec = from_python(preset, None if given is None else data_settings(given), settings)
     run = Run.of(spec, preset, runs_folder() if out is None else Path(out))
     run.create(spec)
