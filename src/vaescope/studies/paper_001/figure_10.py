@@ -160,11 +160,11 @@ STUDY = Study(
     "less total correlation whatever they are (as many dropped by lot, 20 sets).",
     "Total correlation of means grows from about 1 nat at beta 1 to 4.4 at 4 and 6.0 at 8, that "
     "of samples stays near 0.07, and without passives nothing of the gap is left (at most 0.09 of "
-    "it at beta 4, where one latent is mixed). The three undecided claims ask for numbers of "
-    "passives that vary: with three factors seven of ten latents are passive at almost every "
-    "strength, so that neither their number nor the gap along it can show a trend, and five seeds "
-    "are few. The gap grows with the strength here although the number of passives does not: "
-    "passives are needed for it, but how strongly they correlate is a matter of beta. Dropping as "
-    "many latents by lot also removes nearly all of the gap (0.09 of it is left), as most of "
-    "those dropped are passive; that control decides little where seven of ten are.",
+    "it at beta 4, where one latent is mixed). The undecided claims ask for numbers of passives "
+    "that vary: with three factors seven of ten latents are passive at almost every strength, so "
+    "that neither their number nor the gap along it can show a trend, and five seeds are few. The "
+    "gap grows with the strength here although the number of passives does not: passives are "
+    "needed for it, but how strongly they correlate is a matter of beta. Dropping as many latents "
+    "by lot also removes nearly all of the gap (0.09 of it is left), as most of those dropped are "
+    "passive; that control decides little where seven of ten are.",
 )  # fmt: skip
