@@ -31,6 +31,13 @@ def narrow(last: float) -> VAE:
     return vae
 
 
+def test_arrays_and_tensors_are_encoded_as_the_dataset_of_them_is() -> None:
+    rows = DATA.rows(np.arange(len(DATA)))
+    expected = encode(narrow(0.1), DATA).mean
+    np.testing.assert_array_equal(encode(narrow(0.1), rows).mean, expected)
+    np.testing.assert_array_equal(encode(narrow(0.1), torch.from_numpy(rows)).mean, expected)
+
+
 def test_posteriors_too_narrow_for_float32_are_encoded_as_they_are(tmp_path: Path) -> None:
     """1 + last^2 is 1 in float32: the covariance would be singular, and its factor an error."""
     codes = encode(narrow(1e-5), DATA)

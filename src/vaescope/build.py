@@ -13,7 +13,7 @@ from vaescope.data import DATASETS, Dataset
 from vaescope.data.auxiliary import Auxiliary, one_hot, scaled
 from vaescope.data.in_memory import content_hash
 from vaescope.data.specs import ArraySpec
-from vaescope.errors import UsageError
+from vaescope.errors import ShapeError, UsageError
 from vaescope.nets import (
     BernoulliLikelihood,
     DiagonalPosterior,
@@ -82,6 +82,7 @@ __all__ = [
     "build_optimiser",
     "build_schedule",
     "build_vae",
+    "data_of",
     "data_settings",
     "start_from_data",
 ]
@@ -259,11 +260,24 @@ def build_data(spec: Any) -> Dataset:
         raise UsageError(
             f"This run was trained on your own array of {spec.n} rows of shape {spec.event}, "
             "which a run folder does not keep.",
-            "Pass the same data again: in Python vs.train(preset, data) or vs.encode(run, data), on "
-            "the command line --data FILE where there is such an option.",
+            "Pass the same data again: in Python vs.train(preset, data) or vs.encode(run, data); on"
+            " the command line --data FILE, where there is such an option.",
         )
     dataset = DATASETS[spec.name](**spec.model_dump(exclude={"name"}))
     return replace(dataset, recipe=spec.model_dump(mode="json"))
+
+
+def data_of(experiment: Experiment, given: Dataset | None) -> Dataset:
+    """The dataset of an experiment, or the one given in its stead, whose rows must be as large."""
+    if given is None:
+        return build_data(experiment.data)
+    if given.shape != experiment.data.shape:
+        raise ShapeError(
+            f"The rows of {given.name} have shape {given.shape}; this run was trained on rows of "
+            f"shape {experiment.data.shape}.",
+            "Give the data that it was trained on, or others of that shape.",
+        )
+    return given
 
 
 def data_settings(data: Dataset) -> Mapping[str, Any]:

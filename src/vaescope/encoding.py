@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vaescope.build import build_auxiliary, build_data, build_vae
+from vaescope.build import build_auxiliary, build_vae, data_of
 from vaescope.codes import Codes, draw
 from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
@@ -13,6 +13,7 @@ from vaescope.distributions import DiagonalGaussian, FullGaussian
 from vaescope.errors import RunError, UsageError
 from vaescope.priors import StandardNormal, nearest_gaussian
 from vaescope.runs import Run
+from vaescope.training.api import as_dataset
 from vaescope.training.checkpoint import load_weights
 from vaescope.types import Floats, Integers
 from vaescope.vae import VAE, as_input
@@ -35,7 +36,7 @@ def load_vae(run: Run) -> VAE:
 @torch.inference_mode()
 def encode(
     model: VAE | Run,
-    data: Dataset | None = None,
+    data: Any = None,
     *,
     index: Integers | None = None,
     seed: int = 0,
@@ -50,13 +51,14 @@ def encode(
     """
     if isinstance(model, Run):
         spec = model.open()
-        data = build_data(spec.data) if data is None else data
+        data = data_of(spec, None if data is None else as_dataset(data))
         auxiliary = build_auxiliary(spec, data) if auxiliary is None else auxiliary
         vae = load_vae(model)
     else:
         vae = model
     if data is None:
         raise UsageError("A bare model does not know its data.", "Pass the dataset to encode.")
+    data = as_dataset(data)
     rows = np.arange(len(data)) if index is None else np.asarray(index)
     device = next(vae.parameters()).device
     was_training = vae.training

@@ -15,7 +15,7 @@ import vaescope as vs
 from vaescope.build import build_vae
 from vaescope.data.in_memory import from_arrays
 from vaescope.encoding import load_vae
-from vaescope.errors import RunError, UsageError, VaescopeError
+from vaescope.errors import RunError, ShapeError, UsageError, VaescopeError
 from vaescope.exporting.hub import publish
 from vaescope.presets import PRESETS
 from vaescope.runs import Run
@@ -61,6 +61,21 @@ def run_of(folder: Path, spec: Experiment) -> Run:
 @pytest.fixture
 def small(tmp_path: Path) -> Run:
     return run_of(tmp_path, from_command_line("vae", VECTORS))
+
+
+def test_data_of_another_shape_are_refused_by_all_that_take_a_run(
+    small: Run, tmp_path: Path
+) -> None:
+    other = np.zeros((20, 4), np.float32)
+    for use in (
+        lambda: vs.encode(small, other),
+        lambda: vs.save_pretrained(small, tmp_path / "hf", other),
+        lambda: vs.export_onnx(small, tmp_path / "onnx", other),
+        lambda: vs.prune(small, other, out=tmp_path / "pruned"),
+    ):
+        with pytest.raises(ShapeError, match=r"shape \(4,\); this run was trained on .* \(5,\)"):
+            use()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [small.path.name]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.adapters import Model
-from vaescope.build import build_auxiliary, build_data
+from vaescope.build import build_auxiliary, data_of
 from vaescope.data import Dataset
 from vaescope.distributions import FullGaussian
 from vaescope.encoding import load_vae
@@ -69,7 +69,7 @@ def _rows(data: Dataset) -> Integers:
 def halves_of_run(run: Run, data: Dataset | None = None) -> Halves:
     """Of a finished run; `data` only where it was trained on the user's own arrays."""
     spec = resolve(run.open())
-    data = build_data(spec.data) if data is None else data
+    data = data_of(spec, data)
     auxiliary = build_auxiliary(spec, data)
     vae = load_vae(run)
     rows = _rows(data)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vaescope.data import Dataset
+from vaescope.build import data_of
 from vaescope.encoding import load_vae
 from vaescope.errors import RunError, UsageError
 from vaescope.exporting.card import model_card
@@ -76,8 +76,8 @@ def save_pretrained(
     run = _run(run)
     spec = resolve(run.open())
     if found is None:
-        given: Dataset | None = None if data is None else as_data(data)
-        found = inspect(run, given, effort="fast", images=False)
+        rows = data_of(spec, None if data is None else as_data(data))
+        found = inspect(run, rows, effort="fast", images=False)
     elif found.settings is None or found.settings.spec != to_dict(run.open()):
         raise UsageError(
             f"These results are of {found.subject.name}, not of {run.path.name}.",

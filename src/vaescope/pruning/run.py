@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vaescope.build import build_auxiliary, build_data, build_vae
+from vaescope.build import build_auxiliary, build_vae, data_of
 from vaescope.data import Dataset
 from vaescope.encoding import encode, load_vae
 from vaescope.errors import RunError
@@ -41,7 +41,7 @@ def prune_run(run: Run, out: Run, data: Dataset | None = None) -> Pruning:
     `data` is needed only where the run was trained on the user's own arrays.
     """
     spec = resolve(run.open())
-    data = build_data(spec.data) if data is None else data
+    data = data_of(spec, data)
     vae = load_vae(run)
     auxiliary = build_auxiliary(spec, data)
     rows = data.sample(ROWS, seed=0)

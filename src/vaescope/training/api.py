@@ -17,7 +17,7 @@ from vaescope.runs import Run
 from vaescope.settings import from_python
 from vaescope.training.run import train_run
 
-__all__ = ["choose_device", "load_dataset", "train"]
+__all__ = ["as_dataset", "choose_device", "load_dataset", "train"]
 
 _LOG = logging.getLogger("vaescope")
 
@@ -44,7 +44,8 @@ def load_dataset(name: str | Path, **settings: Any) -> Dataset:
     return build_data(from_python("vae", {"name": name, **settings}, {}).data)
 
 
-def _dataset(data: Any) -> Dataset:
+def as_dataset(data: Any) -> Dataset:
+    """A dataset, by name or path too, or of an array or a tensor."""
     if isinstance(data, Dataset):
         return data
     if isinstance(data, str | Path):
@@ -68,7 +69,7 @@ def train(
     `data`: a dataset, its name or path, an array, or None for the preset's own. `settings` override
     the preset by bare name, e.g. `beta=4, steps=3000, seed=0`; a name must match exactly one.
     """
-    given = None if data is None else _dataset(data)
+    given = None if data is None else as_dataset(data)
     spec = from_python(preset, None if given is None else data_settings(given), settings)
     run = Run.of(spec, preset, runs_folder() if out is None else Path(out))
     run.create(spec)
