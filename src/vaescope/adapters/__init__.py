@@ -104,8 +104,15 @@ def _inferred(
                 f"; its outputs are in [{reading.output_range[0]:g}, {reading.output_range[1]:g}]"
             )
         found.append(Inference("value_range", f"{low:g},{high:g}", why, told))
-    if reading.way.flat:
-        found.append(Inference("input", "flat", "the encoder takes vectors", told=True))
+    if reading.candidate.family:
+        found.append(
+            Inference("family", "gaussian", f"the posterior is a {reading.candidate.family}, of "
+                      "which mean and variance are taken; its KL and its samples are those of a "
+                      "Gaussian", told=True)
+        )  # fmt: skip
+    form = reading.way.form
+    if form != "as they are":
+        found.append(Inference("input", form, "the encoder takes images only so", told=True))
     if was_training:
         found.append(
             Inference("mode", "eval", "the model came in training mode, in which dropout and batch "

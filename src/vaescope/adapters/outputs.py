@@ -2,18 +2,28 @@
 readings are possible, both are candidates."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from operator import itemgetter
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import accumulate, pairwise
+from operator import itemgetter, mul
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributions
 
 from vaescope.adapters.model import Posterior
 from vaescope.errors import ShapeError, UsageError
 
-__all__ = ["LAYOUTS", "SPREADS", "Candidate", "Parts", "candidates", "decoded", "posterior_of"]
+__all__ = [
+    "LAYOUTS",
+    "SPREADS",
+    "Candidate",
+    "Parts",
+    "candidates",
+    "decoded",
+    "fault_of",
+    "posterior_of",
+    "whole_numbers",
+]
 
 #: How a posterior's spread is given -> its variance.
 SPREADS: Mapping[str, Callable[[Tensor], Tensor]] = {
@@ -61,6 +71,7 @@ class Candidate:
     layout: str
     take: Callable[[Any], Parts]
     kind: str | None = None  # of the spread, where the model names it
+    family: str = ""  # the posterior's, where it is known and not Gaussian
 
 
 def candidates(output: Any, again: Any) -> Iterator[Candidate]:
@@ -80,6 +91,8 @@ def candidates(output: Any, again: Any) -> Iterator[Candidate]:
 
 def _of_tensor(output: Tensor) -> Iterator[Candidate]:
     width = output.shape[1] if output.ndim > 1 else 0
+    if output.ndim == 3 and width == 2:  # stacked: (n, 2, latent)
+        yield Candidate("halves", lambda o: Parts(o[:, 0], o[:, 1]))
     if width and width % 2 == 0:
         yield Candidate("halves", lambda o: Parts(*o.chunk(2, dim=1)))
         if width > 2:  # of one latent, halves and interleaved are the same
@@ -90,7 +103,7 @@ def _of_tensor(output: Tensor) -> Iterator[Candidate]:
 def _inside(get: Callable[[Any], Any], output: Any, again: Any) -> Iterator[Candidate]:
     """Candidates of a part of the output."""
     for inner in candidates(get(output), get(again)):
-        yield Candidate(inner.layout, _after(get, inner.take), inner.kind)
+        yield Candidate(inner.layout, _after(get, inner.take), inner.kind, inner.family)
 
 
 def _after(get: Callable[[Any], Any], take: Callable[[Any], Parts]) -> Callable[[Any], Parts]:
@@ -98,7 +111,12 @@ def _after(get: Callable[[Any], Any], take: Callable[[Any], Parts]) -> Callable[
 
 
 def _field(output: Any, name: str) -> Any:
-    return output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
+    if isinstance(output, Mapping):
+        return output.get(name)
+    try:
+        return getattr(output, name, None)
+    except NotImplementedError:  # a distribution whose mean or variance has no formula
+        return None
 
 
 def _first(output: Any, names: Sequence[str]) -> str | None:
@@ -122,7 +140,25 @@ def _named(output: Any, again: Any) -> Candidate | None:
     spread = _first(output, tuple(_SPREADS))
     if spread is None:
         return Candidate("named", lambda o: Parts(_field(o, mean)))
-    return Candidate("named", lambda o: Parts(_field(o, mean), _field(o, spread)), _SPREADS[spread])
+    return Candidate(
+        "named", lambda o: Parts(_field(o, mean), _field(o, spread)), _SPREADS[spread],
+        _other_family(output),
+    )  # fmt: skip
+
+
+_GAUSSIAN = (
+    distributions.Normal,
+    distributions.MultivariateNormal,
+    distributions.LowRankMultivariateNormal,
+)
+
+
+def _other_family(output: Any) -> str:
+    """The name of a distribution of torch that is not Gaussian."""
+    while isinstance(output, distributions.Independent):
+        output = output.base_dist
+    other = isinstance(output, distributions.Distribution) and not isinstance(output, _GAUSSIAN)
+    return type(output).__name__ if other else ""
 
 
 def _covariance(output: Any, name: str) -> Tensor:
@@ -139,6 +175,8 @@ def _by_place(output: Any, again: Any) -> Iterator[Candidate]:
     """Mean and spread are neighbours of one shape. Samples among them are those that change."""
     if isinstance(output, Mapping):
         yield from _inside(lambda o: tuple(o.values()), output, again)
+    if is_dataclass(output):
+        yield from _inside(_values, output, again)
     if not isinstance(output, tuple | list):
         return
     steady: list[int] = []  # places of tensors that stay the same
@@ -156,6 +194,36 @@ def _by_place(output: Any, again: Any) -> Iterator[Candidate]:
         if output[first].shape == output[second].shape:
             both = itemgetter(first, second)
             yield Candidate("pair", _after(both, lambda found: Parts(*found)))
+
+
+def _values(output: Any) -> tuple[Any, ...]:
+    return tuple(getattr(output, entry.name) for entry in fields(output))
+
+
+def whole_numbers(output: Any) -> bool:
+    """Whether an encoder returned integers among others, such as indices into a codebook."""
+    if isinstance(output, Tensor):
+        return output.dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
+    if isinstance(output, Mapping):
+        output = tuple(output.values())
+    elif is_dataclass(output):
+        output = _values(output)
+    return isinstance(output, tuple | list) and any(map(whole_numbers, output))
+
+
+def fault_of(parts: Parts, n: int) -> str | None:
+    """Why these can be no means and spreads of n examples; None where they can."""
+    mean, spread = parts.mean, parts.spread
+    if not mean.is_floating_point() or mean.ndim < 2 or len(mean) != n:
+        return f"{mean.dtype} of shape {tuple(mean.shape)} as means of {n} examples"
+    if spread is None:
+        return None
+    if not spread.is_floating_point():
+        return f"{spread.dtype} as spreads"
+    sizes = zip(reversed(spread.shape), reversed(mean.shape), strict=False)
+    if spread.ndim > mean.ndim or any(own not in (1, size) for own, size in sizes):
+        return f"spreads of shape {tuple(spread.shape)} beside means of {tuple(mean.shape)}"
+    return "spreads that are NaN" if bool(spread.isnan().any()) else None
 
 
 def _same(value: Any, other: Any) -> bool:
@@ -194,8 +262,12 @@ def decoded(output: Any, event: tuple[int, ...]) -> Tensor:
             )
         output = _field(output, name)
     tensor: Tensor = output
-    size = torch.Size(event).numel()
-    if tensor.ndim == 0 or tensor[0].numel() != size:
+    shape = tuple(tensor.shape[1:])
+    if len(event) == 3 and shape == (*event[1:], event[0]) and event[0] > 1:
+        return tensor.movedim(-1, 1)  # channels last
+    # Sizes may be split or merged, but in other places they would be other pixels.
+    own, wanted = _cuts(shape), _cuts(event)
+    if tensor.ndim == 0 or max(own) != max(wanted) or not (own <= wanted or wanted <= own):
         raise ShapeError(
             f"decode returned shape {tuple(tensor.shape)}; the data have shape "
             f"(n, {', '.join(map(str, event))}).",
@@ -203,3 +275,8 @@ def decoded(output: Any, event: tuple[int, ...]) -> Tensor:
         )
     # Not len: exporters keep the size of a batch open in a shape, not in a number of Python.
     return tensor.reshape(tensor.shape[0], *event)
+
+
+def _cuts(shape: tuple[int, ...]) -> set[int]:
+    """How many values lie before each end of an axis."""
+    return {1, *accumulate(shape, mul)}

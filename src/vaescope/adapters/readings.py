@@ -5,7 +5,8 @@ what the decoder's output means. A wrong one reconstructs the data badly, so tha
 Where two do equally well, none is taken: the error lays them out.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,9 @@ from vaescope.adapters.outputs import (
     Parts,
     candidates,
     decoded,
+    fault_of,
     posterior_of,
+    whole_numbers,
 )
 from vaescope.adapters.sources import Function, Source
 from vaescope.errors import UsageError, VaescopeError
@@ -33,6 +36,8 @@ EQUAL = 1.02
 #: is untrained, or these are not its data, and which reading comes out first is luck.
 POOR = 1.1
 EQUAL_IF_POOR = 1.5
+#: Names of layers that make latents discrete.
+_QUANTISERS = re.compile(r"quanti[sz]er|vectorquanti|codebook|^vq|vq$", re.IGNORECASE)
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
 LARGEST_STD = 3.0
 
@@ -70,18 +75,36 @@ class Asked:
             raise UsageError(f"value_range={self.value_range}.", "Give the lower end first.")
 
 
+#: Forms of images that encoders take, in the order in which they are tried.
+FORMS: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "as they are": lambda x: x,
+    "channels last": lambda x: x.movedim(1, -1),
+    "without channels": lambda x: x.squeeze(1),
+    "flat": lambda x: x.flatten(1),
+}
+
+
+def _forms(x: Tensor) -> tuple[str, ...]:
+    """Those that differ on the data."""
+    if x.ndim == 2:
+        return ("as they are",)
+    if not images_of(x):
+        return ("as they are", "flat")
+    return tuple(form for form in FORMS if form != "without channels" or x.shape[1] == 1)
+
+
 @dataclass(frozen=True, eq=False)
 class Way:
     """How data go in."""
 
     encoder: tuple[str, Function]
-    flat: bool  # images as vectors
+    form: str  # a key of FORMS
     value_range: Range
 
     def __call__(self, x: Tensor) -> Any:
         low, high = self.value_range
         x = x if self.value_range == UNIT else low + (high - low) * x
-        return self.encoder[1](x.flatten(1) if self.flat else x)
+        return self.encoder[1](FORMS[self.form](x))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,8 +153,8 @@ def choose(source: Source, x: Tensor, asked: Asked) -> tuple[Reading, int]:
         raise UsageError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + "; ".join(dict.fromkeys(problems)) + ".",
-            "Pass encode= as a function that returns (mean, logvar) and decode= as one that takes "
-            "latents, or images of the size that it was trained on.",
+            "Pass images of the size that it was trained on, or encode= as a function that returns "
+            "(mean, logvar) as tensors and decode= as one of latents: there, labels can be added.",
         )  # fmt: skip
     best = min(tried, key=lambda reading: reading.error)
     poor = best.error > POOR
@@ -179,12 +202,12 @@ def _readings(source: Source, x: Tensor, asked: Asked, problems: list[str]) -> l
     ranges = (told,) if told else RANGES if images_of(x) else (UNIT,)
     found: list[Reading] = []
     for encoder in source.encoders:
-        for flat in (False, True) if x.ndim > 2 else (False,):
-            ways = [Way(encoder, flat, value_range) for value_range in ranges]
+        for form in _forms(x):
+            ways = [Way(encoder, form, value_range) for value_range in ranges]
             own = [r for way in ways for r in _of_way(source, x, way, asked, problems)]
             found += own
             if own:
-                break  # as vectors only where images are not taken
+                break  # other forms only where images as they are are not taken
         if any(r.spread != "none" for r in found):
             break  # encode before encoder: the model's own word for it
     return found
@@ -204,14 +227,19 @@ def _of_way(
     except VaescopeError:
         raise
     except Exception as error:  # anybody's code: whatever it raises, this way is closed
-        shape = tuple((x.flatten(1) if way.flat else x).shape)
-        problems.append(f"{name} on shape {shape}: {_line(error)}")
+        problems.append(f"{name} on shape {tuple(FORMS[way.form](x).shape)}: {_line(error)}")
         return
     found = list(candidates(output, again))
     if not found:
         problems.append(f"{name} returned {_described(output, again)}: no mean is among them")
+    if asked.posterior is None and not any(c.kind or c.layout == "pair" for c in found):
+        _refuse_quantised(source, name, output)
     for candidate in found:
-        if asked.layout() in (None, candidate.layout):
+        parts = candidate.take(output)
+        fault = fault_of(parts, len(x))
+        if fault:
+            problems.append(f"{name} returned {fault}")
+        elif asked.layout() in (None, candidate.layout):
             yield from _decoded(source, x, candidate, output, way, asked, problems)
         else:
             layouts = ", ".join(dict.fromkeys(c.layout for c in found))
@@ -219,6 +247,20 @@ def _of_way(
                 f"posterior={asked.posterior} does not fit what {name} returned, which can be "
                 f"read as {layouts}"
             )
+
+
+def _refuse_quantised(source: Source, name: str, output: Any) -> None:
+    parts = () if source.module is None else source.module.modules()
+    kinds = [type(part).__name__ for part in parts]
+    quantiser = next((kind for kind in kinds if _QUANTISERS.search(kind)), None)
+    if quantiser or whole_numbers(output):
+        sign = f"it has a {quantiser}" if quantiser else f"{name} returned whole numbers"
+        raise UsageError(
+            f"{source.name} looks like a VQ-VAE: {sign}. Entries of a codebook have no posterior; "
+            "wanted means and spreads.",
+            "To dissect what goes into the codebook as codes without noise, pass encode= as a "
+            "function that returns that, and posterior=mean.",
+        )
 
 
 def _line(error: Exception) -> str:
@@ -248,15 +290,26 @@ def _decoded(
     parts = candidate.take(output)
     spread = asked.spread() or candidate.kind or _spread(parts)
     spread = "none" if parts.spread is None else spread
+    if spread == "variance" or (spread == "std" and asked.spread() is None):
+        assert parts.spread is not None
+        if bool((parts.spread < 0).any()):
+            problems.append(
+                f"{way.encoder[0]} returned a {spread} below 0: say posterior=logvar or "
+                "posterior=logstd where it is a logarithm, posterior=std where its sign means "
+                "nothing"
+            )
+            return
     told = asked.value_range or source.range
     for decoder in source.decoders:
         try:
             y = decoded(decoder[1](parts.mean), tuple(x.shape[1:])).to(x)
+            again = decoded(decoder[1](parts.mean), tuple(x.shape[1:])).to(x)
         except Exception as error:
             problems.append(f"{decoder[0]} on shape {tuple(parts.mean.shape)}: {_line(error)}")
             continue
-        if not torch.isfinite(y).all():
-            problems.append(f"{decoder[0]} gives values that are not finite")
+        fault = _output_fault(y, again, len(x))
+        if fault:
+            problems.append(f"{decoder[0]} gives {fault}")
             continue
         seen = _ends(y)
         found = list(meanings(seen, x, asked.output, told))
@@ -274,6 +327,17 @@ def _decoded(
                 _ends(parts.spread),
             )  # fmt: skip
         return
+
+
+def _output_fault(y: Tensor, again: Tensor, n: int) -> str | None:
+    """Why these can be no means of n images; None where they can."""
+    if len(y) != n:
+        return f"{len(y)} outputs of {n} latents"
+    if not torch.isfinite(y).all():
+        return "values that are not finite"
+    if not torch.allclose(y, again, rtol=1e-2, atol=1e-2 * float(y.std())):
+        return "other values when called again, so these are samples; wanted their means"
+    return None
 
 
 def _ends(values: Tensor | None) -> Range:

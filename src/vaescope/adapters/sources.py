@@ -42,6 +42,12 @@ def source_of(
             "Neither a model nor both functions were given.",
             "Pass a model, or encode= and decode=.",
         )
+    if isinstance(model, type):
+        raise UsageError(
+            f"{model.__name__} is a class; wanted a model.", f"Pass {model.__name__}(...), trained."
+        )
+    if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        model = model.module
     if encode is None and decode is None and _is_estimator(model):
         return _estimator(model)
     if encode is None and decode is None and isinstance(model, VAE):
@@ -70,12 +76,13 @@ def _methods(model: Any, *names: str) -> list[tuple[str, Function]]:
 
 
 def _placed(function: Function, module: nn.Module | None) -> Function:
-    """The function, fed on the device and in the precision of the module behind it."""
+    """The function, fed on the device and in the precision of the module behind it: copies, since
+    it may change them in place."""
 
     def call(values: Tensor) -> Any:
         parameters = iter(()) if module is None else module.parameters()
         own = next((p for p in parameters if p.is_floating_point()), values)
-        return function(values.to(own.device, own.dtype))
+        return function(values.to(own.device, own.dtype, copy=True))
 
     return call
 

@@ -177,7 +177,10 @@ def _rescaling(low: float, high: float) -> str:
         return "Divide them by 255, or save them as uint8."
     if low >= -1 and high <= 1:
         return "Use (x + 1) / 2."
-    return f"Use (x - {low:g}) / {high - low:g}, or undo the standardisation."
+    return (
+        f"Use (x - {low:g}) / {high - low:g}, or undo the standardisation. If these are no images, "
+        "flatten them to (n, d): vectors may have any values."
+    )
 
 
 def _factors(where: str, labels: Array, names: Sequence[str] | None, n: int) -> Factors | None:

@@ -1,0 +1,179 @@
+"""Models of strangers that are rare but right, and those that must not be read at all."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.adapters.forms import Core, Form, pair, sample, std
+from tests.adapters.test_forms import assert_codes, read
+from torch import Tensor, nn
+from torch import distributions as td
+
+from vaescope.adapters import Asked, adapt
+from vaescope.errors import UsageError
+
+
+@dataclass
+class Nested:
+    z: Tensor
+    parameters: dict[str, Tensor]
+
+
+class ChannelsLast(Form):
+    """As models that come from other frameworks."""
+
+    def encode(self, x: Tensor) -> Any:
+        if x.shape[1:] != (8, 8, 1):
+            raise ValueError(f"channels last wanted, got {tuple(x.shape)}")
+        return self.returns(*self.core.posterior(x.flatten(1)))
+
+    def decode(self, z: Tensor) -> Any:
+        return self.gives(self.core.logits(z).view(-1, 8, 8, 1))
+
+
+class Rows(Form):
+    """Reads an image row by row, as a sequence."""
+
+    def encode(self, x: Tensor) -> Any:
+        if x.ndim != 3:
+            raise ValueError(f"sequences wanted, got {tuple(x.shape)}")
+        return self.returns(*self.core.posterior(x.flatten(1)))
+
+
+class InPlace(Form):
+    def encode(self, x: Tensor) -> Any:
+        return super().encode(x.mul_(0.5).mul_(2.0).sub_(1.0).add_(1.0))
+
+    def decode(self, z: Tensor) -> Any:
+        out = super().decode(z)
+        z.zero_()
+        return out
+
+
+class VectorQuantizer(nn.Module):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("returns", "posterior"),
+    [
+        (lambda m, s: Nested(sample(m, s), {"mu": m, "logvar": s}), "named,logvar"),
+        (lambda m, s: torch.stack([m, s], 1), "halves,logvar"),
+    ],
+)
+def test_nested_dataclasses_and_stacked_tensors_are_read(
+    returns: Callable[..., Any], posterior: str, core: Core, digits: Tensor
+) -> None:
+    model = adapt(Form(core, returns), digits)
+    assert read(model, "posterior") == posterior
+    assert_codes(model, core, digits)
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"), [(ChannelsLast, "channels last"), (Rows, "without channels")]
+)
+def test_images_go_in_as_the_encoder_takes_them(
+    kind: type[Form], form: str, core: Core, digits: Tensor
+) -> None:
+    model = adapt(kind(core, pair), digits)
+    assert read(model, "input") == form
+    assert_codes(model, core, digits)
+
+
+def test_colours_of_a_decoder_with_channels_last_are_not_scrambled() -> None:
+    x = torch.rand(50, 3, 4, 5, generator=torch.Generator().manual_seed(0))
+    model = adapt(
+        x=x,
+        encode=lambda x: (x.flatten(1), -torch.ones(len(x), 60)),
+        decode=lambda z: z.view(-1, 3, 4, 5).movedim(1, -1),
+    )
+    np.testing.assert_allclose(model.decode(model.encode(x).mean).mean, x, atol=1e-5)
+
+
+def test_outputs_whose_sizes_are_elsewhere_are_refused() -> None:
+    x = torch.rand(50, 3, 4, 4, generator=torch.Generator().manual_seed(0))
+    with pytest.raises(UsageError, match=r"decode returned shape \(50, 16, 3\); the data have"):
+        adapt(x=x, encode=lambda x: (x.flatten(1), -torch.ones(len(x), 48)),
+              decode=lambda z: z.view(-1, 16, 3))  # fmt: skip
+
+
+def test_data_and_latents_that_a_model_changes_in_place_stay_as_they_are(
+    core: Core, digits: Tensor
+) -> None:
+    x = digits.clone()
+    model = adapt(InPlace(core, pair), x)
+    assert_codes(model, core, x)
+    mean = model.encode(x).mean
+    before = mean.clone()
+    model.decode(mean)
+    assert torch.equal(x, digits) and torch.equal(mean, before)
+
+
+def test_a_wrapper_for_several_devices_is_opened(core: Core, digits: Tensor) -> None:
+    assert_codes(adapt(nn.DataParallel(Form(core, pair)), digits), core, digits)
+
+
+def test_a_posterior_that_is_not_gaussian_is_said(core: Core, digits: Tensor) -> None:
+    model = adapt(Form(core, lambda m, s: td.Laplace(m, std(s))), digits)
+    assert read(model, "family") == "gaussian"
+    assert any("Laplace" in one.why for one in model.inferred)
+    gauss = adapt(Form(core, lambda m, s: td.Independent(td.Normal(m, std(s)), 1)), digits)
+    assert all(one.what != "family" for one in gauss.inferred)
+
+
+FLOW = td.transforms.TanhTransform()
+
+
+@pytest.mark.parametrize(
+    ("returns", "says"),
+    [
+        (lambda m, s: torch.stack([m, s]), r"shape \(2, 256, 6\) as means of 256 examples"),
+        (lambda m, s: (m[:1], s[:1]), r"shape \(1, 6\) as means of 256 examples"),
+        (lambda m, s: (m.to(torch.complex64), s), "complex64"),
+        (lambda m, s: (m, s * torch.nan), "spreads that are NaN"),
+        (lambda m, s: {"mu": m, "logvar": s[:, :4]}, r"shape \(256, 4\) beside means of"),
+        (lambda m, s: {"mu": m, "var": s}, "variance below 0: say posterior=logvar"),
+        (lambda m, s: {"mu": m, "std": s}, "std below 0: say posterior=logvar"),
+        (
+            lambda m, s: td.TransformedDistribution(td.Normal(m, s.exp() + 1e-9), [FLOW]),
+            "returned TransformedDistribution: no mean",
+        ),
+    ],
+)
+def test_what_is_no_posterior_of_each_example_is_refused(
+    returns: Callable[..., Any], says: str, core: Core, digits: Tensor
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        adapt(Form(core, returns), digits)
+
+
+def test_a_deviation_of_any_sign_is_taken_where_it_is_told(core: Core, digits: Tensor) -> None:
+    model = adapt(Form(core, lambda m, s: {"mu": m, "std": -std(s)}), digits, asked=Asked("std"))
+    assert_codes(model, core, digits)
+
+
+@pytest.mark.parametrize("sign", ["indices", "beside", "layer"])
+def test_a_quantised_model_is_refused_as_such(sign: str, core: Core, digits: Tensor) -> None:
+    returns: dict[str, Callable[..., Any]] = {
+        "indices": lambda m, s: m.round().long(),
+        "beside": lambda m, s: (m.round(), torch.tensor(0.1), m.argmax(1)),
+        "layer": lambda m, s: m.round(),
+    }
+    form = Form(core, returns[sign])
+    if sign == "layer":
+        form.quantise = VectorQuantizer()
+    with pytest.raises(UsageError, match=r"looks like a VQ-VAE: .*posterior=mean"):
+        adapt(form, digits)
+
+
+def test_a_decoder_that_draws_is_refused(core: Core, digits: Tensor) -> None:
+    with pytest.raises(UsageError, match="decode gives other values when called again"):
+        adapt(Form(core, pair, lambda y: torch.bernoulli(y.sigmoid())), digits)
+
+
+def test_a_class_is_no_model(digits: Tensor) -> None:
+    with pytest.raises(UsageError, match="Form is a class"):
+        adapt(Form, digits)
