@@ -55,6 +55,17 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Tuning:
     return tuned(tmp_path_factory.mktemp("whole"))
 
 
+def test_a_range_is_kept_to_whatever_else_the_folder_holds(tmp_path: Path) -> None:
+    tuned(tmp_path, between=(0.001, 0.01))
+    for low, high in ((50.0, 100.0), (0.002, 0.008)):
+        there = tuned(tmp_path, between=(low, high))
+        assert there.folder.parent == tmp_path
+        betas = [point.beta for point in there.curve]
+        assert min(betas) == low and max(betas) <= high
+    alone = tuned(tmp_path / "alone", between=(50.0, 100.0))
+    assert plain(tuned(tmp_path, between=(50.0, 100.0))) == plain(alone)
+
+
 def test_a_tune_stopped_anywhere_ends_as_one_that_was_not(tmp_path: Path, whole: Tuning) -> None:
     for calls in (0, 7, 50):  # within a round, between two, in a later run
         with pytest.raises(Interrupted, match="is saved"):

@@ -33,6 +33,10 @@ class Range:
     high: float
     floor: float  # the lowest beta if too few latents are in use at `low`
 
+    def within(self, curve: Sequence[Point]) -> list[Point]:
+        """Points that this range may have asked for: a folder may hold those of other ranges."""
+        return [p for p in curve if _short(self.floor) <= p.beta <= _short(self.high)]
+
 
 @dataclass(frozen=True)
 class Next:
@@ -46,7 +50,7 @@ def next_run(
     curve: Sequence[Point], where: Range, *, given: int | None, factors: int | None
 ) -> Next | None:
     """The next run of a curve in order of beta; None when all events are narrow."""
-    if not curve:
+    if not curve or curve[0].beta > _short(where.low):
         return _next(where.low, None)
     top = curve[-1]
     if top.active and top.beta < _short(where.high):

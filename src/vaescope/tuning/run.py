@@ -65,14 +65,18 @@ def tune(
     a round; its beta does not count. Stopped by a signal, it saves and raises `Interrupted`."""
     with folder.run.lock():
         runner = _Runner(template, data, folder, device, stop, watch)
-        while plan := next_run(folder.points("curve"), where, given=given, factors=factors):
+
+        def curve() -> list[Point]:
+            return where.within(folder.points("curve"))
+
+        while plan := next_run(curve(), where, given=given, factors=factors):
             runner.run("curve", plan.beta, plan.start)
-        reading = read_curve(folder.points("curve"), by=by, given=given, factors=factors)
+        reading = read_curve(curve(), by=by, given=given, factors=factors)
         check = None
         if reading.beta is not None:
             runner.run("checks", reading.beta, None)
             check = next(p for p in folder.points("checks") if p.beta == reading.beta)
-    return tuning_of(folder.points("curve"), reading, check, by, folder.path)
+    return tuning_of(curve(), reading, check, by, folder.path)
 
 
 def at_beta(template: Experiment, beta: float) -> Experiment:
