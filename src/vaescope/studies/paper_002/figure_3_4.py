@@ -61,4 +61,11 @@ STUDY = Study(
     "So the correlation is taken twice: over the three lengths of each restart, and over groups "
     "of four restarts of one length. Settings of dSprites were chosen by runs of seed 100 that "
     "printed DtO and DS too, before the claims were written.",
+    "Among restarts of one length nearness to orthogonality and disentanglement go together: rank "
+    "correlations over 16 restarts are -.83, -.83 and -.87 at 400, 1,200 and 2,000 steps, and "
+    "-.75 over all 48 runs, as the thesis has it. Length is no part of it here: DtO is .48, .49 "
+    "and .56 and DS .41, .52 and .43 at the three lengths, while distortion falls from 39 to 21 "
+    "nats. Axes are found early, as in 002/dto-steps, where a beta this strong has aligned them "
+    "before reconstruction is at rest; so the claims across lengths, three runs to a restart, "
+    "have nothing to rank.",
 )  # fmt: skip
