@@ -10,10 +10,19 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from vaescope.errors import DataError, DiskError
 
-__all__ = ["data_folder", "disk_errors", "reading", "replace_file", "runs_folder"]
+__all__ = [
+    "clear_scratch",
+    "data_folder",
+    "disk_errors",
+    "reading",
+    "replace_file",
+    "replacing",
+    "runs_folder",
+]
 
 
 def runs_folder() -> Path:
@@ -64,6 +73,7 @@ _REASONS = {
     errno.EPERM: ("permission is denied", "Choose a folder that can be written with --out"),
     errno.ENOTDIR: ("part of the path is a file, not a folder", "Choose another --out"),
     errno.EEXIST: ("a file of that name is in the way", "Choose another --out"),
+    errno.EISDIR: ("a folder of that name is in the way", "Choose another --out"),
 }
 
 
@@ -82,15 +92,22 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Writes `content` beside `path`, flushes it to the disk, then renames it into place."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file beside `path` to write to, which is flushed and renamed into place at the end."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     with disk_errors(path):
         try:
             with scratch.open("wb") as file:
-                file.write(content)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             scratch.replace(path)
-        except OSError:
+        except BaseException:  # also Ctrl-C
             scratch.unlink(missing_ok=True)
             raise
         folder = os.open(path.parent, os.O_RDONLY)
@@ -98,3 +115,10 @@ def replace_file(path: Path, content: bytes) -> None:
             os.fsync(folder)  # the rename itself must survive a power cut
         finally:
             os.close(folder)
+
+
+def clear_scratch(path: Path) -> None:
+    """Removes what killed processes left of writing `path`. Nobody may be writing it now."""
+    for left in path.parent.glob(f".{path.name}.*"):
+        if left.suffix[1:].isdigit():
+            left.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vaescope.errors import BusyError, RunError, UsageError
-from vaescope.paths import disk_errors, replace_file
+from vaescope.paths import clear_scratch, disk_errors, replace_file
 from vaescope.settings import dump_yaml, experiment
 from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
 
@@ -192,6 +192,11 @@ class Run:
     def records(self) -> list[dict[str, Any]]:
         """The rows of the history, oldest first."""
         return list(_rows(self.history)) if self.history.exists() else []
+
+    def clear_scratch(self) -> None:
+        """Removes what killed processes left of files that are written under the lock."""
+        for file in (self.state, self.weights, self.history, self.timing, self.environment):
+            clear_scratch(file)
 
     def cut(self, step: int, recorded: int) -> None:
         """Drops what was written after `step`: the steps from there on are made again. Refuses a

@@ -48,6 +48,21 @@ def test_get_says_where_to_put_what_cannot_be_downloaded(monkeypatch: Any, capsy
     assert "basel_face_renders.pth" in error["remedy"]
 
 
+def test_render_says_where_it_writes_and_leaves_no_half_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "d")
+    code, said = run(monkeypatch, capsys, "data", "render", "digits", "--out", out, "--json")
+    assert code == 2 and "End it in .npz" in json.loads(said)["error"]["remedy"]
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez_compressed", die)
+    assert run(monkeypatch, capsys, "data", "render", "digits", "--out", f"{out}.npz")[0] == 130
+    assert not list(tmp_path.iterdir())
+
+
 def test_render_writes_what_own_data_can_be_read_from(
     monkeypatch: Any, capsys: Any, tmp_path: Path
 ) -> None:

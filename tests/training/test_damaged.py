@@ -140,6 +140,16 @@ def test_a_state_of_another_architecture_is_refused(run: Run) -> None:
         train(run)
 
 
+def test_what_a_kill_left_of_a_save_is_removed_and_nothing_else(run: Run) -> None:
+    undone(run)
+    left = [run.path / ".state.safetensors.123", run.path / ".history.jsonl.4567"]
+    others = [run.path / ".spec.json.123", run.path / ".state.safetensors.keep"]
+    for file in (*left, *others):
+        file.write_text("half")
+    train(run)
+    assert not any(file.exists() for file in left) and all(file.exists() for file in others)
+
+
 def test_going_on_under_other_versions_is_said(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "vaescope")
     undone(run)

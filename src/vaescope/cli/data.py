@@ -152,7 +152,7 @@ def render(
 
     from vaescope.build import build_data
     from vaescope.data.files import require_space
-    from vaescope.paths import disk_errors
+    from vaescope.paths import disk_errors, replacing
     from vaescope.settings import from_command_line
 
     card = _card(name)
@@ -160,6 +160,8 @@ def render(
         raise UsageError(
             f"{name} is not made here but read from files.", "Use `vaescope data get`."
         )
+    if out.suffix != ".npz":
+        raise UsageError(f"{out} is no name of an npz file.", "End it in .npz.")
     console = messages(quiet=quiet)
     chosen = [f"data.name={name}", *(f"data.{setting}" for setting in settings or [])]
     dataset = build_data(from_command_line("vae", chosen).data)
@@ -181,7 +183,7 @@ def render(
         arrays["factor_sizes"] = np.array(dataset.factors.sizes)
     if dataset.sources is not None:
         arrays["factor_values"] = dataset.sources
-    with disk_errors(out):
-        np.savez_compressed(out, **arrays)
+    with replacing(out) as file:
+        np.savez_compressed(file, **arrays)
     content = {"file": str(out), "n": len(dataset), "shape": list(dataset.shape)}
     result(content, f"{out}: {len(dataset):,} rows of shape {dataset.shape}", as_json=as_json)

@@ -96,6 +96,7 @@ def train_run(
         if run.is_done:
             return
         keep_freed_memory()
+        run.clear_scratch()
         state = new_state(experiment, device)
         check_range(data, experiment)
         own = digest(experiment)
