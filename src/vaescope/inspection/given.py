@@ -1,0 +1,117 @@
+"""Data as people bring them: a dataset, its name, a file, arrays, tensors, a loader."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, RandomSampler
+from torch.utils.data import Dataset as TorchDataset
+
+from vaescope.data import Dataset
+from vaescope.data.in_memory import from_arrays
+from vaescope.errors import UsageError, VaescopeError
+from vaescope.training.api import load_dataset
+from vaescope.types import Array
+
+__all__ = ["as_data"]
+
+_log = logging.getLogger("vaescope")
+LOADED = 10_000  # rows taken from a loader
+BATCH = 256
+#: Under which names batches hold their images.
+_IMAGES = ("image", "images", "img", "imgs", "pixel_values", "x", "input", "inputs", "data")
+#: Images with negative values are taken as [-1, 1] only where some are far from 0: resizing leaves
+#: small ones below 0, and other standardisations reach less far.
+_DARK = -0.5
+
+
+def as_data(data: Any, factors: Any = None) -> Dataset:
+    """The dataset; `factors` are those of arrays, tensors and loaders, one row for each image."""
+    if isinstance(data, Dataset | str | Path):
+        if factors is not None:
+            raise UsageError(
+                "factors= were given with a dataset, which has its own or none.",
+                "Leave them out, or pass the images as an array.",
+            )
+        return data if isinstance(data, Dataset) else load_dataset(data)
+    if isinstance(data, TorchDataset):
+        data = DataLoader(data, batch_size=BATCH)
+    if hasattr(data, "__iter__") and not hasattr(data, "__array__") and hasattr(data, "batch_size"):
+        return _from_loader(data, factors)
+    return from_arrays(_in_unit_range(_plain(data)), factors)
+
+
+def _plain(data: Any) -> Any:
+    """An array, or what was given where it cannot be one: `from_arrays` says why."""
+    if isinstance(data, Tensor):
+        dense = data.detach().cpu().to_dense()
+        return (dense.float() if dense.dtype == torch.bfloat16 else dense).numpy()  # NumPy has none
+    try:
+        return np.asarray(data)
+    except (TypeError, ValueError, RuntimeError):
+        return data
+
+
+def _from_loader(loader: Any, factors: Any) -> Dataset:
+    if factors is not None and isinstance(getattr(loader, "sampler", None), RandomSampler):
+        raise UsageError(
+            "The loader shuffles, so that its rows are not those of factors=.",
+            "Pass one with shuffle=False, or the images as an array.",
+        )
+    parts: list[Array] = []
+    try:
+        for batch in loader:
+            parts.append(_plain(_images(batch)))
+            if sum(map(len, parts)) >= LOADED:
+                _log.info("The first %d rows of the loader are taken.", sum(map(len, parts)))
+                break
+        images = np.concatenate(parts) if parts else None
+    except VaescopeError:
+        raise
+    except Exception as error:  # anybody's code
+        lines = str(error).splitlines()
+        raise UsageError(
+            f"The loader failed after {len(parts)} batches with {type(error).__name__}: "
+            f"{lines[0][:200] if lines else ''}.",
+            "Pass one whose batches are tensors of one shape, or the images as an array.",
+        ) from error
+    if images is None:
+        raise UsageError("The loader gave no batch.", "Give one that has some.")
+    known = None if factors is None else np.asarray(factors)
+    if known is not None and len(images) >= LOADED:
+        known = known[: len(images)]
+    return from_arrays(_in_unit_range(images), known)
+
+
+def _images(batch: Any) -> Any:
+    """The images of a batch: itself, what comes first in it, or what is named so."""
+    if isinstance(batch, tuple | list) and batch:
+        return batch[0]
+    if isinstance(batch, Mapping):
+        name = next((name for name in _IMAGES if name in batch), None)
+        if name is None:
+            raise UsageError(
+                f"A batch of the loader has {', '.join(map(str, batch))}; wanted images.",
+                f"Name them {' or '.join(_IMAGES[:2])}, or let the loader give them first.",
+            )
+        return batch[name]
+    return batch
+
+
+def _in_unit_range(images: Any) -> Any:
+    """Images in [-1, 1] as vaescope has them, in [0, 1]."""
+    if not isinstance(images, np.ndarray) or images.ndim != 4 or not images.size:
+        return images
+    if not np.issubdtype(images.dtype, np.floating):
+        return images
+    low, high = float(images.min()), float(images.max())
+    if not (-1 <= low <= _DARK and high <= 1):
+        return images
+    _log.info(
+        "The images are from %.3g to %.3g: taken as [-1, 1] and brought to [0, 1].", low, high
+    )
+    return (images + 1) / 2
