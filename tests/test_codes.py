@@ -1,3 +1,4 @@
+import errno
 import logging
 import pickle
 import zipfile
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from vaescope.codes import Codes
-from vaescope.errors import DataError, RangeError, ShapeError
+from vaescope.errors import DataError, DiskError, RangeError, ShapeError
 
 N, D = 20, 3
 
@@ -212,3 +213,19 @@ def test_real_codes_load(shared_data: Any) -> None:
     codes = Codes.load(shared_data("pretrained/codes/betaB_dsprites_codes.npz"))
     assert (codes.n, codes.d) == (10_000, 10)
     assert codes.factor_sizes == (3, 6, 40, 32, 32)
+
+
+def test_codes_that_could_not_be_written_leave_those_that_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, {"mean": np.zeros((N, D)), "variance": np.ones((N, D))})
+    codes, before = Codes.load(path), path.read_bytes()
+
+    def full(file: Any, **_: object) -> None:
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(DiskError, match=r"disk is full\. What was saved before is intact"):
+        codes.save(path)
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]

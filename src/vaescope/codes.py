@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.errors import DataError, RangeError, ShapeError
-from vaescope.paths import disk_errors, reading
+from vaescope.paths import disk_errors, reading, replacing
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats, Integers
 
@@ -92,8 +92,8 @@ class Codes:
         target = Path(path)
         with disk_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as file:
-                np.savez(file, **arrays)
+        with replacing(target) as file:
+            np.savez(file, **arrays)
 
 
 def draw(mean: Floats, variance: Floats, covariance: Floats | None, *, seed: int) -> Floats:

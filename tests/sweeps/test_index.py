@@ -4,6 +4,8 @@ import json
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from vaescope.sweeps.index import Index, index_path, indexed_rows
 from vaescope.tables import read_row
 
@@ -56,6 +58,33 @@ def test_deleted_or_damaged_it_is_made_anew(tmp_path: Path) -> None:
     with Index(tmp_path):
         pass
     assert [row.run for row in indexed_rows(tmp_path)] == ["a"]
+
+
+def test_where_it_cannot_be_written_the_sweep_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs(tmp_path, "a")
+
+    def full(*_: object) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", full)
+        with Index(tmp_path) as index:
+            index.update(["a"])
+            index.refresh()
+    assert [message for message in caplog.messages if "disk is full" in message] != []
+    with Index(tmp_path):
+        pass
+    assert [row.run for row in indexed_rows(tmp_path)] == ["a"]
+
+
+def test_a_damaged_run_stops_nobody_else(tmp_path: Path) -> None:
+    runs(tmp_path, "a", "b")
+    (tmp_path / "a" / "spec.json").write_text("no JSON")
+    with Index(tmp_path) as index:
+        index.update(["a", "b"])
+    assert [row.run for row in indexed_rows(tmp_path)] == ["b"]
 
 
 def test_readers_do_not_wait_for_the_writer(tmp_path: Path) -> None:

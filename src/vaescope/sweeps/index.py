@@ -1,19 +1,22 @@
 """A SQLite index of the runs of a folder: a copy for quick questions, made from the folders.
 
 Workers never write it: SQLite's locks are not to be trusted over a network. The first driver of a
-folder writes, others leave it alone; deleted or damaged, it is made anew.
+folder writes, others leave it alone; deleted or damaged, it is made anew. A sweep does not depend
+on it: where it cannot be written, that is said, and the next sweep makes it.
 """
 
 import fcntl
 import json
+import logging
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from vaescope.errors import RunError
 from vaescope.runs import strict_json
 from vaescope.specs import FORMAT
 from vaescope.sweeps.leases import is_shared
@@ -21,6 +24,7 @@ from vaescope.tables import Row, read_row
 
 __all__ = ["Index", "index_path", "indexed_rows"]
 
+_LOG = logging.getLogger("vaescope")
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS runs (run TEXT PRIMARY KEY, done INTEGER NOT NULL, "
     "stamp INTEGER NOT NULL, settings TEXT NOT NULL, results TEXT NOT NULL)"
@@ -48,10 +52,21 @@ class Index:
         self._folder = folder
         self._lock: IO[str] | None = None
         self._database: sqlite3.Connection | None = None
+        self._given_up = False
 
     def __enter__(self) -> "Index":
-        self._own()
+        with self._giving_up():
+            self._own()
         return self
+
+    @contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        """At the first error, e.g. of a full disk: runs matter, their copy does not."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            self._given_up = True
+            _LOG.warning("%s is left as it is: %s.", index_path(self._folder), error)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,
@@ -64,39 +79,42 @@ class Index:
 
     def _own(self) -> bool:
         """Whether this process may write; from then on the index is up to date."""
-        if self._database is not None:
-            return True
+        if self._given_up or self._database is not None:
+            return not self._given_up
         lock = (self._folder / ".index.lock").open("a")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             lock.close()
             return False
-        self._lock, self._database = lock, _open(self._folder)
+        self._lock = lock
+        self._database = _open(self._folder)
         self.refresh()
         return True
 
     def update(self, names: list[str]) -> None:
         """Reads the folders of these runs anew."""
-        if self._own():
-            self._write([(name, _stamp(self._folder, name)) for name in names])
+        with self._giving_up():
+            if self._own():
+                self._write([(name, _stamp(self._folder, name)) for name in names])
 
     def refresh(self) -> None:
         """Reads the folders that changed since they were indexed, and forgets those that went."""
-        if self._database is None:
+        if self._given_up or self._database is None:
             return
-        known = dict(self._database.execute("SELECT run, stamp FROM runs"))
-        with os.scandir(self._folder) as entries:
-            there = [e.name for e in entries if not e.name.startswith(".") and e.is_dir()]
-        stamps = ((name, _stamp(self._folder, name)) for name in there)
-        self._write([(name, stamp) for name, stamp in stamps if known.get(name) != stamp])
-        gone = known.keys() - set(there)
-        with self._database as db:
-            db.executemany("DELETE FROM runs WHERE run = ?", [(name,) for name in gone])
+        with self._giving_up():
+            known = dict(self._database.execute("SELECT run, stamp FROM runs"))
+            with os.scandir(self._folder) as entries:
+                there = [e.name for e in entries if not e.name.startswith(".") and e.is_dir()]
+            stamps = ((name, _stamp(self._folder, name)) for name in there)
+            self._write([(name, stamp) for name, stamp in stamps if known.get(name) != stamp])
+            gone = known.keys() - set(there)
+            with self._database as db:
+                db.executemany("DELETE FROM runs WHERE run = ?", [(name,) for name in gone])
 
     def _write(self, stamps: list[tuple[str, int]]) -> None:
         assert self._database is not None
-        found = ((read_row(self._folder, name), stamp) for name, stamp in stamps)
+        found = ((_row(self._folder, name), stamp) for name, stamp in stamps)
         with self._database as db:
             db.executemany(
                 "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
@@ -106,6 +124,14 @@ class Index:
                     if row is not None
                 ),
             )
+
+
+def _row(folder: Path, name: str) -> Row | None:
+    """None also of a damaged run: it concerns whoever trains or reads that run."""
+    try:
+        return read_row(folder, name)
+    except RunError:
+        return None
 
 
 def _stamp(folder: Path, name: str) -> int:
