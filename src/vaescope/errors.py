@@ -19,7 +19,9 @@ class VaescopeError(Exception):
     """Base of all errors meant for users; `remedy` says what to do."""
 
     def __init__(self, message: str, remedy: str) -> None:
-        super().__init__(message)
+        super().__init__(
+            message, remedy
+        )  # all of it: other processes send errors as their arguments
         self.message = message
         self.remedy = remedy
 
@@ -64,6 +66,7 @@ class Interrupted(VaescopeError):
 
     def __init__(self, message: str, remedy: str, signal: int) -> None:
         super().__init__(message, remedy)
+        self.args = (message, remedy, signal)
         self.signal = signal
 
 

@@ -3,16 +3,18 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from vaescope.errors import RunError
+from vaescope.errors import DataError, Interrupted, RunError
 from vaescope.report.render import render
 from vaescope.report.scoreboard import scoreboard, study_text
 from vaescope.report.study_page import study_page
-from vaescope.studies import Study
+from vaescope.studies import Study, running
 from vaescope.studies.catalogue import STUDIES, TOTAL, find
 from vaescope.studies.running import Outcome, load_outcome, run_study, save_outcome
 
@@ -79,6 +81,43 @@ def test_what_is_measured_is_not_measured_again(example: Study, tmp_path: Path) 
     second = run_study(example, "smoke", tmp_path, workers=1)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == stamps
     assert first.table.results == second.table.results
+
+
+def test_a_damaged_part_is_named_with_its_remedy(example: Study, tmp_path: Path) -> None:
+    run_study(example, "smoke", tmp_path, workers=1)
+    part = min((tmp_path / "computed").glob("*.json"))
+    part.write_text("half")
+    with pytest.raises(DataError, match=rf"{part.name} cannot be read.*measures it again"):
+        run_study(example, "smoke", tmp_path, workers=1)
+
+
+class Pool:
+    """Stands for processes that were ended from outside."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __enter__(self) -> "Pool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def submit(self, *_: object) -> Future[None]:
+        future: Future[None] = Future()
+        future.set_exception(BrokenProcessPool("terminated abruptly"))
+        return future
+
+
+@pytest.mark.parametrize(("number", "kind"), [(2, Interrupted), (0, RunError)])
+def test_processes_that_die_are_a_stop_after_a_signal_and_else_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
+) -> None:
+    monkeypatch.setattr(running, "ProcessPoolExecutor", Pool)
+    (study,) = find("004/theorems")
+    looks = iter([0])  # the signal comes after the first look
+    with pytest.raises(kind, match=r"Stopped by signal 2|measured runs died"):
+        run_study(study, "smoke", tmp_path, workers=2, stop=lambda: next(looks, number))
 
 
 def test_a_part_that_is_lost_is_measured_again(example: Study, tmp_path: Path) -> None:

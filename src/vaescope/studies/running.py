@@ -8,8 +8,10 @@ import hashlib
 import json
 import os
 import platform
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -20,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.errors import Interrupted, RunError
-from vaescope.paths import disk_errors, replace_file
+from vaescope.paths import disk_errors, reading, replace_file, replacing
 from vaescope.runs import Run, strict_json
 from vaescope.specs import FORMAT
 from vaescope.studies.catalogue import TOTAL, find
@@ -173,14 +175,22 @@ def _measure(
             for done, future in enumerate(as_completed(under_way), 1):
                 future.result()
                 note(done)
+        except BrokenProcessPool as error:
+            note(sum(place.exists() for place in left))  # Ctrl-C ends all processes of a terminal
+            raise RunError(
+                "A process that measured runs died.",
+                "Does it fit in memory? Try --workers 1; the same command goes on.",
+            ) from error
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
 
 
 def _alone() -> None:
+    """One thread; Ctrl-C, which reaches this process too, is for the one that waits for it."""
     import torch
 
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     torch.set_num_threads(1)
 
 
@@ -196,8 +206,9 @@ def measure_cell(name: str, scale: Scale, index: int, folder: Path, place: Path)
     pictures = {key: v for key, v in found.items() if isinstance(v, np.ndarray)}
     with disk_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-        if pictures:
-            np.savez_compressed(place.with_suffix(".npz"), **pictures)  # type: ignore[arg-type]
+    if pictures:
+        with replacing(place.with_suffix(".npz")) as file:
+            np.savez_compressed(file, **pictures)  # type: ignore[arg-type]
     content = {"format": FORMAT, "versions": _versions(), "values": values}
     replace_file(place, (strict_json(content) + "\n").encode())
 
@@ -209,11 +220,15 @@ def _plain(value: Value) -> Value:
 
 
 def _read(place: Path) -> tuple[dict[str, Value], Pictures]:
-    values = json.loads(place.read_text("utf-8"))["values"]
+    with reading(place, "Delete it: the same command measures it again."):
+        values = json.loads(place.read_text("utf-8"))["values"]
     beside = place.with_suffix(".npz")
     if not beside.exists():
         return values, {}
-    with np.load(beside, allow_pickle=False) as arrays:
+    with (
+        reading(beside, f"Delete {place}: the same command measures it again."),
+        np.load(beside, allow_pickle=False) as arrays,
+    ):
         return values, {key: arrays[key] for key in arrays.files}
 
 
