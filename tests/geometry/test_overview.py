@@ -86,6 +86,17 @@ def test_a_decoder_that_cannot_be_drawn_anew_loses_that_baseline_only() -> None:
     )
 
 
+@pytest.mark.parametrize(("latents", "outputs"), [(60, 100), (2, 2_000_000)])
+def test_what_is_too_large_for_local_decoders_keeps_its_jacobians(
+    latents: int, outputs: int
+) -> None:
+    mean = np.random.default_rng(0).normal(size=(3, latents)).astype(np.float32)
+    copies = outputs // latents
+    found = overview(lambda z: z.tanh().repeat(1, copies), mean, np.full_like(mean, 0.1))
+    assert "stochastic_loss" in found.skipped and "dto" in found.measures
+    assert found.measures["column_cosine"].value == pytest.approx(0.0, abs=1e-6)
+
+
 def test_finite_differences_are_noted() -> None:
     found = overview(lambda z: torch.tanh(z.detach()), MEAN, VARIANCE, fits=2)
     assert found.method == "finite differences"

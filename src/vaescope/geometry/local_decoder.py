@@ -29,6 +29,8 @@ __all__ = ["LocalDecoders", "LocalErrors", "StochasticLoss", "local_decoders"]
 
 Matrix = NDArray[np.float64]
 MODELS = ("linear", "tanh", "quadratic")
+#: Numbers of draws times outputs that are fitted at once: 2 GB in float64, several of which are alive.
+_MOST = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,10 +189,12 @@ def local_decoders(
         )
     d = len(chosen)
     count = max(50 * d, 200) if draws is None else draws
-    if count < 2 * (d + d * (d + 1) // 2):
+    terms = d + d * (d + 1) // 2
+    if count < 2 * terms:
         raise ShapeError(
-            f"{count} draws cannot fit {d + d * (d + 1) // 2} quadratic terms.",
-            "Give 50 draws per latent.",
+            f"{count} draws cannot fit the {terms} quadratic terms of {d} latents; wanted twice as "
+            "many draws as terms.",
+            f"Pass draws={2 * terms}, or fewer columns.",
         )
     bent = spaced(len(z), len(z) if nonlinear is None else nonlinear)
     if not len(bent):
@@ -199,6 +203,12 @@ def local_decoders(
             "Leave nonlinear out to fit them at every point.",
         )
     reader = read_at(decode, z, space=space, likelihood=likelihood)
+    if count * reader.outputs > _MOST:
+        raise ShapeError(
+            f"{count} draws of {reader.outputs:,} outputs are {count * reader.outputs * 8 / 1e9:.1f} "
+            f"GB, several times over; wanted at most {_MOST * 8 / 1e9:.1f}.",
+            "Pass fewer draws, or a decoder to smaller images.",
+        )
     generator = torch.Generator().manual_seed(derive(seed, "local-decoder"))
     metrics = grams(decode, z, space=space, likelihood=likelihood, columns=chosen).values
     rows = []

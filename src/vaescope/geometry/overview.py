@@ -125,10 +125,13 @@ def overview(
     else:
         skipped["variance_law"] = "column norms do not differ, so no slope can be had"
     few = rows[spaced(len(rows), fits)]
-    fitted = local_decoders(
-        decode, z[few], noise[few], nonlinear=nonlinear, likelihood=likelihood, columns=chosen
-    )
-    measures["stochastic_loss"] = fitted.stochastic_loss
+    try:
+        fitted = local_decoders(
+            decode, z[few], noise[few], nonlinear=nonlinear, likelihood=likelihood, columns=chosen
+        )
+        measures["stochastic_loss"] = fitted.stochastic_loss
+    except VaescopeError as error:  # too many latents or outputs to fit
+        skipped["stochastic_loss"] = error.message
     return _ordered(measures, skipped, found, notes)
 
 
