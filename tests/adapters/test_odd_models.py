@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.decomposition import NMF
 from tests.adapters.forms import Core, Form, pair, sample, std
 from tests.adapters.test_forms import assert_codes, read
 from torch import Tensor, nn
 from torch import distributions as td
 
 from vaescope.adapters import Asked, adapt
+from vaescope.adapters.codes import encode_model
+from vaescope.data.in_memory import from_arrays
 from vaescope.errors import UsageError
 
 
@@ -177,3 +180,31 @@ def test_a_decoder_that_draws_is_refused(core: Core, digits: Tensor) -> None:
 def test_a_class_is_no_model(digits: Tensor) -> None:
     with pytest.raises(UsageError, match="Form is a class"):
         adapt(Form, digits)
+
+
+@pytest.mark.parametrize("asked", [Asked("pair,halves"), Asked(value_range=(0, 1, 2))])  # type: ignore[arg-type]
+def test_what_is_said_twice_is_refused(asked: Asked, core: Core, digits: Tensor) -> None:
+    with pytest.raises(UsageError, match=r"pair and halves|two numbers"):
+        adapt(Form(core, pair), digits, asked=asked)
+
+
+def test_an_estimator_is_fed_in_its_own_precision(digits: Tensor) -> None:
+    rows = digits.flatten(1).numpy()
+    nmf = NMF(4, max_iter=5, tol=1.0).fit(rows)
+    np.testing.assert_allclose(adapt(nmf, digits).encode(digits).mean, nmf.transform(rows))
+
+
+@pytest.mark.parametrize("how", ["squeezes", "raises"])
+def test_an_encoder_that_fails_on_the_last_batch_is_told_so(
+    how: str, core: Core, digits: Tensor
+) -> None:
+    def encode(x: Tensor) -> tuple[Tensor, Tensor]:
+        if how == "raises" and len(x) == 1:
+            raise ValueError("more than one row wanted")
+        mean, logvar = core.posterior(x.flatten(1))
+        return mean.squeeze(), logvar.squeeze()
+
+    model = adapt(Form(core, pair), digits, encode=encode)
+    data = from_arrays(digits[:257].numpy())
+    with pytest.raises(UsageError, match="fails on a batch of 1 after 256 rows"):
+        encode_model(model, data, index=np.arange(257))

@@ -97,6 +97,13 @@ def test_what_is_too_large_for_local_decoders_keeps_its_jacobians(
     assert found.measures["column_cosine"].value == pytest.approx(0.0, abs=1e-6)
 
 
+def test_a_decoder_that_overflows_far_away_keeps_its_jacobians() -> None:
+    wide = np.full_like(VARIANCE, 4.0)
+    found = overview(lambda z: torch.where(z.abs() > 4, torch.inf, z), MEAN[:20] / 4, wide[:20])
+    assert "not finite within the posterior's noise" in found.skipped["stochastic_loss"]
+    assert found.measures["column_cosine"].value == pytest.approx(0.0, abs=1e-6)
+
+
 def test_finite_differences_are_noted() -> None:
     found = overview(lambda z: torch.tanh(z.detach()), MEAN, VARIANCE, fits=2)
     assert found.method == "finite differences"

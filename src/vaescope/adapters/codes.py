@@ -10,7 +10,7 @@ from vaescope.adapters.model import Model, Posterior
 from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.encoding import assemble
-from vaescope.errors import NonFiniteError
+from vaescope.errors import NonFiniteError, UsageError, VaescopeError
 from vaescope.types import Floats, Integers
 from vaescope.vae import as_input
 
@@ -48,7 +48,7 @@ def encode_model(
     with model.evaluating():
         for start in range(0, len(index), batch):
             x = as_input(data.rows(index[start : start + batch]), model.device)
-            posterior = model.encode(x)
+            posterior = _encoded(model, x, start)
             if posterior.mean.ndim > 2:
                 sums.append(_sums(posterior))
                 posterior = _spatial_mean(posterior)
@@ -70,6 +70,25 @@ def encode_model(
     shape = tuple(int(size) for size in shape_of(model, data, index))
     codes = assemble(data, index, mean, variance, seed=seed, spatial=shape)
     return codes, _maps(sums, shape, model.scaling)
+
+
+def _encoded(model: Model, x: Tensor, start: int) -> Posterior:
+    """The posterior of a batch. Batches that come later may be smaller, and hold other data, than
+    those on which the model was read."""
+    says = f"{model.name} fails on a batch of {len(x)} after {start} rows"
+    remedy = "Make its encoder take batches of any size, and look for what is odd in these rows."
+    try:
+        posterior = model.encode(x)
+    except VaescopeError:
+        raise
+    except Exception as error:  # anybody's code
+        lines = str(error).splitlines()
+        raise UsageError(
+            f"{says}: {type(error).__name__}: {lines[0][:160] if lines else ''}.", remedy
+        ) from error
+    if posterior.mean.ndim < 2 or len(posterior.mean) != len(x):
+        raise UsageError(f"{says}: means have shape {tuple(posterior.mean.shape)}.", remedy)
+    return posterior
 
 
 def shape_of(model: Model, data: Dataset, index: Integers) -> tuple[int, ...]:

@@ -71,8 +71,14 @@ class Asked:
             )
         if self.output not in (None, *OUTPUTS):
             raise UsageError(f"output={self.output!r}.", f"Use one of {', '.join(OUTPUTS)}.")
-        if self.value_range is not None and not self.value_range[0] < self.value_range[1]:
-            raise UsageError(f"value_range={self.value_range}.", "Give the lower end first.")
+        for table in (LAYOUTS, SPREADS):
+            if len(said := [word for word in words if word in table]) > 1:
+                raise UsageError(
+                    f"posterior={self.posterior!r} is {' and '.join(said)}.", "Say one."
+                )
+        ends = self.value_range
+        if ends is not None and (len(ends) != 2 or not ends[0] < ends[1]):
+            raise UsageError(f"value_range={ends}.", "Give two numbers, the lower one first.")
 
 
 #: Forms of images that encoders take, in the order in which they are tried.

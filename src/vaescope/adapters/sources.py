@@ -122,13 +122,14 @@ def _is_estimator(model: Any) -> bool:
 
 def _estimator(model: Any) -> Source:
     """scikit-learn: rows in, rows out. Codes without noise."""
+    own = getattr(getattr(model, "components_", None), "dtype", np.float64)  # some take no other
 
     def encode(x: Tensor) -> Tensor:
-        rows = x.flatten(1).double().cpu().numpy()
+        rows = x.flatten(1).cpu().numpy().astype(own)
         return torch.from_numpy(np.asarray(model.transform(rows))).float()
 
     def decode(z: Tensor) -> Tensor:
-        rows = z.double().cpu().numpy()
+        rows = z.cpu().numpy().astype(own)
         return torch.from_numpy(np.asarray(model.inverse_transform(rows))).float()
 
     return Source(type(model).__name__, (("transform", encode),),

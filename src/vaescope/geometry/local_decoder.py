@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vaescope.errors import ShapeError
+from vaescope.errors import RangeError, ShapeError
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.reader import Reader, as_points, columns_of, read_at, spaced
 from vaescope.geometry.result import Measured, Shown, Spread, spread_of
@@ -29,7 +29,7 @@ __all__ = ["LocalDecoders", "LocalErrors", "StochasticLoss", "local_decoders"]
 
 Matrix = NDArray[np.float64]
 MODELS = ("linear", "tanh", "quadratic")
-#: Numbers of draws times outputs that are fitted at once: 2 GB in float64, several of which are alive.
+#: Draws times outputs that are fitted at once: 2 GB in float64, and several of them are alive.
 _MOST = 2**28
 
 
@@ -148,6 +148,11 @@ def _moved(reader: Reader, centre: Tensor, noise: Tensor, columns: list[int], ba
     parts = [reader.coordinates(codes[s : s + batch]) - base for s in range(0, len(codes), batch)]
     weights = reader.weights(centre.unsqueeze(0))
     moved = torch.cat(parts)
+    if not bool(torch.isfinite(moved).all()):
+        raise RangeError(
+            "The decoder's output is not finite within the posterior's noise.",
+            "See which layer overflows there.",
+        )
     return (moved if weights is None else moved * weights).double()
 
 
@@ -205,8 +210,8 @@ def local_decoders(
     reader = read_at(decode, z, space=space, likelihood=likelihood)
     if count * reader.outputs > _MOST:
         raise ShapeError(
-            f"{count} draws of {reader.outputs:,} outputs are {count * reader.outputs * 8 / 1e9:.1f} "
-            f"GB, several times over; wanted at most {_MOST * 8 / 1e9:.1f}.",
+            f"{count} draws of {reader.outputs:,} outputs are too much to fit; "
+            f"wanted at most {_MOST:.2g} numbers.",
             "Pass fewer draws, or a decoder to smaller images.",
         )
     generator = torch.Generator().manual_seed(derive(seed, "local-decoder"))

@@ -17,7 +17,7 @@ from vaescope.geometry.mechanism import ima_contrast_of
 from vaescope.geometry.od_score import od_score_of
 from vaescope.geometry.orthogonality import distance_of, random_decoder_baseline
 from vaescope.geometry.reader import as_points, columns_of, spaced
-from vaescope.geometry.result import Measured, Shown
+from vaescope.geometry.result import Measured, Shown, Spread
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.variance_law import variance_law_of
 from vaescope.types import Array, Floats
@@ -93,18 +93,11 @@ def overview(
         axes = ("dto", "dto_haar", "dto_random_decoder", "od_score", "column_cosine")
         skipped |= dict.fromkeys((*axes, "ima_contrast"), alone)
     else:
-        baseline = None
-        if untrained is None:
-            skipped["dto_random_decoder"] = "no way to initialise this decoder anew was given"
+        baseline, reason = _untrained_distance(untrained, at, space, likelihood, chosen)
+        if baseline is None:
+            skipped["dto_random_decoder"] = reason
         else:
-            try:
-                baseline = random_decoder_baseline(
-                    untrained, at, space=space, likelihood=likelihood, columns=chosen
-                )
-                measures["dto_random_decoder"] = baseline
-            except (VaescopeError, RuntimeError, TypeError) as error:
-                # Anybody's module: what cannot be copied or drawn anew can still be measured.
-                skipped["dto_random_decoder"] = (str(error) or type(error).__name__).splitlines()[0]
+            measures["dto_random_decoder"] = baseline
         dto = distance_of(found, random_decoder=baseline)
         if dto.warning:
             notes.append(f"Distance to orthogonality: {dto.warning}.")
@@ -133,6 +126,25 @@ def overview(
     except VaescopeError as error:  # too many latents or outputs to fit
         skipped["stochastic_loss"] = error.message
     return _ordered(measures, skipped, found, notes)
+
+
+def _untrained_distance(
+    untrained: Callable[[int], Decode] | None,
+    points: Tensor,
+    space: Space | None,
+    likelihood: LikelihoodOf | None,
+    columns: list[int],
+) -> tuple[Spread | None, str]:
+    """The distance of untrained decoders, or why it cannot be had."""
+    if untrained is None:
+        return None, "no way to initialise this decoder anew was given"
+    try:
+        return random_decoder_baseline(
+            untrained, points, space=space, likelihood=likelihood, columns=columns
+        ), ""
+    except (VaescopeError, RuntimeError, TypeError) as error:
+        # Anybody's module: what cannot be copied or drawn anew can still be measured.
+        return None, (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _ordered(
