@@ -181,6 +181,8 @@ def test_what_it_cannot_do_is_refused_with_a_remedy(table: Arrays) -> None:
         VAEEstimator(**FEW).fit(np.full((4, 1, 8, 8), 255, np.uint8))
     with pytest.raises(ShapeError, match="X\\[:, None\\]"):
         VAEEstimator(**FEW).fit(np.zeros((4, 8, 8)))
+    with pytest.raises(ShapeError, match=r"np\.moveaxis\(X, -1, 1\)"):
+        VAEEstimator(**FEW).fit(np.zeros((4, 8, 8, 3)))
     with pytest.raises(UsageError, match="auxiliary variable"):
         VAEEstimator(**FEW, preset="ivae").fit(table)
     with pytest.raises(UsageError, match=r"There is no setting objective\.beta"):

@@ -17,7 +17,7 @@ from vaescope.allocator import keep_freed_memory
 from vaescope.build import data_settings, start_from_data
 from vaescope.codes import Codes
 from vaescope.data import Dataset
-from vaescope.data.in_memory import dataset_of
+from vaescope.data.in_memory import CHANNELS, dataset_of
 from vaescope.data.stores import Numbers
 from vaescope.distributions import rate
 from vaescope.encoding import encode
@@ -159,6 +159,11 @@ def _checked(estimator: VAEEstimator, X: Any, *, reset: bool) -> Floats:  # noqa
         raise ShapeError(
             f"X has shape {rows.shape}; wanted (n, features), or (n, channels, height, width).",
             "Give grey images a channel: X[:, None].",
+        )
+    if rows.ndim == 4 and rows.shape[1] not in CHANNELS:
+        raise ShapeError(
+            f"X has shape {rows.shape}, so {rows.shape[1]} channels; wanted 1 to 4 of them, first.",
+            "Move them, np.moveaxis(X, -1, 1), or give vectors: X.reshape(len(X), -1).",
         )
     if rows.ndim == 4 and not 0.0 <= rows.min() <= rows.max() <= 1.0:
         raise RangeError(

@@ -32,20 +32,24 @@ class Tuning:
     def summary(self) -> str:
         """A few lines: the value, the two ends, and what to know about them."""
         found = self.reading
-        chosen = {
-            "onset": "between onset and over-pruning",
-            "dto": "of least distance to orthogonality",
-        }[self.by]
         first = (
             "No beta is recommended."
             if self.beta is None
-            else f"Use objective.beta={self.beta:g}, {chosen}."
+            else f"Use objective.beta={self.beta:g}, {self._place(self.beta)}."
         )
         ends = (
             f"Onset, the first passive latent: {_told(found.onset)}. Over-pruning, "
             f"{_cause(found)}: {_told(found.over_pruning)}."
         )
         return "\n".join([first, ends, found.needed.summary(), *self.notes])
+
+    def _place(self, beta: float) -> str:
+        """Where the value lies, in words."""
+        if self.by == "dto":
+            return "of least distance to orthogonality"
+        if self.onset is not None and self.onset <= beta:
+            return "between onset and over-pruning"
+        return "below over-pruning" + (" and onset" if self.onset is not None else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; the curve in order of beta."""
