@@ -30,6 +30,9 @@ def needy(width):
 
 def text():
     return "no model"
+
+def broken():
+    raise ValueError("no such layer")
 """
 
 
@@ -37,6 +40,7 @@ def text():
 def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A directory with somebody's code in it, in which we are."""
     (tmp_path / "theirs_7461.py").write_text(CODE)
+    (tmp_path / "script_7461.py").write_text("import sys\n\nsys.exit(2)\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield tmp_path
@@ -67,6 +71,8 @@ def assert_loaded(path: Path) -> None:
     lambda s: {"model": {"state_dict": s}},
     lambda s: {f"module.{name}": value for name, value in s.items()},
     lambda s: {"state_dict": {f"module.{name}": value for name, value in s.items()}},
+    lambda s: {f"_orig_mod.{name}": value for name, value in s.items()},
+    lambda s: {"critic.w": torch.zeros(2)} | {f"net.vae.{name}": v for name, v in s.items()},
 ])  # fmt: skip
 @pytest.mark.parametrize("zipped", [True, False])
 def test_weights_are_found_wherever_scripts_keep_them(wrap: Any, zipped: bool, there: Path) -> None:
@@ -95,8 +101,9 @@ def test_a_pickle_that_would_run_code_is_refused_and_nothing_runs(form: str, the
         path.write_bytes(pickle.dumps(Malicious(target)))
     else:
         torch.save(content, path, _use_new_zipfile_serialization=form == "zip")
-    with pytest.raises(DataError, match=r"run code.*torch\.save\(model\.state_dict\(\)"):
+    with pytest.raises(DataError, match=r"run code.*torch\.save\(model\.state_dict\(\)") as raised:
         load_checkpoint(path, "theirs_7461:make")
+    assert "weights_only" not in str(raised.value)  # nobody is told how to run it
     assert not target.exists()
     assert "theirs_7461" not in sys.modules
     # The trap is real: whoever unpickles it without care runs it.
@@ -149,9 +156,13 @@ def test_a_missing_file_is_a_data_error(there: Path) -> None:
     ("theirs_7461", "wanted module:factory"),
     ("theirs_7461:", "wanted module:factory"),
     ("nowhere_7461:make", "did not find 'nowhere_7461'"),
-    ("theirs_7461:other", "no function other; it has make, narrow, needy, text"),
+    ("theirs_7461:other", "no function other; it has make, narrow, needy, text, broken"),
     ("theirs_7461:needy", "without arguments"),
     ("theirs_7461:text", "returned str; wanted a torch.nn.Module"),
+    ("theirs_7461:broken", r"broken\(\) failed with ValueError: no such layer"),
+    ("theirs_7461.py:make", "as in `import module`"),
+    ("./theirs_7461:make", "as in `import module`"),
+    ("script_7461:make", "Importing script_7461 failed with SystemExit: 2.*__main__"),
 ])  # fmt: skip
 def test_a_wrong_factory_is_answered_with_what_to_do(factory: str, says: str, there: Path) -> None:
     torch.save(state(), there / "model.pt")

@@ -2,6 +2,7 @@
 a checkpoint runs: it is read with `weights_only`, or as safetensors."""
 
 import importlib
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +34,7 @@ def load_checkpoint(path: str | Path, factory: str) -> nn.Module:
     """
     weights = weights_of(Path(path))
     module = made_by(factory)
+    weights = _unwrapped(module.state_dict(), weights)
     _check(module.state_dict(), weights, str(path), factory)
     module.load_state_dict(weights)
     return module.eval()
@@ -41,9 +43,9 @@ def load_checkpoint(path: str | Path, factory: str) -> nn.Module:
 def made_by(factory: str) -> nn.Module:
     """What `module:factory` returns."""
     where, colon, name = factory.partition(":")
-    if not (where and colon and name):
+    if not (where and colon and name) or where.endswith(".py") or "/" in where or where[0] == ".":
         raise UsageError(
-            f"The model is {factory!r}; wanted module:factory.",
+            f"The model is {factory!r}; wanted module:factory, the module as in `import module`.",
             "E.g. mymodels:make_vae for the function make_vae() in mymodels.py.",
         )
     here = str(Path.cwd())
@@ -56,6 +58,12 @@ def made_by(factory: str) -> nn.Module:
         raise UsageError(
             f"Importing {where} did not find {error.name!r} in {here} or the environment.",
             f"Run in the directory of {where.partition('.')[0]}.py, or install what it imports.",
+        ) from error
+    except (Exception, SystemExit) as error:  # anybody's code; scripts may end at once
+        raise UsageError(
+            f"Importing {where} failed with {_named(error)}.",
+            "Repair it; what a script does when it is run belongs under "
+            "`if __name__ == '__main__':`.",
         ) from error
     make = getattr(module, name, None)
     if not callable(make):
@@ -72,6 +80,8 @@ def made_by(factory: str) -> nn.Module:
             "It is called without arguments: write a function that gives them, e.g. "
             f"def make(): return {name}(...).",
         ) from error
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{factory}() failed with {_named(error)}.", "Repair it.") from error
     if not isinstance(made, nn.Module):
         raise UsageError(
             f"{factory}() returned {type(made).__name__}; wanted a torch.nn.Module.",
@@ -116,16 +126,16 @@ def _torch(path: Path) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except UnpicklingError as error:
-        what = str(error).strip().splitlines()
-        line = next((text.strip() for text in what if "GLOBAL" in text), what[0] if what else "")
+        # Not torch's own words, which tell how to run it all the same.
+        asked = re.search(r"GLOBAL (\S+)", str(error))
         raise DataError(
             f"{path} holds more than weights: reading it would run code, so nothing of it was "
-            f"read ({line[:200]}).",
+            f"read{f' (it asks for {asked[1]})' if asked else ''}.",
             f"Where you trust it, load it yourself and write the weights alone with {_SAVE}.",
         ) from error
     except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
         raise DataError(
-            f"{path} cannot be read as a checkpoint of torch: {error}.",
+            f"{path} cannot be read as a checkpoint of torch: {_named(error)}.",
             f"Get the file again, or save it with {_SAVE}.",
         ) from error
 
@@ -137,6 +147,23 @@ def _safetensors(path: Path) -> Mapping[str, Tensor]:
         raise DataError(
             f"{path} cannot be read as safetensors: {error}.", "Get the file again."
         ) from error
+
+
+def _named(error: BaseException) -> str:
+    """An error in one sentence."""
+    first = str(error).strip().partition("\n")[0].partition(". ")[0].rstrip(".")
+    return f"{type(error).__name__}: {first[:200]}"
+
+
+def _unwrapped(wanted: Mapping[str, Tensor], got: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights without what torch.compile (`_orig_mod.`) or Lightning (`model.`) put before
+    their names, where those that have it are just the model's."""
+    first = next(iter(wanted), "")
+    for prefix in [name.removesuffix(first) for name in got if name.endswith(f".{first}")]:
+        inner = {n.removeprefix(prefix): v for n, v in got.items() if n.startswith(prefix)}
+        if inner.keys() == wanted.keys():
+            return inner
+    return got
 
 
 def _check(
