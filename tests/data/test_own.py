@@ -240,3 +240,16 @@ def test_a_picture_that_does_not_fit_is_named(tmp_path: Path) -> None:
     odd.write_bytes(b"nothing")
     with pytest.raises(DataError, match=r"b\.png cannot be read"):
         load_own(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_a_picture_too_large_to_open_is_named(tmp_path: Path) -> None:
+    Image.new("1", (20_000, 20_000)).save(tmp_path / "large.png")
+    with pytest.raises(DataError, match=r"large\.png cannot be read: .*pixels"):
+        load_own(tmp_path)
+
+
+def test_names_of_factors_that_are_numbers_become_text(path: Path) -> None:
+    np.savez(path, images=np.zeros((4, 8, 8)), factors=np.arange(4)[:, None], factor_names=[7])
+    found = load_own(path)
+    assert found.factors is not None and found.factors.names == ("7",)

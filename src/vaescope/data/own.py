@@ -1,7 +1,8 @@
 """The user's own images: a folder of them, or an npz or npy file; what was inferred is logged."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,9 @@ def _npz(path: Path, archive: np.lib.npyio.NpzFile) -> Dataset:
     return from_arrays(
         archive[key],
         archive[labelled] if labelled else None,
-        factor_names=archive["factor_names"].tolist() if "factor_names" in archive.files else None,
+        factor_names=[str(name) for name in np.ravel(archive["factor_names"])]
+        if "factor_names" in archive.files
+        else None,
         factor_values=archive["factor_values"] if "factor_values" in archive.files else None,
         name=path.stem,
         where=str(path),
@@ -91,12 +94,22 @@ def _folder(path: Path) -> Dataset:
     return dataset_of(path.stem, Bytes(pixels, channels_last=True), factors)
 
 
+@contextmanager
+def _opened(file: Path) -> Iterator[Image.Image]:
+    remedy = "Remove it, or repair it."
+    try:
+        with reading(file, remedy), Image.open(file) as image:
+            yield image
+    except Image.DecompressionBombError as error:  # or a header that is damaged
+        raise DataError(f"{file} cannot be read: {error}.", remedy) from error
+
+
 def _common_mode(path: Path, files: Sequence[Path]) -> str:
     """Pillow's name of the mode to which all files can be brought; sizes must agree."""
     modes: set[str] = set()
     size: tuple[int, int] | None = None
     for file in files:
-        with reading(file, "Remove it, or repair it."), Image.open(file) as image:
+        with _opened(file) as image:
             modes.add(image.mode)
             size = size or image.size
             if image.size != size:
@@ -117,6 +130,6 @@ def _common_mode(path: Path, files: Sequence[Path]) -> str:
 
 
 def _pixels(file: Path, mode: str) -> NDArray[np.uint8]:
-    with reading(file, "Remove it, or repair it."), Image.open(file) as image:
+    with _opened(file) as image:
         pixels = np.asarray(image.convert(mode))
     return pixels[..., None] if mode == "L" else pixels
