@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from vaescope.cli import app as module
+from vaescope.cli.output import messages
 
 
 def ends(
@@ -53,3 +54,11 @@ def test_a_fault_of_ours_shows_where_and_one_of_the_machine_does_not(
     assert "Traceback" in ours.err and "report it" in ours.err and not ours.out
     ends(MemoryError("9 TiB"), monkeypatch, as_json=False)
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_messages_are_printed_as_they_are_whatever_brackets_they_have(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    said = "runs [bold]x [/red] :smile: is done."
+    messages(quiet=False).print(said, soft_wrap=True)
+    assert capsys.readouterr().err == f"{said}\n"

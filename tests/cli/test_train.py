@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import vaescope as vs
 from vaescope.cli.app import main
 from vaescope.cli.train import parse_seeds, settings_with_seed
 from vaescope.errors import UsageError
@@ -27,6 +28,12 @@ def test_two_seeds_for_one_run_are_refused() -> None:
     assert settings_with_seed(["steps=3"], 2) == ["steps=3", "seed=2"]
     with pytest.raises(UsageError, match="seed=1 and 2"):
         settings_with_seed(["seed=1"], 2)
+
+
+def test_an_unknown_device_leaves_no_folder_behind(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no device tpu"):
+        vs.train("vae", "pinwheel", steps=2, out=tmp_path, device="tpu")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_that_cannot_be_summarised_is_trained_all_the_same(

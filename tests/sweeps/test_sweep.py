@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vaescope.errors import Interrupted
+from vaescope.errors import Interrupted, UsageError
 from vaescope.runs import Run
 from vaescope.specs import Experiment, to_dict
 from vaescope.sweeps import Plan, Status, alone, driver, make_engine, plan, sweep
@@ -56,6 +56,15 @@ def finish(task: Task) -> Ended:
 def last(statuses: Iterator[Status]) -> Status:
     *_, status = statuses
     return status
+
+
+def test_an_unknown_device_is_refused_before_anything_is_trained(
+    tmp_path: Path, small_plan: Make
+) -> None:
+    engine = Fake(finish)
+    with pytest.raises(UsageError, match="no device tpu"):
+        last(sweep(small_plan(6), tmp_path / "sweep", engine, device="tpu"))
+    assert not engine.taken and not (tmp_path / "sweep").exists()
 
 
 @pytest.mark.slow

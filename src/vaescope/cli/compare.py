@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 
@@ -43,7 +44,7 @@ def compare(
             data=data,
             metrics=named[metrics] if metrics in named else metrics.split(","),
             images=out is not None and not no_images,
-            progress=status.update,
+            progress=lambda part: status.update(Text(part)),
         )
         if out is not None:
             found.save(out, images=not no_images)

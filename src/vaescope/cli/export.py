@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from vaescope.cli.inspect import ends
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
@@ -68,7 +69,7 @@ def export(
 
     from vaescope.exporting import export_onnx, save_pretrained
 
-    with console.status(f"Exporting {path.name}"):
+    with console.status(Text(f"Exporting {path.name}")):
         found: Any
         if to is Target.hf:
             found = save_pretrained(path, out, data, licence=licence)

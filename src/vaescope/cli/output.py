@@ -31,8 +31,9 @@ DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or 
 
 
 def messages(*, quiet: bool) -> Console:
-    """A console on stderr, and the library's log on it. Colours and width follow the terminal."""
-    console = Console(stderr=True, quiet=quiet, highlight=False)
+    """A console on stderr, and the library's log on it. Colours and width follow the terminal.
+    Brackets and colons are what they are: paths may have them."""
+    console = Console(stderr=True, quiet=quiet, highlight=False, markup=False, emoji=False)
 
     class _Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

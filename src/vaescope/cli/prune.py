@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 
@@ -29,7 +30,7 @@ def prune(
     from vaescope.runs import Run
 
     console = messages(quiet=quiet)
-    with console.status(f"Pruning {run.name}"):
+    with console.status(Text(f"Pruning {run.name}")):
         found = drop(Run(run), data, out=out)
     written = str(out) if found.dropped else None
     plain = found.summary() if written is None else f"{found.summary()}\n{written}"

@@ -128,7 +128,7 @@ def table(
         content: dict[str, Any] = {"format": FORMAT, "rows": list(found.rows())}
         result(content if summary is None else {**content, "summary": summary}, "", as_json=True)
         return
-    screen = Console(highlight=False)
+    screen = Console(highlight=False, markup=False, emoji=False)
     if summary is not None:
         screen.print(_summary_drawn(summary))
     elif screen.is_terminal:

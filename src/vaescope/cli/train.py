@@ -109,6 +109,7 @@ def train_one(
     from vaescope.training.api import choose_device
     from vaescope.training.run import train_run
 
+    where = choose_device(device)
     run = Run.of(experiment, name, folder)
     run.create(experiment)
     if run.is_done:
@@ -125,7 +126,7 @@ def train_one(
 
     with stop_on_signals() as signalled:
         data = build_data(experiment.data)
-        steps = train_run(run, run.open(), data, device=choose_device(device), stop=signalled)
+        steps = train_run(run, run.open(), data, device=where, stop=signalled)
         _show(noted(steps), console, run.path.name)
     return run, resumed
 

@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vaescope.errors import Interrupted
+from vaescope.errors import Interrupted, UsageError
 from vaescope.paths import disk_errors
 from vaescope.specs import Experiment, to_dict
 from vaescope.sweeps.engine import Ended, Engine, Job, Outcome, Task
@@ -29,6 +29,8 @@ Groups = Callable[[Sequence[Experiment]], Sequence[Sequence[int]]]
 
 #: Seconds until a run that somebody else has is asked for again: the first time, and at most.
 BUSY_PAUSE, BUSY_MOST = 1.0, 30.0
+#: Which of them a worker has is for its own machine to say.
+DEVICES = ("auto", "cpu", "cuda", "mps")
 #: The last times that runs ended, whose pace says how long the rest will take.
 WINDOW = 64
 
@@ -205,6 +207,8 @@ def sweep(
     the folder is on a file system that machines share. `groups` says what is trained together; by
     default what pays, on the CPU. The engine is closed at the end.
     """
+    if device not in DEVICES:
+        raise UsageError(f"There is no device {device}.", f"Use one of {', '.join(DEVICES)}.")
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     leased = is_shared(folder) if lease is None else lease

@@ -69,6 +69,7 @@ def train(
     `data`: a dataset, its name or path, an array, or None for the preset's own. `settings` override
     the preset by bare name, e.g. `beta=4, steps=3000, seed=0`; a name must match exactly one.
     """
+    where = choose_device(device)
     given = None if data is None else as_dataset(data)
     spec = from_python(preset, None if given is None else data_settings(given), settings)
     run = Run.of(spec, preset, runs_folder() if out is None else Path(out))
@@ -77,7 +78,7 @@ def train(
         _LOG.info("%s is done", run.path)
         return run
     rows = build_data(spec.data) if given is None else given
-    for progress in train_run(run, run.open(), rows, device=choose_device(device)):
+    for progress in train_run(run, run.open(), rows, device=where):
         if progress.record is not None:
             _LOG.info("%s", progress.record.to_dict())
     return run
