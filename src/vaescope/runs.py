@@ -6,6 +6,7 @@ All file names of a run are here and nowhere else.
 import errno
 import fcntl
 import json
+import logging
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from vaescope.settings import dump_yaml, experiment
 from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
 
 __all__ = ["Run", "strict_json"]
+
+_LOG = logging.getLogger("vaescope")
 
 #: What config.json of a published run has beside library and format.
 _CONFIG = {"name", "digest", "weights_sha256", "experiment"}
@@ -175,11 +178,15 @@ class Run:
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
         if self.created:
-            if digest(self.open()) != digest(spec):
+            begun = self.open()
+            if digest(begun) != digest(spec):
                 raise RunError(
-                    f"{self.path} holds another experiment ({digest(self.open())[:8]}).",
+                    f"{self.path} holds another experiment ({digest(begun)[:8]}).",
                     "Choose another --out.",
                 )
+            if begun.logging != spec.logging and not self.is_done:
+                every = begun.logging.every
+                _LOG.info("%s keeps logging.every=%d, with which it began.", self.path, every)
             return
         content = to_dict(spec)
         replace_file(self.path / "spec.yaml", dump_yaml(content).encode())

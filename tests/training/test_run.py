@@ -131,6 +131,21 @@ def test_the_folder_holds_what_the_interface_says_and_no_machine(tmp_path: Path)
             assert secret.encode() not in content, file.name
 
 
+def test_another_interval_of_logging_is_said_to_change_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "vaescope")
+    run, data = start(tmp_path)
+    start(tmp_path)
+    assert not caplog.messages
+    assert start(tmp_path, "logging.every=7")[0].path == run.path
+    (said,) = caplog.messages
+    assert "keeps logging.every=20" in said and run.open().logging.every == 20
+    finish(run, data)
+    start(tmp_path, "logging.every=7")
+    assert len(caplog.messages) == 1  # a run that is done has nothing to log
+
+
 def test_two_processes_cannot_train_one_run(tmp_path: Path) -> None:
     run, data = start(tmp_path)
     with run.lock(), pytest.raises(BusyError, match="Another process"):
