@@ -135,6 +135,15 @@ def test_a_passive_latent_that_the_decoder_hears_is_a_warning() -> None:
     assert verdict(silent, "silent").number < THRESHOLDS["share"].value
 
 
+def test_a_decoder_that_ignores_all_latents_is_said_to_do_so() -> None:
+    result = inspect_codes(codes_of([0.01, 1.0]), SUBJECT)
+    moved = traverse(lambda z: torch.ones(len(z), 4), np.zeros(2))
+    found = judge(result.latents, result.samples, traversals=moved)
+    assert not moved.share.any()
+    assert verdict(found, "deaf").tone == "warning"
+    assert not {"heard", "silent"} & {one.id for one in found}
+
+
 def test_the_central_row_is_the_nearest_to_the_average_code() -> None:
     assert central(np.array([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]])) == 1
 

@@ -24,7 +24,7 @@ class Traversals:
 
     base: Floats  # (latent,)
     values: NDArray[np.float64]  # (steps,)
-    share: NDArray[np.float64]  # (latent,) of all variation along the rows; sums to one
+    share: NDArray[np.float64]  # (latent,) of all variation along the rows: sums to one, or all 0
     outputs: Floats | None  # (latent, steps, *event); None where pictures are left out
 
 
@@ -61,8 +61,7 @@ def traverse(
     outputs = flat.reshape(len(base), steps, *flat.shape[1:])
     moved: Array = outputs.astype(np.float64).var(axis=1).reshape(len(base), -1).sum(axis=1)
     # A decoder that ignores all latents has no variation to share.
-    share = moved / moved.sum() if moved.sum() > 0 else np.full(len(base), 1.0 / len(base))
-    return Traversals(base, values, share, outputs)
+    return Traversals(base, values, moved / (moved.sum() or 1.0), outputs)
 
 
 @torch.inference_mode()

@@ -104,6 +104,13 @@ def test_a_decoder_that_overflows_far_away_keeps_its_jacobians() -> None:
     assert found.measures["column_cosine"].value == pytest.approx(0.0, abs=1e-6)
 
 
+def test_axes_of_a_decoder_that_ignores_its_codes_are_not_called_orthogonal() -> None:
+    found = overview(lambda z: 0.0 * z + 1.0, MEAN[:9], VARIANCE[:9], fits=2)
+    assert set(found.measures) == {"column_norm"}
+    assert found.measures["column_norm"].value == 0
+    assert all("does not change" in reason for reason in found.skipped.values())
+
+
 def test_finite_differences_are_noted() -> None:
     found = overview(lambda z: torch.tanh(z.detach()), MEAN, VARIANCE, fits=2)
     assert found.method == "finite differences"

@@ -86,6 +86,9 @@ def overview(
     at = z[rows]
     found = grams(decode, at, space=space, likelihood=likelihood, columns=chosen)
     measures: dict[str, Measured] = {"column_norm": column_norm_of(found)}
+    if not found.values.any():
+        reason = "the decoder's output does not change with any used latent"
+        return _ordered(measures, dict.fromkeys(set(KEYS) - set(measures), reason), found, [])
     skipped: dict[str, str] = {}
     notes: list[str] = [] if not found.note else [f"Jacobians by {found.method}: {found.note}."]
     if len(chosen) < 2:

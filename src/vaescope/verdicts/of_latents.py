@@ -62,7 +62,18 @@ def polarised(latents: "Sequence[Latent]") -> Verdict | None:
 def silent(latents: "Sequence[Latent]", traversals: "Traversals | None") -> Verdict | None:
     passive = of_type(latents, "passive")
     # Where all are passive, shares are shares of nothing.
-    if not passive or len(passive) == len(latents) or traversals is None:
+    if len(passive) == len(latents) or traversals is None:
+        return None
+    if not traversals.share.any():
+        return Verdict(
+            "deaf", "warning",
+            "The decoder ignores all latents: its output is the same along every traversal.",
+            number=0.0, shown="0%", threshold=0.0, rule="the output changes with some latent",
+            advice="See that decode() uses its argument. If it does, the decoder models the data "
+            "without the codes: weaken it, or lower beta.",
+            section="traversals",
+        )  # fmt: skip
+    if not passive:
         return None
     limit = THRESHOLDS["share"].value
     variances = [latent.mean_variance for latent in passive]
