@@ -133,8 +133,18 @@ def test_a_state_that_lacks_a_fact_is_named(run: Run, fact: str) -> None:
         train(run)
 
 
+def test_a_state_of_which_one_bit_changed_is_refused(run: Run) -> None:
+    undone(run)
+    content = bytearray(run.state.read_bytes())
+    content[-1] ^= 1
+    run.state.write_bytes(bytes(content))
+    with pytest.raises(RunError, match=r"state\.safetensors is damaged"):
+        train(run)
+
+
 def test_a_state_of_another_architecture_is_refused(run: Run) -> None:
     undone(run)
+    without(run, "sha256")  # as older states are
     without(run, "weights/vae/decoder.body.0.bias")
     with pytest.raises(RunError, match=r"state\.safetensors holds \d tensors that do not fit"):
         train(run)

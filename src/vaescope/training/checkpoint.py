@@ -101,15 +101,25 @@ def save_state(path: Path, state: State, digest: str) -> None:
                 tensors[f"optimiser/{group}/{name}/{key}"] = value
     for name, value in state.window.items():
         tensors[f"window/{name}"] = value
-    replace_file(path, _pack(tensors, step=state.step, digest=digest))
+    sha256 = _sha256(_pack(tensors))
+    replace_file(path, _pack(tensors, step=state.step, digest=digest, sha256=sha256))
+
+
+def _sha256(content: bytes) -> str:
+    """Of the numbers alone, which do not depend on the facts beside them."""
+    return hashlib.sha256(content[8 + int.from_bytes(content[:8], "little") :]).hexdigest()
 
 
 def load_state(path: Path, state: State, digest: str) -> None:
     """Brings a fresh state to where `path` was saved."""
     remedy = "Delete it to start this run again from the beginning."
-    tensors, facts = _unpack(path, _read(path, remedy), remedy)
+    content = _read(path, remedy)
+    tensors, facts = _unpack(path, content, remedy)
     if not {"digest", "step"} <= facts.keys():
         raise RunError(f"{path} holds no state of training.", remedy)
+    sha256 = _sha256(content)
+    if facts.get("sha256", sha256) != sha256:  # older states have none
+        raise RunError(f"{path} is damaged: its numbers are not those that were saved.", remedy)
     if facts["digest"] != digest:
         raise RunError(
             f"{path} belongs to another experiment ({facts['digest'][:8]}, not {digest[:8]}).",
