@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -208,3 +209,31 @@ def test_an_encoder_that_fails_on_the_last_batch_is_told_so(
     data = from_arrays(digits[:257].numpy())
     with pytest.raises(UsageError, match="fails on a batch of 1 after 256 rows"):
         encode_model(model, data, index=np.arange(257))
+
+
+class Normed(Form):
+    """Batch norm that in eval mode does nothing, before an encoder."""
+
+    def __init__(self, core: Core) -> None:
+        super().__init__(core, pair)
+        self.norm = nn.BatchNorm1d(64, eps=1e-8)
+
+    def encode(self, x: Tensor) -> Any:
+        return super().encode(self.norm(x.flatten(1)).view_as(x))
+
+
+def test_the_module_within_a_partial_function_is_put_into_eval_mode(
+    core: Core, digits: Tensor
+) -> None:
+    normed = Normed(core).train()
+    encode = partial(lambda model, x: model.encode(x), normed)
+    model = adapt(encode=encode, decode=partial(normed.decode), x=digits)
+    assert model.module is not None
+    assert_codes(model, core, digits)
+    assert normed.training and int(normed.norm.num_batches_tracked) == 0
+
+
+def test_codes_that_depend_on_the_batch_are_refused(core: Core, digits: Tensor) -> None:
+    hidden = {"model": Normed(core).train()}
+    with pytest.raises(UsageError, match=r"other images in its batch.*model\.eval\(\)"):
+        adapt(encode=lambda x: hidden["model"].encode(+x), decode=core.logits, x=digits)

@@ -152,8 +152,9 @@ def test_a_module_in_training_mode_is_read_in_eval_mode_and_put_back(linear: Ins
     assert "mode" in {one.what for one in found.inferred}
 
 
-def test_the_first_layer_tells_how_strongly_each_latent_is_heard() -> None:
-    found = vs.inspect(Autoencoder(), vectors(), effort="fast")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_first_layer_tells_how_strongly_each_latent_is_heard(dtype: torch.dtype) -> None:
+    found = vs.inspect(Autoencoder().to(dtype), vectors(), effort="fast")
     assert found.column_norm is not None
     np.testing.assert_allclose(found.column_norm, [3, 2, 1, 0], atol=1e-5)
 

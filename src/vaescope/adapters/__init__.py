@@ -9,8 +9,9 @@ from torch import Tensor
 from vaescope.adapters.decoding import OUTPUTS, likelihood
 from vaescope.adapters.model import Inference, Model, Posterior
 from vaescope.adapters.outputs import LAYOUTS, decoded, posterior_of
-from vaescope.adapters.readings import Asked, Reading, choose, images_of
+from vaescope.adapters.readings import Asked, Reading, choose
 from vaescope.adapters.sources import Source, source_of
+from vaescope.adapters.ways import images_of
 from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
 

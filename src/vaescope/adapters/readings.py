@@ -6,7 +6,7 @@ Where two do equally well, none is taken: the error lays them out.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,10 @@ from vaescope.adapters.outputs import (
     whole_numbers,
 )
 from vaescope.adapters.sources import Function, Source
+from vaescope.adapters.ways import FORMS, Way, forms_of, images_of
 from vaescope.errors import UsageError, VaescopeError
 
-__all__ = ["Asked", "Reading", "choose", "images_of"]
+__all__ = ["Asked", "Reading", "choose"]
 
 #: Errors within this ratio are equal: a wrong reading is worse by far more on a trained model.
 EQUAL = 1.02
@@ -36,6 +37,8 @@ EQUAL = 1.02
 #: is untrained, or these are not its data, and which reading comes out first is luck.
 POOR = 1.1
 EQUAL_IF_POOR = 1.5
+#: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
+COMPANY = 0.05
 #: Names of layers that make latents discrete.
 _QUANTISERS = re.compile(r"quanti[sz]er|vectorquanti|codebook|^vq|vq$", re.IGNORECASE)
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
@@ -78,39 +81,7 @@ class Asked:
                 )
         ends = self.value_range
         if ends is not None and (len(ends) != 2 or not ends[0] < ends[1]):
-            raise UsageError(f"value_range={ends}.", "Give two numbers, the lower one first.")
-
-
-#: Forms of images that encoders take, in the order in which they are tried.
-FORMS: Mapping[str, Callable[[Tensor], Tensor]] = {
-    "as they are": lambda x: x,
-    "channels last": lambda x: x.movedim(1, -1),
-    "without channels": lambda x: x.squeeze(1),
-    "flat": lambda x: x.flatten(1),
-}
-
-
-def _forms(x: Tensor) -> tuple[str, ...]:
-    """Those that differ on the data."""
-    if x.ndim == 2:
-        return ("as they are",)
-    if not images_of(x):
-        return ("as they are", "flat")
-    return tuple(form for form in FORMS if form != "without channels" or x.shape[1] == 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Way:
-    """How data go in."""
-
-    encoder: tuple[str, Function]
-    form: str  # a key of FORMS
-    value_range: Range
-
-    def __call__(self, x: Tensor) -> Any:
-        low, high = self.value_range
-        x = x if self.value_range == UNIT else low + (high - low) * x
-        return self.encoder[1](FORMS[self.form](x))
+            raise UsageError(f"value_range={ends}.", "Give two numbers, the lower end first.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +149,7 @@ def choose(source: Source, x: Tensor, asked: Asked) -> tuple[Reading, int]:
     ]
     _refuse_rivals(source, first, rivals)
     _refuse_absurd(first, asked)
+    _refuse_company(source, first, x)
     return first, len(tried)
 
 
@@ -203,12 +175,27 @@ def _refuse_absurd(first: Reading, asked: Asked) -> None:
         )
 
 
+def _refuse_company(source: Source, first: Reading, x: Tensor) -> None:
+    """Codes of an example are its own: batch norm in training mode mixes them with the others'."""
+    few = len(x) // 2
+    if few < 2:
+        return
+    whole = first.candidate.take(first.way(x)).mean[:few]
+    alone = first.candidate.take(first.way(x[:few])).mean
+    if alone.shape == whole.shape and (alone - whole).norm() > COMPANY * whole.norm():
+        raise UsageError(
+            f"{source.name} gives an image other codes where there are other images in its batch.",
+            "Put it into evaluation mode, model.eval(), and pass the model itself rather than "
+            "functions that hide it; batch norm then uses its running statistics.",
+        )
+
+
 def _readings(source: Source, x: Tensor, asked: Asked, problems: list[str]) -> list[Reading]:
     told = asked.value_range or source.range
     ranges = (told,) if told else RANGES if images_of(x) else (UNIT,)
     found: list[Reading] = []
     for encoder in source.encoders:
-        for form in _forms(x):
+        for form in forms_of(x):
             ways = [Way(encoder, form, value_range) for value_range in ranges]
             own = [r for way in ways for r in _of_way(source, x, way, asked, problems)]
             found += own
@@ -217,11 +204,6 @@ def _readings(source: Source, x: Tensor, asked: Asked, problems: list[str]) -> l
         if any(r.spread != "none" for r in found):
             break  # encode before encoder: the model's own word for it
     return found
-
-
-def images_of(x: Tensor) -> bool:
-    """Whether data are images, which models take in several ranges."""
-    return x.ndim == 4
 
 
 def _of_way(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -96,6 +97,9 @@ def _module(model: Any, *functions: Any) -> nn.Module | None:
 
 def _held(owner: Any) -> list[Any]:
     """An object, what its attributes hold, and the variables that a function uses."""
+    if isinstance(owner, partial):
+        return [own for part in (owner.func, *owner.args, *owner.keywords.values())
+                for own in _held(part)]  # fmt: skip
     owner = getattr(owner, "__self__", owner)
     held = [owner, *getattr(owner, "__dict__", {}).values()]
     if isinstance(owner, FunctionType):

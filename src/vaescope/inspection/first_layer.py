@@ -23,7 +23,7 @@ def first_layer_norms(
 
     def seen(layer: nn.Module, inputs: tuple[Any, ...]) -> None:
         first = inputs[0] if inputs else None
-        if isinstance(first, Tensor) and first.shape == z.shape and torch.equal(first, z):
+        if isinstance(first, Tensor) and first.shape == z.shape and torch.equal(first, z.to(first)):
             found.append(layer)  # type: ignore[arg-type]
 
     layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
