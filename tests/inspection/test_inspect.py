@@ -14,6 +14,7 @@ import vaescope as vs
 from vaescope.errors import UsageError
 from vaescope.geometry.overview import KEYS
 from vaescope.inspection import Inspection
+from vaescope.inspection.first_layer import first_layer_norms
 from vaescope.runs import strict_json
 
 N, PIXELS, LATENT = 600, 64, 4
@@ -152,11 +153,19 @@ def test_a_module_in_training_mode_is_read_in_eval_mode_and_put_back(linear: Ins
     assert "mode" in {one.what for one in found.inferred}
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_first_layer_tells_how_strongly_each_latent_is_heard(dtype: torch.dtype) -> None:
-    found = vs.inspect(Autoencoder().to(dtype), vectors(), effort="fast")
+def test_the_first_layer_tells_how_strongly_each_latent_is_heard() -> None:
+    found = vs.inspect(Autoencoder(), vectors(), effort="fast")
     assert found.column_norm is not None
     np.testing.assert_allclose(found.column_norm, [3, 2, 1, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_the_first_layer_is_found_in_any_precision(dtype: torch.dtype) -> None:
+    layer = nn.Linear(2, 1).to(dtype)
+    layer.weight.data.copy_(torch.tensor([[3.0, 4.0]]))
+    norms = first_layer_norms(layer, lambda z: layer(z.to(dtype)), torch.full((1, 2), 0.3))
+    assert norms is not None
+    np.testing.assert_array_equal(norms, [3, 4])
 
 
 def test_a_point_encoder_is_inspected_without_types() -> None:
