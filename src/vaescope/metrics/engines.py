@@ -96,6 +96,11 @@ def _import_lightgbm() -> Any:
 
 
 def _fitted(model: Any, x: Floats, y: Integers, x_test: Floats) -> Boosted:
+    # Trees are blind to scale, but these hold columns in float32.
+    largest = np.maximum(np.abs(x).max(axis=0), np.abs(x_test).max(axis=0))
+    odd = (largest > 0) & ((largest > 1e30) | (largest < 1e-30))
+    scale = np.where(odd, largest, 1.0)
+    x, x_test = x / scale, x_test / scale
     model.fit(x, y)
     importance = np.abs(np.asarray(model.feature_importances_, dtype=np.float64))
     total = importance.sum()
