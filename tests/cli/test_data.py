@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,17 @@ def test_get_says_where_to_put_what_cannot_be_downloaded(monkeypatch: Any, capsy
     error = json.loads(out)["error"]
     assert code == 1
     assert "basel_face_renders.pth" in error["remedy"]
+
+
+def test_render_without_space_points_to_its_own_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = SimpleNamespace(free=0)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: full)
+    out = str(tmp_path / "d.npz")
+    code, said = run(monkeypatch, capsys, "data", "render", "digits", "--out", out, "--json")
+    remedy = json.loads(said)["error"]["remedy"]
+    assert code == 1 and "set --out to" in remedy and "VAESCOPE_DATA" not in remedy
 
 
 def test_render_says_where_it_writes_and_leaves_no_half_file(

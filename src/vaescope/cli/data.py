@@ -170,7 +170,7 @@ def render(
     size = len(dataset) * int(np.prod(dataset.shape)) * (1 if images else 4)
     with disk_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
-    require_space(out.parent, size, f"Rendering {name}")
+    require_space(out.parent, size, f"Rendering {name}", chosen_by="--out")
     console.print(f"Rendering {len(dataset):,} rows of {name}.")
     target = np.empty((len(dataset), *dataset.shape), np.uint8 if images else np.float32)
     for start in range(0, len(rows), 4096):

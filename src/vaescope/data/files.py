@@ -156,18 +156,21 @@ def require_all(data: Dataset, path: Path) -> Dataset:
     return data
 
 
-def require_space(folder: Path, wanted: int, what: str) -> None:
-    """Refuses to start what the disk cannot hold, or a folder that cannot be written."""
+def require_space(
+    folder: Path, wanted: int, what: str, *, chosen_by: str = "VAESCOPE_DATA"
+) -> None:
+    """Refuses to start what the disk cannot hold, or a folder that cannot be written, which the
+    user can change by `chosen_by`."""
     if not os.access(folder, os.W_OK):
         raise DiskError(
             f"{what} needs to write in {folder}, which is not allowed.",
-            "Set VAESCOPE_DATA to a folder that can be written.",
+            f"Set {chosen_by} to a folder that can be written.",
         )
     free = shutil.disk_usage(folder).free
     if free < wanted:
         raise DiskError(
             f"{what} needs {wanted / 1e9:,.2f} GB in {folder}; {free / 1e9:,.2f} GB are free.",
-            "Free some space, or set VAESCOPE_DATA to a folder with more of it.",
+            f"Free some space, or set {chosen_by} to a folder with more of it.",
         )
 
 
