@@ -80,3 +80,12 @@ def test_codes_without_factors_are_measured_as_far_as_they_go(
     assert "factors" in got["error"]["message"]
     code, got = run(monkeypatch, capsys, str(tmp_path / "c.npz"), "--on", "median")
     assert code == 2
+
+
+def test_names_of_metrics_may_have_spaces_after_their_commas(
+    tmp_path: Path, generator: np.random.Generator, monkeypatch: Any, capsys: Any
+) -> None:
+    v = generator.integers(3, size=(50, 2))
+    np.savez(tmp_path / "two words.npz", mean=v * 1.0, std=np.ones(v.shape), factors=v)
+    code, got = run(monkeypatch, capsys, str(tmp_path / "two words.npz"), "--metrics", "mig, mcc")
+    assert code == 0 and set(got["metrics"]["mean"]) == {"mig", "mcc"}

@@ -37,7 +37,7 @@ def measure(
     loaded = Codes.load(codes, seed=seed)
     measured = measure_codes(
         loaded,
-        metrics=None if metrics == "all" else metrics.split(","),
+        metrics=None if metrics == "all" else [name.strip() for name in metrics.split(",")],
         on=_ON[on],
         protocol=protocol,
         train=train,
