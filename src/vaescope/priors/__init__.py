@@ -4,7 +4,7 @@ from vaescope.priors.anisotropic import AnisotropicPrior
 from vaescope.priors.conditional import ConditionalPrior
 from vaescope.priors.gaussian import StandardNormal
 from vaescope.priors.mixture import MixturePrior
-from vaescope.priors.nearest import nearest_gaussian
+from vaescope.priors.nearest import nearest_gaussian, unused_variance
 from vaescope.priors.sparse import SparsePrior
 from vaescope.priors.student_t import StudentTPrior
 
@@ -16,4 +16,5 @@ __all__ = [
     "StandardNormal",
     "StudentTPrior",
     "nearest_gaussian",
+    "unused_variance",
 ]

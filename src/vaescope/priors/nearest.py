@@ -12,9 +12,13 @@ import torch
 from scipy import optimize
 
 from vaescope.distributions import DiagonalGaussian, Reparameterised
+from vaescope.priors.conditional import ConditionalPrior
+from vaescope.priors.gaussian import StandardNormal
 from vaescope.priors.student_t import StudentT
+from vaescope.types import Floats
+from vaescope.vae import Prior
 
-__all__ = ["nearest_gaussian"]
+__all__ = ["nearest_gaussian", "unused_variance"]
 
 _NOISE = np.linspace(-10.0, 10.0, 4001)
 _WEIGHT = np.exp(-0.5 * _NOISE**2) / np.exp(-0.5 * _NOISE**2).sum()
@@ -25,6 +29,17 @@ def nearest_gaussian(prior: Reparameterised) -> DiagonalGaussian | None:
     if not isinstance(prior, StudentT):
         return None
     return DiagonalGaussian(prior.loc, 2.0 * prior.scale.log() + _log_variance(prior.df))
+
+
+@torch.no_grad()
+def unused_variance(prior: Prior) -> Floats | None:
+    """The posterior variance of each latent that ignores x; None where it is 1, depends on u or on
+    the other latents, or where no one Gaussian stands for the prior."""
+    if isinstance(prior, StandardNormal | ConditionalPrior):
+        return None
+    own = prior()
+    gaussian = own if isinstance(own, DiagonalGaussian) else nearest_gaussian(own)
+    return None if gaussian is None else gaussian.variance[0].double().cpu().numpy()
 
 
 @lru_cache(maxsize=8)

@@ -24,10 +24,12 @@ from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
 from vaescope.errors import NonFiniteError
 from vaescope.objectives import Objective, Terms
+from vaescope.priors import ConditionalPrior, unused_variance
 from vaescope.regime import LatentType, count_types, types_of
 from vaescope.seeds import derive, order
 from vaescope.specs import Experiment
 from vaescope.training.precision import Precision, autocast
+from vaescope.types import Floats
 from vaescope.vae import VAE, Batch, as_input
 
 __all__ = ["Record", "State", "fetch", "new_state", "noise_at", "record_of", "steps"]
@@ -130,7 +132,8 @@ def _check_finite(terms: Terms, step: int) -> None:
     )
 
 
-def _accumulate(window: dict[str, Tensor], terms: Terms) -> None:
+@torch.no_grad()
+def _accumulate(window: dict[str, Tensor], terms: Terms, vae: VAE, u: Tensor | None) -> None:
     variance = terms.posterior.variance.detach()
     seen = {
         "loss": terms.loss.detach(),
@@ -139,15 +142,22 @@ def _accumulate(window: dict[str, Tensor], terms: Terms) -> None:
         "variance_squared": (variance**2).mean(0),
         "steps": torch.ones((), device=variance.device),
     }
+    if isinstance(vae.prior, ConditionalPrior):
+        ratio = variance / vae.prior(u).variance
+        seen |= {"ratio": ratio.mean(0), "ratio_squared": (ratio**2).mean(0)}
     for name, value in seen.items():
         window[name] = window[name] + value if name in window else value.double()
 
 
-def record_of(step: int, window: Mapping[str, Tensor]) -> Record:
-    """Means of a window of sums."""
+def record_of(step: int, window: Mapping[str, Tensor], unused: Floats | None = None) -> Record:
+    """Means of a window of sums. Latents are typed by their variances over those of latents that
+    ignore x: the prior's of each example where they depend on u, else `unused`, or 1."""
     means = {name: (total / window["steps"]).cpu() for name, total in window.items()}
     mean = means["variance"].numpy()
-    spread = means["variance_squared"].numpy() - mean**2
+    units = 1.0 if unused is None else unused
+    ratio, squared = mean / units, means["variance_squared"].numpy() / units**2
+    if "ratio" in means:
+        ratio, squared = means["ratio"].numpy(), means["ratio_squared"].numpy()
     return Record(
         step,
         means["loss"].item(),
@@ -156,7 +166,7 @@ def record_of(step: int, window: Mapping[str, Tensor]) -> Record:
             for name, value in sorted(means.items())  # a resumed window comes in another order
             if name.startswith("part.")
         },
-        count_types(types_of(mean, spread)),
+        count_types(types_of(ratio, squared - ratio**2)),
         tuple(mean.tolist()),
     )
 
@@ -183,9 +193,9 @@ def steps(
                 group["lr"] = rates[name](now).item()
             optimiser.step()
         state.step += 1
-        _accumulate(state.window, terms)
+        _accumulate(state.window, terms, state.vae, batch.u)
         if state.step % experiment.logging.every == 0 or state.step == experiment.steps:
-            record = record_of(state.step, state.window)
+            record = record_of(state.step, state.window, unused_variance(state.vae.prior))
             state.window.clear()
             yield record
         else:

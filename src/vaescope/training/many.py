@@ -22,12 +22,14 @@ from vaescope.build import build_objective, build_schedule, build_vae, start_fro
 from vaescope.data import Dataset
 from vaescope.errors import UsageError
 from vaescope.objectives import Objective
+from vaescope.priors import unused_variance
 from vaescope.schedules import Schedule
 from vaescope.seeds import derive, epoch_order
 from vaescope.specs import AdamSpec, ConditionalPriorSpec, Experiment, resolve, to_dict
 from vaescope.training.loop import Record, record_of
 from vaescope.training.precision import SMALL
-from vaescope.vae import VAE, Batch, as_input
+from vaescope.types import Floats
+from vaescope.vae import VAE, Batch, Prior, as_input
 
 __all__ = ["Many", "compiling_pays", "groups", "signature", "stackable", "train_many"]
 
@@ -296,6 +298,10 @@ def train_many(
             vae.get_buffer(name).copy_(buffer)
         return vae
 
+    def prior(model: int) -> Prior:
+        own = stack.template.vae.prior
+        return weights(model).prior if any(True for _ in own.parameters()) else own
+
     while step < spec.steps:
         due = min(spec.steps, step + spec.logging.every - step % spec.logging.every)
         count = UNROLL if fast is not None and due - step >= UNROLL else 1
@@ -307,16 +313,19 @@ def train_many(
         window.append(parts)
         step += count
         if step == due:
-            yield Many(step, _records(step, window, len(experiments)), dict(failed), weights)
+            unused = [unused_variance(prior(k)) for k in range(len(experiments))]
+            yield Many(step, _records(step, window, unused), dict(failed), weights)
             window.clear()
 
 
-def _records(step: int, window: list[dict[str, Tensor]], models: int) -> tuple[Record, ...]:
+def _records(
+    step: int, window: list[dict[str, Tensor]], unused: Sequence[Floats | None]
+) -> tuple[Record, ...]:
     sums = {
         name: torch.cat([parts[name] for parts in window]).double().sum(0) for name in window[0]
     }
     count = torch.tensor(float(sum(len(parts["loss"]) for parts in window)))
     return tuple(
-        record_of(step, {**{name: total[k] for name, total in sums.items()}, "steps": count})
-        for k in range(models)
+        record_of(step, {**{name: total[k] for name, total in sums.items()}, "steps": count}, own)
+        for k, own in enumerate(unused)
     )
