@@ -16,6 +16,7 @@ import vaescope as vs
 from vaescope.build import build_vae
 from vaescope.encoding import encode, load_vae
 from vaescope.errors import RunError, UsageError
+from vaescope.priors import unused_variance
 from vaescope.pruning import Pruning
 from vaescope.pruning.result import Plan
 from vaescope.pruning.run import pruned_vae
@@ -30,7 +31,7 @@ from vaescope.vae import VAE
 VECTORS = ("data.name=synth-linear", "data.n=300", "latent=4")
 MLP = ("net.name=mlp", "net.encoder=[8]", "net.decoder=[8]")
 PASSIVE = (0, 2)
-CONSTANT = 0.3  # the mean of passive latents
+CONSTANT = 0.1  # the mean of passive latents: 0.005 nats at variance 1
 
 
 def run_of(folder: Path, spec: Experiment, vae: VAE) -> Run:
@@ -44,12 +45,15 @@ def run_of(folder: Path, spec: Experiment, vae: VAE) -> Run:
 def hand_made(
     folder: Path, *settings: str, passive: tuple[int, ...] = PASSIVE, preset: str = "demo"
 ) -> Run:
-    """Posterior variances 0.01 and 1. Passive means are constants, active ones depend on x."""
+    """Posterior variances 0.01 and those of unused latents. Passive means are constants, active
+    ones depend on x."""
     spec = from_command_line(preset, ["steps=20", *settings])
     vae = build_vae(spec)
     head = vae.encoder.posterior.head
     variances = torch.full((spec.latent,), math.log(0.01))
-    variances[list(passive)] = 0.0
+    unused = unused_variance(vae.prior)
+    own = np.ones(spec.latent) if unused is None else unused
+    variances[list(passive)] = torch.from_numpy(np.log(own)).float()[list(passive)]
     with torch.no_grad():
         head.weight[spec.latent :] = 0.0
         head.bias[spec.latent :] = variances
