@@ -68,25 +68,26 @@ def reading(path: Path, remedy: str = "") -> Iterator[None]:
 _REASONS = {
     errno.ENOSPC: ("the disk is full", "Free some space"),
     errno.EDQUOT: ("the quota is used up", "Free some space"),
-    errno.EROFS: ("the file system is read-only", "Choose a folder that can be written with --out"),
-    errno.EACCES: ("permission is denied", "Choose a folder that can be written with --out"),
-    errno.EPERM: ("permission is denied", "Choose a folder that can be written with --out"),
-    errno.ENOTDIR: ("part of the path is a file, not a folder", "Choose another --out"),
-    errno.EEXIST: ("a file of that name is in the way", "Choose another --out"),
-    errno.EISDIR: ("a folder of that name is in the way", "Choose another --out"),
+    errno.EROFS: ("the file system is read-only", "Choose a folder that can be written with {by}"),
+    errno.EACCES: ("permission is denied", "Choose a folder that can be written with {by}"),
+    errno.EPERM: ("permission is denied", "Choose a folder that can be written with {by}"),
+    errno.ENOTDIR: ("part of the path is a file, not a folder", "Choose another {by}"),
+    errno.EEXIST: ("a file of that name is in the way", "Choose another {by}"),
+    errno.EISDIR: ("a folder of that name is in the way", "Choose another {by}"),
 }
 
 
 @contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """Turns a failed write into an error that says what to do; what was there before stays."""
+def disk_errors(path: Path, *, by: str = "--out") -> Iterator[None]:
+    """Turns a failed write into an error that says what to do; what was there before stays. `by` is
+    what chooses the folder."""
     try:
         yield
     except OSError as error:
         reason, remedy = _REASONS.get(error.errno or 0, (str(error), "Look at the disk"))
         raise DiskError(
             f"Cannot write {path}: {reason}. What was saved before is intact.",
-            f"{remedy}, then give the same command again.",
+            f"{remedy.format(by=by)}, then give the same command again.",
         ) from error
 
 

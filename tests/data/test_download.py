@@ -12,7 +12,7 @@ import pytest
 from vaescope.data.card import Card, File
 from vaescope.data.download import get
 from vaescope.data.files import locate, place
-from vaescope.errors import DataError
+from vaescope.errors import DataError, DiskError
 
 CONTENT = bytes(range(256)) * 4000  # one megabyte
 DIGEST = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
@@ -199,3 +199,15 @@ def test_what_cannot_be_downloaded_says_what_to_put_where() -> None:
     with pytest.raises(DataError, match="Ask the authors") as caught:
         get(card)
     assert str(place(card, card.files[0])) in caught.value.remedy
+
+
+def test_where_the_folder_cannot_be_made_the_variable_that_names_it_is_said(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_the_way = tmp_path / "data"
+    in_the_way.write_text("a file")
+    monkeypatch.setenv("VAESCOPE_DATA", str(in_the_way))
+    with pytest.raises(DiskError) as caught:
+        get(site.card())
+    assert "VAESCOPE_DATA" in caught.value.remedy
+    assert "--out" not in caught.value.remedy  # which `data get` does not have

@@ -11,6 +11,7 @@ from safetensors.torch import load, save
 from vaescope.build import build_data
 from vaescope.encoding import load_vae
 from vaescope.errors import RunError
+from vaescope.inspection import inspect_run
 from vaescope.runs import Run
 from vaescope.settings import from_command_line
 from vaescope.tables import read_table
@@ -172,3 +173,10 @@ def test_going_on_under_other_versions_is_said(run: Run, caplog: pytest.LogCaptu
     train(run)
     (said,) = caplog.messages
     assert f"torch 1.0, now {torch.__version__}" in said and "numpy" not in said
+
+
+def test_a_damaged_environment_is_named_by_a_dissection(run: Run) -> None:
+    run.environment.write_text("{")
+    with pytest.raises(RunError, match=r"environment\.json is not JSON.*") as caught:
+        inspect_run(run, effort="fast")
+    assert "Delete it" in caught.value.remedy

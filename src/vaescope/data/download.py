@@ -62,7 +62,7 @@ def _download(card: Card, file: File, progress: Progress | None) -> Path:
             f"{card.name} cannot be downloaded: {file.name} has no public address.",
             instructions(card),
         )
-    with disk_errors(path):
+    with disk_errors(path, by="VAESCOPE_DATA"):
         path.parent.mkdir(parents=True, exist_ok=True)
     require_space(path.parent, 0, f"Downloading {file.name}")
     part = path.with_name(f"{path.name}.part")
@@ -128,12 +128,12 @@ def _save(
     length = answer.headers.get("Content-Length")
     total = file.size if length is None else done + int(length)
     require_space(part.parent, (total or done) - done, f"Downloading {file.name}")
-    with disk_errors(part):
+    with disk_errors(part, by="VAESCOPE_DATA"):
         _tag_of(part).write_text(_validator(answer))
         out = part.open("ab" if done else "wb")
     with out:
         while block := answer.read(BLOCK):
-            with disk_errors(part):
+            with disk_errors(part, by="VAESCOPE_DATA"):
                 out.write(block)
             done += len(block)
             if progress:

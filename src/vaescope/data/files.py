@@ -222,13 +222,13 @@ def _write(
             npy.write_array_header_1_0(file, fields)
             for chunk in chunks:
                 assert chunk.dtype == np.uint8 and chunk.shape[1:] == shape[1:]
-                with disk_errors(target):
+                with disk_errors(target, by="VAESCOPE_DATA"):
                     file.write(np.ascontiguousarray(chunk).data)
                 done += chunk.nbytes
                 if progress:
                     progress(target.name, done, total)
             assert done == total, f"{done} bytes of {total}"
-            with disk_errors(target):
+            with disk_errors(target, by="VAESCOPE_DATA"):
                 file.flush()
                 os.fsync(file.fileno())
         scratch.replace(target)

@@ -107,11 +107,11 @@ def render_all(path: Path, progress: Progress | None = None) -> Dataset:
     file. It is a plain .npy of uint8, shape (480000, 3, 64, 64), 5.9 GB.
     """
     store = Rooms(render(range(8), range(4), range(15)), (_ALL, _ALL, _ALL))
-    with disk_errors(path):
+    with disk_errors(path, by="VAESCOPE_DATA"):
         path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         require_space(path.parent, len(store) * math.prod(store.shape), "Rendering Shapes3D")
-        with disk_errors(path), alone(path):
+        with disk_errors(path, by="VAESCOPE_DATA"), alone(path):
             if not path.exists():
                 _write(path, store, progress)
     return Dataset(CARD, Bytes(_opened(path, store)), FACTORS)

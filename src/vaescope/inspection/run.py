@@ -7,6 +7,7 @@ from typing import Any
 from vaescope.build import build_data
 from vaescope.data import Dataset
 from vaescope.encoding import load_vae
+from vaescope.errors import RunError
 from vaescope.inspection.dissect import Progress, silent
 from vaescope.inspection.results import Inspection
 from vaescope.inspection.trained import inspect_trained
@@ -60,5 +61,11 @@ def inspect_run(
 def _environment(run: Run) -> dict[str, Any]:
     if not run.environment.exists():
         return {}
-    found: dict[str, Any] = json.loads(run.environment.read_text("utf-8"))
-    return found
+    try:
+        found = json.loads(run.environment.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"{run.environment} is not JSON: {error}.",
+            "Delete it: the report then goes without versions and threads.",
+        ) from error
+    return found if isinstance(found, dict) else {}
