@@ -8,7 +8,7 @@ from tests.comparing.hand_made import of_images, write_run
 
 import vaescope as vs
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="session")

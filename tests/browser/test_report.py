@@ -11,7 +11,7 @@ import pytest
 from vaescope.inspection import Inspection
 from vaescope.report import save
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 EVIL = "<img src=x onerror=alert(1)>"
 

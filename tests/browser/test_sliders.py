@@ -27,7 +27,7 @@ from vaescope.report.sliders import packed
 from vaescope.runs import Run
 from vaescope.vae import Decoder
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 D = 6
 READY = "figure.sliders[data-milliseconds]"

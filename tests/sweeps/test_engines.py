@@ -72,6 +72,7 @@ def drive(engine: Engine, todo: list[Task], each: Callable[[], None] = lambda: N
     return ended
 
 
+@pytest.mark.slow
 def test_an_engine_keeps_the_contract(
     engine: Engine,
     tmp_path: Path,
@@ -112,6 +113,7 @@ def test_an_engine_keeps_the_contract(
     assert engine.wait(0.1) == []
 
 
+@pytest.mark.slow
 def test_a_closed_local_engine_leaves_saved_runs_and_no_process(
     tmp_path: Path,
     small_plan: Callable[..., Plan],
@@ -132,6 +134,7 @@ def test_a_closed_local_engine_leaves_saved_runs_and_no_process(
     assert not holders(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_worker_goes_when_its_driver_was_killed(
     tmp_path: Path, small_plan: Callable[..., Plan], holders: Callable[[Path], dict[str, int]]
 ) -> None:
