@@ -186,7 +186,7 @@ ANISOTROPIC = Study(
         "No prior stands out here. At equal distortion the score of the learned variances is .02 "
         "below that of the isotropic prior, that of the fixed ones .03 below it; 0 is well inside "
         "both intervals, as the score spreads by .08 over seeds. The paper's curves are of 100 "
-        "nets; about 80 to 500 would be needed here. Beta 4 scores as beta 1 does with an isotropic "
+        "nets; 80 to 500 would be needed here. Beta 4 scores as beta 1 does with an isotropic "
         "prior (.745 and .740), which is what the paper says, but 12 seeds cannot rule out a gain "
         "of .05. Four factors and small nets on 3,072 images leave little room for a prior: with "
         "any of them and any beta the mean score is between .62 and .79."
