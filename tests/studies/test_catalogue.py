@@ -118,5 +118,13 @@ def test_the_beginning_of_an_id_finds_its_parts() -> None:
     assert [study.id for study in find("001/figure-10")] == ["001/figure-10"]
     parts = find("002/table-3.3")
     assert len(parts) > 1 and all(study.id.startswith("002/table-3.3-") for study in parts)
-    with pytest.raises(UsageError, match="no study 002/table-9"):
-        find("002/table-9")
+    assert {study.paper for study in find("004")} == {"004"} and len(find("004")) > 5
+
+
+def test_an_unknown_id_is_answered_with_what_is_like_it() -> None:
+    with pytest.raises(UsageError, match=r"no study 002/tabel-3\.4") as caught:
+        find("002/tabel-3.4")
+    assert "Did you mean 002/table-3.4" in caught.value.remedy
+    with pytest.raises(UsageError, match="no study nothing") as caught:
+        find("nothing")
+    assert "vaescope study" in caught.value.remedy

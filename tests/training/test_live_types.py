@@ -1,5 +1,7 @@
 """Latents are typed while a model trains by their own prior: unused ones are passive under any."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from vaescope.build import build_data, start_from_data
 from vaescope.priors import unused_variance
 from vaescope.settings import from_command_line
 from vaescope.specs import Experiment
-from vaescope.training.loop import State, new_state, record_of, steps
+from vaescope.training.loop import State, new_state, steps
 from vaescope.training.many import train_many
 
 CPU = torch.device("cpu")
@@ -46,16 +48,22 @@ def test_latents_that_ignore_x_are_counted_as_passive(prior: str) -> None:
 
 
 def test_so_are_those_of_a_prior_that_depends_on_u() -> None:
-    """Posterior and prior variances are alike example by example, though far from 1."""
-    window = {
-        "steps": torch.tensor(2.0),
-        "loss": torch.tensor(1.0),
-        "variance": torch.tensor([0.4, 6.0, 1.0]),
-        "variance_squared": torch.tensor([0.1, 40.0, 0.5]),
-        "ratio": torch.tensor([2.02, 0.06, 1.0]),
-        "ratio_squared": torch.tensor([2.1, 0.004, 0.7]),
-    }
-    assert record_of(2, window).types == {"active": 1, "mixed": 1, "passive": 1}
+    """Its variance is 9 here: posteriors like it are passive, of a twentieth of it active."""
+    settings = ["data.segments=4", "data.per_segment=50", "prior.width=4", "net.encoder=[8]",
+                "net.decoder=[8]", "batch=16", "steps=1", "logging.every=1",
+                "posterior.name=diagonal"]  # fmt: skip
+    spec = from_command_line("ivae", settings)
+    state = new_state(spec, CPU)
+    *_, last = state.vae.prior.log_variance
+    head = state.vae.encoder.posterior.head
+    with torch.no_grad():
+        last.weight.zero_()
+        last.bias.fill_(math.log(9.0))
+        head.weight.zero_()
+        head.bias[spec.latent :] = math.log(9.0)
+        head.bias[-1] -= math.log(20.0)
+    (record,) = filter(None, steps(state, spec, build_data(spec.data), "fp32"))
+    assert record.types == {"active": 1, "mixed": 0, "passive": spec.latent - 1}
 
 
 @pytest.mark.parametrize("prior", PRIORS)

@@ -188,12 +188,12 @@ def steps(
             terms = state.objective(state.vae, batch, now, noise)
         _check_finite(terms, state.step)
         _gradients(terms, state)
+        _accumulate(state.window, terms, state.vae, batch.u)  # of the prior that the terms are of
         for name, optimiser in state.optimisers.items():
             for group in optimiser.param_groups:
                 group["lr"] = rates[name](now).item()
             optimiser.step()
         state.step += 1
-        _accumulate(state.window, terms, state.vae, batch.u)
         if state.step % experiment.logging.every == 0 or state.step == experiment.steps:
             record = record_of(state.step, state.window, unused_variance(state.vae.prior))
             state.window.clear()
