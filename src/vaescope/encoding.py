@@ -9,9 +9,8 @@ from vaescope.build import build_auxiliary, build_vae, data_of
 from vaescope.codes import Codes, draw
 from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
-from vaescope.distributions import DiagonalGaussian, FullGaussian
+from vaescope.distributions import FullGaussian
 from vaescope.errors import RunError, UsageError
-from vaescope.priors import StandardNormal, nearest_gaussian
 from vaescope.runs import Run
 from vaescope.training.api import as_dataset
 from vaescope.training.checkpoint import load_weights
@@ -64,7 +63,7 @@ def encode(
     was_training = vae.training
     vae.eval()
     means, variances, covariances = [], [], []
-    prior_means, prior_variances, us = [], [], []
+    us = []
     for start in range(0, len(rows), batch):
         some = rows[start : start + batch]
         u = None
@@ -72,17 +71,14 @@ def encode(
             us.append(auxiliary(some))
             u = torch.from_numpy(us[-1]).to(device)
         posterior = vae.encoder(as_input(data.rows(some), device), u)
-        prior = vae.prior(u)
         means.append(posterior.mean.float().cpu().numpy())
         variances.append(posterior.variance.float().cpu().numpy())
         if isinstance(posterior, FullGaussian):
             # In float32 the product of narrow factors is no longer positive definite.
             factor = posterior.scale_tril.double()
             covariances.append((factor @ factor.mT).cpu().numpy())
-        gaussian = prior if isinstance(prior, DiagonalGaussian) else nearest_gaussian(prior)
-        if gaussian is not None and not isinstance(vae.prior, StandardNormal):
-            prior_means.append(gaussian.mean.float().cpu().expand(len(some), -1).numpy())
-            prior_variances.append(gaussian.variance.float().cpu().expand(len(some), -1).numpy())
+    seen = np.concatenate(us) if us else None
+    prior = vae.prior.density(None if seen is None else torch.from_numpy(seen).to(device))
     vae.train(was_training)
     return assemble(
         data,
@@ -91,10 +87,8 @@ def encode(
         np.concatenate(variances),
         covariance=np.concatenate(covariances) if covariances else None,
         seed=seed,
-        prior_mean=np.concatenate(prior_means) if prior_means else None,
-        prior_variance=np.concatenate(prior_variances) if prior_variances else None,
-        prior_nearest=bool(prior_means) and not isinstance(prior, DiagonalGaussian),
-        u=np.concatenate(us) if us else None,
+        prior=prior,
+        u=seen,
         supervised=auxiliary is not None,
     )
 

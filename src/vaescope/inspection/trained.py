@@ -17,7 +17,7 @@ from vaescope.inspection.dissect import Anatomy, Progress, dissect, silent
 from vaescope.inspection.effort import effort_named
 from vaescope.inspection.fit import LogPrior
 from vaescope.inspection.results import Inspection, Settings, Subject, Training
-from vaescope.priors import StandardNormal
+from vaescope.prior_density import GaussianDensity
 from vaescope.specs import CosineSpec, Experiment, LinearSpec, to_dict
 from vaescope.types import Integers
 from vaescope.vae import VAE
@@ -47,8 +47,7 @@ def inspect_trained(
         _subject(name, spec, data, codes.n), data, rows, codes, vae.decoder,
         latents=lambda places: codes.mean[places], decode_latents=vae.decoder,
         log_prior=_log_prior(vae, codes), module=vae.decoder,
-        closed=isinstance(vae.prior, StandardNormal)
-        or (codes.prior_variance is not None and not codes.prior_nearest),
+        closed=isinstance(codes.prior, GaussianDensity),
         beta=_last(beta),
         untrained=lambda seed: build_vae(spec.model_copy(update={"seed": seed})).decoder.eval(),
     )  # fmt: skip
