@@ -19,6 +19,7 @@ from vaescope.inspection import (
     inspect_codes,
     inspect_run,
 )
+from vaescope.prior_density import GaussianDensity, SparseDensity, StudentTDensity
 from vaescope.report import page_of
 from vaescope.runs import Run, strict_json
 from vaescope.settings import from_command_line
@@ -263,3 +264,70 @@ def test_the_summary_has_one_line_per_verdict(inspection: Inspection) -> None:
     assert len(inspection.summary().splitlines()) == len(inspection.verdicts)
     odd = replace(inspection.verdicts[0], says="<b>")
     assert "<b>" not in replace(inspection, verdicts=(odd,))._repr_html_()
+
+
+def test_histograms_stand_against_the_prior_of_each_latent(generator: np.random.Generator) -> None:
+    """Densities of the spike, which is finer than a bin, are means over bins, so that codes drawn
+    from the prior have its histogram."""
+    prior = SparseDensity(0.8, 0.05, np.zeros(2))
+    z = prior.draw(generator, 40_000)
+    histograms = inspect_codes(Codes(z, np.full_like(z, 1e-3), z, prior=prior), SUBJECT).histograms
+    np.testing.assert_allclose(histograms.sample, histograms.prior, atol=0.05)
+    assert histograms.says == prior.says and histograms.top > histograms.prior.max() > 2.0
+
+
+def test_histograms_under_a_prior_of_each_row_are_in_its_units(
+    generator: np.random.Generator,
+) -> None:
+    prior = GaussianDensity(10.0 * generator.normal(size=(5000, 1)), np.full((5000, 1), 25.0))
+    z = prior.draw(generator, 5000)
+    codes = Codes(prior.mean, prior.variance, z, prior=prior)
+    histograms, samples = (
+        getattr(inspect_codes(codes, SUBJECT), name) for name in ("histograms", "samples")
+    )
+    assert histograms.edges[-1] < 6.0 and "in units of the prior of each example" in histograms.says
+    np.testing.assert_allclose(histograms.sample, histograms.prior, atol=0.06)
+    assert samples.mean[0] == pytest.approx(0.0, abs=0.1)
+    assert samples.variance[0] == pytest.approx(1.0, abs=0.1)
+
+
+def test_the_prior_verdict_judges_by_the_prior_of_the_codes(generator: np.random.Generator) -> None:
+    """Draws from a t with 2 degrees of freedom, which has no variance, follow it and not N(0, I);
+    draws from N(0, I) do not follow a prior of twice the scale."""
+    heavy = StudentTDensity(2.0, np.zeros(2), np.ones(2))
+    z = heavy.draw(generator, 4000)
+    narrow = np.full_like(z, 1e-3)
+    normal = generator.normal(size=z.shape)
+    wide = StudentTDensity(2.0, np.zeros(2), np.full(2, 2.0))
+    told = {
+        name: verdict(inspect_codes(codes, SUBJECT).verdicts, "prior")
+        for name, codes in {
+            "own": Codes(z, narrow, z, prior=heavy),
+            "assumed": Codes(z, narrow, z),
+            "other": Codes(normal, narrow, normal, prior=wide),
+        }.items()
+    }
+    assert [told[name].tone for name in told] == ["good", "warning", "warning"]
+    assert "Student-t with 2 degrees of freedom" in told["own"].says
+    assert "in normal scores of the prior" in told["own"].says
+    assert "assumed to be N(0, I)" in told["assumed"].says and "prior=" in told["assumed"].advice
+
+
+def test_latents_that_are_used_for_some_examples_are_no_fault() -> None:
+    """Definition 2 of bonheme2023: mixed latents are part of the regime."""
+    half = np.repeat([0.001, 1.0], 50)
+    mean = np.where(half < 0.5, np.linspace(-2.0, 2.0, 100), 0.0)
+    some = inspect_codes(Codes(mean[:, None], half[:, None], mean[:, None]), SUBJECT)
+    assert some.measures is not None
+    assert some.measures.types.kind_of_mixed == ("used for some examples only",)
+    assert (some.verdicts[0].id, some.verdicts[0].tone) == ("mixed", "note")
+    every = inspect_codes(codes_of([0.5, 0.5]), SUBJECT)
+    assert every.measures is not None
+    assert every.measures.types.kind_of_mixed == ("uncertain in every example",) * 2
+    assert (every.verdicts[0].id, every.verdicts[0].tone) == ("mixed", "warning")
+
+
+def test_where_no_unused_posterior_is_known_the_verdict_says_so() -> None:
+    codes = replace(codes_of([0.01, 1.0]), unused=np.full(2, np.nan), unused_why="it has no rate")
+    first = inspect_codes(codes, SUBJECT).verdicts[0]
+    assert first.id == "untyped" and "it has no rate" in first.says

@@ -28,7 +28,8 @@ OUTPUTS = np.arange(2 * 3 * 30, dtype=np.float64).reshape(2, 3, 30)
 CHARTS = {
     "latents": latents_chart(LATENTS),
     "histograms": histograms_chart(
-        Histograms(np.linspace(-3, 3, 4), np.eye(2, 3), np.ones((2, 3)) / 6, np.ones(3)), LATENTS
+        Histograms(np.linspace(-3, 3, 4), np.eye(2, 3), np.ones((2, 3)) / 6, np.ones((2, 3))),
+        LATENTS,
     ),
     "curves": curves_chart(Training(STEPS, *[STEPS / 10.0] * 3, *[STEPS // 10] * 3)),
     "factors": factors_chart(

@@ -19,7 +19,7 @@ LATENTS = (
     Latent(0, "passive", None, 0.0, 1.0, 0.0),
 )
 EDGES = np.linspace(-4.0, 4.0, 6)
-HISTOGRAMS = Histograms(EDGES, np.eye(3, 5), np.ones((3, 5)) / 8, np.full(5, 0.2))
+HISTOGRAMS = Histograms(EDGES, np.eye(3, 5), np.ones((3, 5)) / 8, np.full((3, 5), 0.2))
 
 
 def training(records: int) -> Training:

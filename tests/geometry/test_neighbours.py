@@ -3,6 +3,7 @@ import pytest
 
 from vaescope.errors import ShapeError
 from vaescope.geometry import neighbours
+from vaescope.prior_density import GaussianDensity, MixtureDensity
 
 
 @pytest.fixture
@@ -67,3 +68,22 @@ def test_point_posteriors_and_too_many_neighbours_are_refused(x: np.ndarray) -> 
             neighbours(x, x, bad)
     with pytest.raises(ShapeError, match="k below n"):
         neighbours(x, x, np.ones_like(x), k=400)
+
+
+def test_the_rate_is_to_the_prior_that_is_given(generator: np.random.Generator) -> None:
+    """Posteriors that are p(z|u) cost nothing; against N(0, I) the same ones do."""
+    mean = 3.0 * generator.normal(size=(60, 2))
+    variance = np.full_like(mean, 0.2)
+    own = neighbours(mean, mean, variance, prior=GaussianDensity(mean, variance))
+    assert own.kl_nats.value == 0.0
+    wanted = 0.5 * (mean**2 + variance - 1.0 - np.log(variance)).sum(axis=1)
+    assert neighbours(mean, mean, variance).kl_nats.value == pytest.approx(wanted.mean())
+
+
+def test_the_rate_to_a_mixture_is_that_of_all_latents(generator: np.random.Generator) -> None:
+    """Each posterior is a component of four that are far apart: log 4, which no marginal knows."""
+    means = 20.0 * np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    prior = MixtureDensity(np.full(4, 0.25), means, np.ones((4, 2)))
+    mean = means[generator.integers(4, size=60)]
+    found = neighbours(mean, mean, np.ones_like(mean), prior=prior)
+    assert found.kl_nats.value == pytest.approx(np.log(4.0), abs=1e-6)

@@ -143,7 +143,7 @@ def latents_chart(latents: Sequence[Latent]) -> Chart:
 
 
 def histograms_chart(histograms: Histograms, latents: Sequence[Latent]) -> Chart:
-    """Means and samples of each latent against the prior; heights end at 0.8."""
+    """Means and samples of each latent against its prior; heights are cut above that."""
     series = {
         "scale": {
             "domain": ["samples", "means", "prior"],
@@ -160,7 +160,7 @@ def histograms_chart(histograms: Histograms, latents: Sequence[Latent]) -> Chart
 
     def y(field: str) -> dict[str, Any]:
         axis = {"labels": False, "grid": False, "minExtent": 0}
-        scale = {"domain": [0, 0.8]}
+        scale = {"domain": [0, histograms.top]}
         return {"field": field, "type": "quantitative", "title": None, "axis": axis, "scale": scale}
 
     def layer(mark: dict[str, Any], field: str, name: str) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def histograms_chart(histograms: Histograms, latents: Sequence[Latent]) -> Chart
             ],
         },
     }  # fmt: skip
-    bins = len(histograms.prior)
+    bins = len(histograms.middles)
     return Chart(
         spec,
         {
@@ -192,7 +192,7 @@ def histograms_chart(histograms: Histograms, latents: Sequence[Latent]) -> Chart
             "z": np.tile(histograms.middles, len(latents)).tolist(),
             "mean": histograms.mean[_order(latents)].ravel().tolist(),
             "sample": histograms.sample[_order(latents)].ravel().tolist(),
-            "prior": np.tile(histograms.prior, len(latents)).tolist(),
+            "prior": histograms.prior[_order(latents)].ravel().tolist(),
         },
     )
 

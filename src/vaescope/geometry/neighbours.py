@@ -10,8 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.codes import Codes
 from vaescope.errors import ShapeError
 from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
+from vaescope.latents.kl import rate_of_rows
+from vaescope.prior_density import PriorDensity, standard_normal
 from vaescope.types import Floats
 
 __all__ = ["Neighbours", "neighbours"]
@@ -62,12 +65,19 @@ def _nearest(distance: Matrix, first: int, k: int) -> NDArray[np.int64]:
 
 
 def neighbours(
-    x: Floats, mean: Floats, variance: Floats, *, k: int = 10, block: int = 128
+    x: Floats,
+    mean: Floats,
+    variance: Floats,
+    *,
+    prior: PriorDensity | None = None,
+    k: int = 10,
+    block: int = 128,
 ) -> Neighbours:
     """Theorem 2's two quantities for examples x and posteriors N(mean, diag(variance)).
 
-    Neighbours of posteriors are by Bhattacharyya distance, those of data by squared error. Takes
-    time and memory of n^2 and block * n * d: a few thousand examples.
+    Neighbours of posteriors are by Bhattacharyya distance, those of data by squared error. The rate
+    is to `prior`, or to N(0, I) where none is given. Takes time and memory of n^2 and
+    block * n * d: a few thousand examples.
     """
     data = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
     mu, v = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
@@ -93,10 +103,11 @@ def neighbours(
         share[rows] = shared
         of_means[rows] = np.take_along_axis(apart, near, axis=1).mean(axis=1)
         between[rows] = np.take_along_axis(samples, near, axis=1).mean(axis=1)
-    rate = 0.5 * (mu**2 + v - 1.0 - np.log(v)).sum(axis=1)
+    own = standard_normal(mu.shape[1]) if prior is None else prior
+    rate = rate_of_rows(Codes(mu, v, mu, prior=own))
     typical = everything / (n * (n - 1))
     return Neighbours(
         float(share.mean()), interval_of_mean(share), n, "latent", k / (n - 1),
         spread_of(between, "latent"), spread_of(of_means, "latent"),
-        float(between.mean()) / typical, spread_of(rate, "latent"), k,
+        float(between.mean()) / typical, spread_of(rate.mean(axis=0), "latent"), k,
     )  # fmt: skip

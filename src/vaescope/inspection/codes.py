@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.inspection.results import Factors, Histograms, Inspection, Latent, Moments, Subject
 from vaescope.latents import kl, types
 from vaescope.measures import measure_codes
 from vaescope.metrics import mig
+from vaescope.prior_density import GaussianDensity, PriorDensity, standard_normal
 from vaescope.verdicts import THRESHOLDS, judge
 
 __all__ = ["inspect_codes"]
@@ -58,26 +60,52 @@ def _latents(codes: Codes, factors: Factors | None) -> tuple[Latent, ...]:
 
 
 def _histograms(codes: Codes, *, bins: int = 41) -> Histograms:
-    """Bins from -4 to 4, or as far as the codes reach; an odd number of them, so that the spike of
-    a passive latent stands in one."""
-    reach = max(4.0, float(np.abs(codes.mean).max()), float(np.abs(codes.sample).max()))
+    """Bins from -4 to 4 standard deviations of the prior, or as far as the codes reach; an odd
+    number of them, so that the spike of a passive latent stands in one.
+
+    Under a Gaussian prior codes are in its units: its scale may differ between latents, between
+    examples, and is free where it is learnt.
+    """
+    prior, mean, sample = codes.prior, codes.mean, codes.sample
+    says = "N(0, 1)" if prior.standard else prior.says
+    if isinstance(prior, GaussianDensity) and not prior.standard:
+        says = "N(0, 1), in units of the prior" + (" of each example" if prior.per_row else "")
+        mean, sample = prior.normal_scores(mean), prior.normal_scores(sample)
+        prior = standard_normal(codes.d)
+    widest = prior.mean + 4.0 * np.sqrt(np.where(np.isfinite(prior.variance), prior.variance, 1.0))
+    reach = max(*np.abs(widest), float(np.abs(mean).max()), float(np.abs(sample).max()))
     edges = np.linspace(-reach, reach, bins + 1)
-    middles = 0.5 * (edges[1:] + edges[:-1])
-    mean, sample = (
+    densities = [
         np.array([np.histogram(column, bins=edges, density=True)[0] for column in values.T])
-        for values in (codes.mean, codes.sample)
-    )
-    return Histograms(edges, mean, sample, np.exp(-0.5 * middles**2) / np.sqrt(2.0 * np.pi))
+        for values in (mean, sample)
+    ]
+    return Histograms(edges, *densities, _prior_densities(prior, edges), says)
+
+
+def _prior_densities(prior: PriorDensity, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(latent, bins) At the middle of each bin, or the mean over it of what is finer."""
+    width = edges[1] - edges[0]
+    middles = 0.5 * (edges[1:] + edges[:-1])
+    rows = []
+    for j, grain in enumerate(prior.grain):
+        if grain > width:
+            rows.append(np.exp(prior.log_marginal(j, middles)))
+            continue
+        below, above = prior.tails(j, edges)
+        rows.append(np.where(middles < prior.mean[j], np.diff(below), -np.diff(above)) / width)
+    return np.array(rows)
 
 
 def _moments(codes: Codes) -> Moments:
-    """Of the samples, in units of the prior where the codes have one."""
-    sample = codes.sample.astype(np.float64)
-    if codes.prior_mean is not None:
-        sample = sample - codes.prior_mean
-    if codes.prior_variance is not None:
-        sample = sample / np.sqrt(codes.prior_variance)
-    return Moments(sample.mean(axis=0), sample.var(axis=0), codes.n)
+    """Of the samples, as normal scores of the prior."""
+    prior = codes.prior
+    scores = prior.normal_scores(codes.sample.astype(np.float64))
+    units = "in normal scores of the prior"
+    if isinstance(prior, GaussianDensity):
+        units = "" if prior.standard else "in units of the prior"
+    return Moments(
+        scores.mean(axis=0), scores.var(axis=0), codes.n, prior.says, units, codes.prior_assumed
+    )
 
 
 def inspect_codes(

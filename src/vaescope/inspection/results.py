@@ -62,21 +62,32 @@ class Latent:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Mean and variance of each latent's samples over the data; n examples."""
+    """Mean and variance of each latent's samples over the data, in units in which the prior is
+    N(0, 1); n examples."""
 
     mean: Vector
     variance: Vector
     n: int
+    prior: str = "N(0, I)"
+    units: str = ""  # what they are if not those of the codes
+    assumed: bool = False  # nobody said the prior
 
 
 @dataclass(frozen=True, eq=False)
 class Histograms:
-    """Densities of means and samples in equal bins, and the prior's at the middle of each."""
+    """Densities of means and samples in equal bins, and the prior's at the middle of each; where it
+    is finer than a bin, its mean over the bin."""
 
     edges: Vector  # (bins + 1,), the same for all latents
     mean: NDArray[np.float64]  # (latent, bins)
     sample: NDArray[np.float64]
-    prior: Vector  # (bins,) N(0, 1)
+    prior: NDArray[np.float64]  # (latent, bins) marginal densities
+    says: str = "N(0, 1)"  # which prior, and the units if they are not those of the codes
+
+    @property
+    def top(self) -> float:
+        """Where heights end: at twice the density of N(0, 1), or above the prior's peak."""
+        return max(0.8, 1.2 * float(self.prior.max()))
 
     @property
     def middles(self) -> Vector:

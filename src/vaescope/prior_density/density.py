@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from vaescope.errors import RangeError, ShapeError
 from vaescope.prior_density.divergence import quadrature_kl
@@ -18,6 +19,9 @@ __all__ = ["Matrix", "PriorDensity", "Rows", "Vector", "check"]
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Rows = Integers | slice
+
+#: Less mass than this beyond a point counts as this: 37 standard deviations.
+_TINY = 1e-300
 
 
 class PriorDensity(ABC):
@@ -113,6 +117,20 @@ class PriorDensity(ABC):
             quadrature_kl(partial(self.log_marginal, j), grain, mean[:, j], variance[:, j])
             for j, grain in enumerate(self.grain)
         ]
+        return np.stack(columns, axis=1)
+
+    def normal_scores(self, z: Floats, rows: Rows | None = None) -> Matrix:
+        """Each latent mapped to where it would be N(0, 1) if it followed the prior: (n, d). For
+        Gaussian priors that is (z - mean) / standard deviation."""
+        del rows
+        columns = []
+        for j in range(self.d):
+            below, above = (
+                np.maximum(tail, _TINY) for tail in self.tails(j, z[:, j].astype(np.float64))
+            )
+            # By the smaller tail: 1 - 1e-17 is 1.
+            scores = np.where(below < above, special.ndtri(below), -special.ndtri(above))
+            columns.append(scores)
         return np.stack(columns, axis=1)
 
     def take(self, rows: Rows) -> "PriorDensity":

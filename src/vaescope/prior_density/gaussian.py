@@ -73,6 +73,10 @@ class GaussianDensity(PriorDensity):
         t = (z - mean) / np.sqrt(variance)
         return special.ndtr(t), special.ndtr(-t)
 
+    def normal_scores(self, z: Floats, rows: Rows | None = None) -> Matrix:
+        mean, variance = self.of(rows)
+        return np.asarray((z - mean) / np.sqrt(variance))
+
     def draw(self, rng: np.random.Generator, n: int, rows: Rows | None = None) -> Matrix:
         mean, variance = self.of(rows)
         return np.asarray(mean + np.sqrt(variance) * rng.standard_normal((n, self.d)))

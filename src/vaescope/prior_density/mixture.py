@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -66,11 +67,19 @@ class MixtureDensity(PriorDensity):
 
     @property
     def grain(self) -> Vector:
-        """Two components of variance v that are a apart add up to 0 at i pi v / a from the middle
-        between them; none is nearer."""
-        narrow = self.variances.min(axis=0).astype(np.float64)
-        apart = np.maximum(np.ptp(self.means, axis=0), np.sqrt(narrow))
-        return np.asarray(narrow / apart)
+        """Where the densities of two components add up to 0: at complex points z at which their
+        logarithms, quadratics in z, differ by i pi. With equal variances v, a apart, pi v / a."""
+        first, second = np.triu_indices(len(self.weights), 1)
+        grains = np.full(self.d, np.inf)
+        for j in range(self.d):
+            mean, precision = self.means[:, j], 1.0 / self.variances[:, j].astype(np.float64)
+            square, linear = -0.5 * precision, precision * mean
+            constant = np.log(self.weights) + 0.5 * np.log(precision) + square * mean**2
+            coefficients = np.stack([square, linear, constant], axis=1)
+            for a, b, c in coefficients[first] - coefficients[second]:
+                roots = np.roots([a, b, c - 1j * np.pi])  # none where the two are the same
+                grains[j] = min([grains[j], *np.abs(roots.imag)])
+        return grains
 
     @property
     def independent(self) -> bool:
@@ -93,8 +102,15 @@ class MixtureDensity(PriorDensity):
         return np.asarray(special.logsumexp(self._log_components(z), axis=1))
 
     def log_marginal(self, latent: int, z: Matrix) -> Matrix:
-        one = self.columns(np.array([latent]))
-        return one.log_prob(z.reshape(-1, 1)).reshape(z.shape)
+        # Components that are alike in this latent are one in it.
+        shapes = np.stack([self.means[:, latent], self.variances[:, latent]])
+        (means, variances), which = np.unique(shapes, axis=1, return_inverse=True)
+        weights = np.bincount(which.ravel(), self.weights)
+        constants = np.log(weights) - 0.5 * (np.log(variances) + _LOG_2PI)
+        parts = zip(constants, means, variances, strict=True)
+        logs = np.stack([c - 0.5 / v * np.square(z - m) for c, m, v in parts])
+        largest = logs.max(axis=0)
+        return np.asarray(largest + np.log(np.exp(logs - largest).sum(axis=0)))
 
     def tails(self, latent: int, z: Matrix) -> tuple[Matrix, Matrix]:
         t = (z[..., None] - self.means[:, latent]) / np.sqrt(self.variances[:, latent])
@@ -118,6 +134,10 @@ class MixtureDensity(PriorDensity):
     def unused_variance(self) -> Floats:
         """At the best of the minima that are reached from the components. Where several are equally
         good and their variances differ, those are NaN."""
+        return self._unused
+
+    @cached_property
+    def _unused(self) -> Vector:
         found = [self._nearest(c) for c in range(len(self.weights))]
         least = min(kl for kl, _ in found)
         best = np.array([variance for kl, variance in found if kl < least + _SAME])

@@ -19,6 +19,10 @@ __all__ = ["SparseDensity"]
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
+def _log(share: float) -> float:
+    return math.log(share) if share > 0.0 else -math.inf
+
+
 @dataclass(frozen=True, eq=False)
 class SparseDensity(PriorDensity):
     """Independent (1 - gamma) N(location, slab_std^2) + gamma N(location, spike_std^2); location
@@ -77,10 +81,14 @@ class SparseDensity(PriorDensity):
     def log_marginal(self, latent: int, z: Matrix) -> Matrix:
         square = np.square(z - float(self.location[latent]))
         slab, spike = (
-            (math.log(share) if share > 0 else -math.inf) - math.log(std) - 0.5 * square / std**2
-            for share, std in self._shares()
+            (_log(share) - math.log(std), -0.5 / std**2) for share, std in self._shares()
         )
-        return np.asarray(np.logaddexp(slab, spike) - 0.5 * _LOG_2PI)
+        if self.gamma in (0.0, 1.0) or self.spike_std > self.slab_std:
+            parts = (height + curvature * square for height, curvature in (slab, spike))
+            return np.asarray(np.logaddexp(*parts) - 0.5 * _LOG_2PI)
+        # The spike over the slab, at most a few nats: faster than logaddexp.
+        over = np.exp(spike[0] - slab[0] + (spike[1] - slab[1]) * square)
+        return np.asarray(np.log1p(over) + slab[1] * square + (slab[0] - 0.5 * _LOG_2PI))
 
     def tails(self, latent: int, z: Matrix) -> tuple[Matrix, Matrix]:
         t = z - float(self.location[latent])

@@ -78,4 +78,5 @@ class StudentTDensity(PriorDensity):
 def _unused(df: float) -> float:
     """Above 1, and finite also where the variance of p is not: 1.86 at 2 degrees of freedom."""
     one = StudentTDensity(df, np.zeros(1), np.ones(1))
-    return least_variance(lambda m, v: one.kl(m[:, None], v[:, None])[:, 0], 0.1, 1e9)
+    high = 10.0 if df >= 1.0 else 1e9
+    return least_variance(lambda m, v: one.kl(m[:, None], v[:, None])[:, 0], 0.1, high)

@@ -320,8 +320,9 @@ def _prior(inspection: Inspection) -> Section:
         for z in latents[:SHOWN_LATENTS]
     )
     caption = (
-        "Density of the posterior means and of one sample per example, against the prior N(0, 1). "
-        "Heights end at 0.8: the means of a passive latent are a spike at zero."
+        "Density of the posterior means and of one sample per example, against the prior, "
+        f"{inspection.histograms.says}. Heights end at {inspection.histograms.top:.2g}: the means "
+        "of a passive latent are a spike."
         f"{_cut(latents)}"
     )
     lead = "Whether codes drawn from the prior are codes that the decoder has seen."

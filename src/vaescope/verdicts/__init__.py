@@ -34,7 +34,7 @@ def judge(
 ) -> tuple[Verdict, ...]:
     """What can be said from the parts that are there, the weightiest first."""
     verdicts = (
-        polarised(latents),
+        polarised(latents, None if measures is None else measures.types),
         correlated(latents, measures),
         silent(latents, traversals),
         orthogonal(geometry),

@@ -9,14 +9,22 @@ from vaescope.verdicts.verdict import THRESHOLDS, Verdict, are, listed, numbers,
 
 if TYPE_CHECKING:
     from vaescope.inspection import Latent, Moments, Training
+    from vaescope.latents import Types
     from vaescope.traversals import Traversals
 
 __all__ = ["fills_prior", "polarised", "settled", "silent"]
 
 
-def polarised(latents: "Sequence[Latent]") -> Verdict | None:
+def polarised(latents: "Sequence[Latent]", kinds: "Types | None" = None) -> Verdict | None:
     if all(latent.kl_nats is None for latent in latents):
         return None  # the rule is about posteriors; a plain autoencoder has none
+    if kinds is not None and kinds.why:
+        return Verdict(
+            "untyped", "note", f"{kinds.why[0].upper()}{kinds.why[1:]}.",
+            number=0, shown="no passive", threshold=0, rule="unused latents have a known variance",
+            advice="Judge latents by what the decoder does with them, not by their variances.",
+            section="latents",
+        )  # fmt: skip
     active, mixed = of_type(latents, "active"), of_type(latents, "mixed")
     passive, d = of_type(latents, "passive"), len(latents)
     limit = THRESHOLDS["mixed"].value
@@ -31,13 +39,23 @@ def polarised(latents: "Sequence[Latent]") -> Verdict | None:
         )  # fmt: skip
     if mixed:
         what = "it" if len(mixed) == 1 else "them"
+        counts = f"{len(active)} of {d} are active, {len(passive)} passive."
+        which = f"{are(len(mixed), 'latent')} mixed ({listed(numbers(mixed))})"
+        # Definition 2 of bonheme2023: part of the regime, not a fault.
+        some = "used for some examples only"
+        if kinds is not None and all(kinds.kind_of_mixed[z.index] == some for z in mixed):
+            return Verdict(
+                "mixed", "note", f"{which}: {some}. {counts}",
+                number=len(mixed), shown=f"{len(mixed)} mixed", threshold=limit, rule=rule,
+                advice=f"Keep {what}: a polarised model may have latents that it needs now and "
+                "then.",
+                section="latents", latents=numbers(mixed), paper="001",
+            )  # fmt: skip
         return Verdict(
-            "mixed", "warning",
-            f"{are(len(mixed), 'latent')} mixed ({listed(numbers(mixed))}): neither used for all "
-            f"examples nor for none. {len(active)} of {d} are active, {len(passive)} passive.",
+            "mixed", "warning", f"{which}: neither used for all examples nor for none. {counts}",
             number=len(mixed), shown=f"{len(mixed)} mixed", threshold=limit, rule=rule,
             advice=f"Train longer; if that does not help, beta is too high for {what}.",
-            section="latents", latents=numbers(mixed), paper="001",
+            section="latents", latents=numbers(mixed),
         )  # fmt: skip
     if not passive:
         return Verdict(
@@ -115,24 +133,30 @@ def fills_prior(latents: "Sequence[Latent]", samples: "Moments") -> Verdict | No
     off = np.maximum(np.abs(samples.mean), np.abs(np.sqrt(samples.variance) - 1.0))
     worst = max(used, key=lambda index: off[index])
     number = float(off[worst])
-    rule = f"mean and standard deviation within {limit:g} of 0 and 1"
+    units = f" {samples.units}" if samples.units else ""
+    rule = f"mean and standard deviation within {limit:g} of 0 and 1{units}"
     shape = (
         f"mean {samples.mean[worst]:.2f}, standard deviation {samples.variance[worst] ** 0.5:.2f}"
+        f"{units}"
     )
+    # Of N(0, I) it goes without saying, but for models of which nobody said it.
+    which = "" if samples.prior == "N(0, I)" else f", {samples.prior}"
+    which = ", assumed to be N(0, I)" if samples.assumed else which
     if number < limit:
         return Verdict(
             "prior", "good",
-            f"Samples of the used latents fill the prior; the furthest off is latent {worst} "
-            f"({shape}).",
+            f"Samples of the used latents fill the prior{which}; the furthest off is latent "
+            f"{worst} ({shape}).",
             number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
             advice="Drawing codes from the prior is safe as far as these two moments go.",
             section="prior", latents=(worst,),
         )  # fmt: skip
     return Verdict(
         "prior", "warning",
-        f"Samples of latent {worst} do not follow the prior ({shape}).",
+        f"Samples of latent {worst} do not follow the prior{which} ({shape}).",
         number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
-        advice="Draw codes from the samples of the data rather than from the prior.",
+        advice="Draw codes from the samples of the data rather than from the prior."
+        + (" If the model has another prior, say so: prior=." if samples.assumed else ""),
         section="prior", latents=tuple(index for index in used if off[index] >= limit),
     )  # fmt: skip
 
