@@ -10,9 +10,9 @@ from scipy import integrate, stats
 from vaescope.build import build_vae
 from vaescope.codes import Codes
 from vaescope.data.in_memory import from_arrays
-from vaescope.encoding import encode
 from vaescope.latents.kl import kl
 from vaescope.latents.types import types
+from vaescope.opening import encode
 from vaescope.priors import (
     MixturePrior,
     SparsePrior,
