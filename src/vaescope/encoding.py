@@ -12,7 +12,6 @@ from vaescope.codes import Codes, draw
 from vaescope.data import Dataset
 from vaescope.distributions import DiagonalGaussian, FullGaussian, Reparameterised, kl_per_latent
 from vaescope.errors import NonFiniteError, RunError, UsageError, VaescopeError
-from vaescope.priors import StandardNormal, nearest_gaussian
 from vaescope.runs import Run
 from vaescope.training.checkpoint import load_weights
 from vaescope.types import Floats, Integers
@@ -64,7 +63,6 @@ def encode_rows(
     """Codes of these rows of the model's data. Of maps, codes have the spatial mean of each
     channel, and their statistics are beside."""
     means, variances, covariances, us, sums = [], [], [], [], []
-    prior_means, prior_variances = [], []
     shape: tuple[int, ...] = ()
     with model.evaluating():
         for start in range(0, len(rows), batch):
@@ -86,13 +84,10 @@ def encode_rows(
                 # In float32 the product of narrow factors is no longer positive definite.
                 factor = q.scale_tril.double()
                 covariances.append((factor @ factor.mT).cpu().numpy())
-            prior = model.prior(u)
-            gaussian = prior if isinstance(prior, DiagonalGaussian) else nearest_gaussian(prior)
-            if gaussian is not None and not isinstance(model.prior, StandardNormal):
-                prior_means.append(gaussian.mean.float().cpu().expand(len(some), -1).numpy())
-                prior_variances.append(
-                    gaussian.variance.float().cpu().expand(len(some), -1).numpy()
-                )
+        seen = np.concatenate(us) if us else None
+        prior = model.prior.density(
+            None if seen is None else torch.from_numpy(seen).to(model.device)
+        )
     joined = {"mean": np.concatenate(means), "variance": np.concatenate(variances)}
     if not all(np.isfinite(values).all() for values in joined.values()):
         raise NonFiniteError(
@@ -103,10 +98,8 @@ def encode_rows(
     codes = assemble(
         model.data, rows, joined["mean"], joined["variance"],
         covariance=np.concatenate(covariances) if covariances else None, seed=seed,
-        prior_mean=np.concatenate(prior_means) if prior_means else None,
-        prior_variance=np.concatenate(prior_variances) if prior_variances else None,
-        prior_nearest=bool(prior_means) and not isinstance(prior, DiagonalGaussian),
-        u=np.concatenate(us) if us else None, supervised=bool(us), spatial=shape,
+        prior=prior, prior_assumed=model.prior_assumed, u=seen, supervised=bool(us),
+        spatial=shape,
     )  # fmt: skip
     return codes, _maps(sums, shape, model.scaling) if sums else None
 

@@ -52,6 +52,7 @@ class OpenModel:
     #: Latents -> p(x|z), or a tensor whose meaning `likelihood` says. A module where there is one.
     decoder: Callable[[Tensor], Any]
     prior: Prior
+    prior_assumed: bool = False  # whether nobody said it, so that N(0, I) was assumed
     likelihood: Callable[[Tensor], Distribution] | None = None
     module: nn.Module | None = None  # all weights; None for plain functions
     auxiliary: Auxiliary | None = None  # rows of the data -> u

@@ -194,8 +194,8 @@ def _open_foreign(
     return OpenModel(
         read.name, f"{read.name} with {latent} latents, your model.", data, chosen,
         lambda x, _: distribution_of(read, x), read.raw,
-        StandardNormal(latent).to(read.device), read.likelihood, read.module,
-        untrained=_untrained(model, decode, read, probes[:2]),
+        StandardNormal(latent).to(read.device), prior_assumed=True, likelihood=read.likelihood,
+        module=read.module,        untrained=_untrained(model, decode, read, probes[:2]),
         inferred=read.inferred, scaling=read.scaling,
     )  # fmt: skip
 
