@@ -116,7 +116,7 @@ def _geometry(
     try:
         return overview(
             decode, codes.mean, codes.variance, columns=used, likelihood=model.likelihood,
-            beta=model.beta, untrained=model.untrained, points=effort.points, fits=effort.fits,
+            weight=model.beta, untrained=model.untrained, points=effort.points, fits=effort.fits,
             nonlinear=effort.nonlinear,
         ), {}  # fmt: skip
     except (VaescopeError, RuntimeError, NotImplementedError) as error:
