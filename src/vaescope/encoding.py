@@ -12,6 +12,7 @@ from vaescope.codes import Codes, draw
 from vaescope.data import Dataset
 from vaescope.distributions import DiagonalGaussian, FullGaussian, Reparameterised, kl_per_latent
 from vaescope.errors import NonFiniteError, RunError, UsageError, VaescopeError
+from vaescope.prior_density import PriorDensity
 from vaescope.runs import Run
 from vaescope.training.checkpoint import load_weights
 from vaescope.types import Floats, Integers
@@ -99,9 +100,21 @@ def encode_rows(
         model.data, rows, joined["mean"], joined["variance"],
         covariance=np.concatenate(covariances) if covariances else None, seed=seed,
         prior=prior, prior_assumed=model.prior_assumed, u=seen, supervised=bool(us),
-        spatial=shape,
+        spatial=shape, **_unused(model, prior),
     )  # fmt: skip
     return codes, _maps(sums, shape, model.scaling) if sums else None
+
+
+def _unused(model: "OpenModel", prior: PriorDensity) -> dict[str, Any]:
+    """Variance of the posterior of a latent that ignores x, as the objective has it."""
+    unused = model.unused
+    if unused is None:
+        return {}
+    if not unused.minima:
+        return {"unused": np.full(prior.d, np.nan), "unused_why": unused.why}
+    if unused.variance is None:  # that of p(z|u), row by row
+        return {"unused": unused.factor * prior.variance}
+    return {"unused": unused.variance}
 
 
 def assemble(

@@ -29,6 +29,7 @@ from vaescope.distributions import (
 )
 from vaescope.encoding import Maps, encode_rows
 from vaescope.objectives import Objective
+from vaescope.objectives.unused import UnusedPosterior, unused_posterior
 from vaescope.specs import Experiment
 from vaescope.types import Floats, Integers
 from vaescope.vae import VAE, Prior, as_input
@@ -124,6 +125,13 @@ class OpenModel:
     def objective(self) -> Objective | None:
         """What it was trained with, where that is known."""
         return None if self.spec is None else build_objective(self.spec)
+
+    @cached_property
+    def unused(self) -> UnusedPosterior | None:
+        """What a latent that ignores x becomes; None where the objective is not known."""
+        if self.objective is None:
+            return None
+        return unused_posterior(self.objective, self.prior, step=self.experiment.steps)
 
     @cached_property
     def decoder_of_codes(self) -> Callable[[Tensor], Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from vaescope.inspection.history import training_of
 from vaescope.inspection.layers import network_of
 from vaescope.inspection.results import Inspection, Settings, Subject
 from vaescope.models import OpenModel
+from vaescope.prior_density import GaussianDensity
 from vaescope.specs import to_dict
 from vaescope.traversals import Reconstructions, reconstruct, traverse
 from vaescope.types import Integers
@@ -98,7 +100,7 @@ def _geometry(
     try:
         return overview(
             model.decoder_of_codes, codes.mean, codes.variance, columns=used,
-            likelihood=model.likelihood, beta=_beta(model), points=effort.points,
+            likelihood=model.likelihood, **_law(model), points=effort.points,
             untrained=None if model.maps is not None else model.untrained, fits=effort.fits,
             nonlinear=effort.nonlinear,
         ), {}  # fmt: skip
@@ -108,10 +110,15 @@ def _geometry(
         return None, dict.fromkeys(KEYS, lines[0] if lines else type(error).__name__)
 
 
-def _beta(model: OpenModel) -> float | None:
-    beta = None if model.spec is None else getattr(model.spec.objective, "beta", None)
-    last = getattr(beta, "stop", beta)
-    return last if isinstance(last, float) else None
+def _law(model: OpenModel) -> dict[str, Any]:
+    """What the law of posterior variances needs to know of objective and prior."""
+    if model.objective is None:
+        return {"reason": "the objective is not known"}
+    if not isinstance(model.codes.prior, GaussianDensity):
+        return {"reason": "the law is about Gaussian priors"}
+    pull = model.objective.pull(model.experiment.steps)
+    unused = model.codes.unused_variance
+    return {"weight": pull.weight, "reason": pull.no_weight, "prior_variance": unused}
 
 
 def _means(
