@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from vaescope.build import build_data, start_from_data
-from vaescope.encoding import encode
 from vaescope.geometry import predicted_variance, variance_law
 from vaescope.objectives import (
     DIPI,
@@ -25,6 +24,7 @@ from vaescope.objectives import (
     unused_posterior,
 )
 from vaescope.objectives.decomposition import exclusive_kl, marginal_mmd
+from vaescope.opening import encode
 from vaescope.priors import AnisotropicPrior
 from vaescope.schedules import Constant, Linear
 from vaescope.settings import from_command_line
