@@ -67,7 +67,7 @@ def _prune_model(model: Any, opened: OpenModel, functions: tuple[Any, Any]) -> P
     _refuse(opened)
     plan = plan_of(opened.codes)
     if not plan.dropped:
-        return pruning_of(plan, Change(0.0, 0.0, 0.0, 0), model)
+        return pruning_of(plan, Change(0.0, 0.0, 0.0, 0), model, opened.codes)
     few = opened.rows[np.linspace(0, len(opened.rows) - 1, REMEMBERED).astype(np.int64)]
     with opened.evaluating():
         small = Pruned(
@@ -75,7 +75,9 @@ def _prune_model(model: Any, opened: OpenModel, functions: tuple[Any, Any]) -> P
             torch.tensor(plan.kept, device=opened.device),
             torch.from_numpy(plan.constants).float().to(opened.device),
         )  # fmt: skip
-    return pruning_of(plan, change_of(opened, _after(small, opened), plan.kept), small)
+    return pruning_of(
+        plan, change_of(opened, _after(small, opened), plan.kept), small, opened.codes
+    )
 
 
 def _refuse(opened: OpenModel) -> None:
