@@ -35,8 +35,9 @@ def measured(
     settled: bool,
     start: float | None,
 ) -> Point:
-    """The point of a model. `unit` is the posterior variance of a latent that is the prior, where
-    the objective makes that another one than the prior's."""
+    """The point of a model. `unit` is the variance of a latent that ignores x over the prior's: an
+    entropy-regularised VAE is the beta-VAE with its latents scaled up (mathieu2019 Corollary 2).
+    """
     codes = encode(vae, data, index=rows, auxiliary=auxiliary)
     found = types(_in_units(codes, unit))
     used = found.of("active", "mixed").tolist()

@@ -127,8 +127,7 @@ class _Runner:
         state = self._begin(name, beta, start)
         told = Progress(beta, state.step, 0, kind == "checks")
         settled = self._train(name, state, told, SCRATCH if start is None else WARM)
-        # An entropy-regularised VAE is the beta-VAE with its latents scaled up (004, corollary 2).
-        unit = beta if self.template.objective.name == "entropy-vae" else 1.0
+        unit = state.objective.pull(state.step).factor or 1.0
         point = measured(
             state.vae, self.data, self.rows, beta, unit=unit, auxiliary=self.auxiliary,
             steps=state.step, settled=settled, start=start,
