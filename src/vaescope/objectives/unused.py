@@ -8,7 +8,7 @@ costs that KL, the floor.
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import cast
 
@@ -24,6 +24,7 @@ from vaescope.errors import UsageError
 from vaescope.objectives.terms import Objective, Pull
 from vaescope.priors import ConditionalPrior
 from vaescope.priors.mixture import GaussianMixture
+from vaescope.priors.sparse import SpikeAndSlab
 from vaescope.vae import Prior
 
 __all__ = ["UnusedPosterior", "unused_posterior"]
@@ -38,14 +39,18 @@ class UnusedPosterior:
     """The posterior of a latent that ignores x.
 
     `variance` (d,) is None where there is none (`minima` 0; `why` says why) and where it differs
-    from example to example, being `factor` times the variance of p(z|u) (`minima` 1).
+    from example to example, being `factor` times the variance of p(z|u) (`minima` 1). `units` are
+    what posterior variances are compared with: the variance, or where there is none what the ELBO
+    would make of it, or else the prior's; None where they differ from example to example.
     """
 
     variance: Vector | None
     minima: int  # 1, or as many as cost the same, or 0: there is none
     floor_nats: Vector  # (d,) rate of each such latent; NaN where the prior is no product
     floor: float  # rate of all of them together
+    units: Vector | None
     factor: float = 1.0  # of the prior's variance, where that depends on u
+    spread: Vector | None = None  # of `vaescope.regime.types_of`, where the prior has a spike
     why: str = ""
 
     @property
@@ -68,39 +73,52 @@ def unused_posterior(
     objective: Objective, prior: Prior, *, step: float = math.inf
 ) -> UnusedPosterior:
     """What a latent that ignores x becomes under the objective as it is at `step`."""
-    pull = objective.pull(step)
-    if pull.factor is None:
-        return _none(_width(prior), pull.no_unused)
+    return _under(objective.pull(step), prior)
+
+
+_ELBO = Pull(1.0, 1.0)
+
+
+def _under(pull: Pull, prior: Prior) -> UnusedPosterior:
     if isinstance(prior, ConditionalPrior):
-        if pull.spread:
-            why = "the penalty draws variances to 1, and those of the prior depend on u"
-            return _none(_width(prior), why)
-        floor = np.full(_width(prior), _gaussian_floor(pull.factor))
-        return UnusedPosterior(None, 1, floor, float(floor.sum()), pull.factor)
+        return _of_conditional(cast(nn.Linear, prior.log_variance[-1]).out_features, pull)
     with torch.no_grad():
         try:
-            p = copy.deepcopy(prior).double()()
+            p = copy.deepcopy(prior).cpu().double()()
         except UsageError as error:  # one of the user's own that depends on u
             return _none(0, error.message)
-        if isinstance(p, DiagonalGaussian):
-            return _of_gaussian(p.variance[0].cpu().numpy(), pull)
-        if pull.only_gaussian:
-            return _none(p.mean.shape[-1], pull.no_unused)
-        tables = _tables(p)
+        found = _of_density(p, pull)
+        if not found.minima:
+            other = None if pull == _ELBO else _under(_ELBO, prior).variance
+            units = p.variance[0].numpy() if other is None else other
+            found = replace(found, units=units)
+        if isinstance(p, SpikeAndSlab | GaussianMixture) and found.units is not None:
+            found = replace(found, spread=np.minimum(found.units / p.variance[0].numpy(), 1.0))
+    return found
+
+
+def _of_density(p: Reparameterised, pull: Pull) -> UnusedPosterior:
+    gaussian = isinstance(p, DiagonalGaussian)
+    if pull.factor is None or (pull.only_gaussian and not gaussian):
+        return _none(p.mean.shape[-1], pull.no_unused)
+    if gaussian:
+        return _of_gaussian(p.variance[0].numpy(), pull)
+    tables = _tables(p)
     return _jointly(p, pull) if tables is None else _of_product(tables, pull)
 
 
-def _width(prior: Prior) -> int:
-    if isinstance(prior, ConditionalPrior):
-        return cast(nn.Linear, prior.log_variance[-1]).out_features
-    try:
-        return int(prior().mean.shape[-1])
-    except UsageError:
-        return 0
+def _of_conditional(latent: int, pull: Pull) -> UnusedPosterior:
+    if pull.factor is None:
+        return _none(latent, pull.no_unused)
+    if pull.spread:
+        why = "the penalty draws variances to 1, and those of the prior depend on u"
+        return _none(latent, why)
+    floor = np.full(latent, _gaussian_floor(pull.factor))
+    return UnusedPosterior(None, 1, floor, float(floor.sum()), None, pull.factor)
 
 
 def _none(latent: int, why: str) -> UnusedPosterior:
-    return UnusedPosterior(None, 0, np.full(latent, math.nan), math.nan, why=why)
+    return UnusedPosterior(None, 0, np.full(latent, math.nan), math.nan, None, why=why)
 
 
 def _gaussian_floor(ratio: float | Vector) -> float | Vector:
@@ -116,7 +134,7 @@ def _of_gaussian(s: Vector, pull: Pull) -> UnusedPosterior:
     # Of the two forms of a quadratic's root the one that loses no digits where a is small.
     v = np.where(b > 0, 2.0 * pull.factor / (b + root), (root - b) / (2.0 * a if a else 1.0))
     floor = np.asarray(_gaussian_floor(v / s))
-    return UnusedPosterior(v, 1, floor, float(floor.sum()))
+    return UnusedPosterior(v, 1, floor, float(floor.sum()), v)
 
 
 # Priors that are products of densities, each symmetric and falling outwards: the best mean is their
@@ -181,7 +199,7 @@ def _of_product(tables: list[_Table], pull: Pull) -> UnusedPosterior:
         why = "the prior's tails are too heavy for it: the more it spreads the less it costs"
         return _none(len(tables), why)
     variance, floor = np.array(found, dtype=np.float64).T
-    return UnusedPosterior(variance, 1, floor, float(floor.sum()))
+    return UnusedPosterior(variance, 1, floor, float(floor.sum()), variance)
 
 
 @lru_cache(maxsize=64)
@@ -226,6 +244,7 @@ def _starts(p: Reparameterised) -> tuple[Tensor, Tensor]:
     return mean, (width - math.log(10.0)).expand_as(mean)
 
 
+@torch.enable_grad()
 def _jointly(p: Reparameterised, pull: Pull) -> UnusedPosterior:
     """The modes of least cost of a prior that is no product, e.g. a mixture."""
     assert pull.factor is not None
@@ -258,15 +277,16 @@ def _jointly(p: Reparameterised, pull: Pull) -> UnusedPosterior:
         apart = all(np.any(np.abs(one.x - mode)[:d] > near) for mode in modes)
         if one.fun < least + alike and apart:
             modes.append(one.x)
-    variance = np.exp(np.stack(modes)[:, d:])
-    if not np.allclose(variance, variance[0], rtol=max(alike, 0.01)):
+    variances = np.exp(np.stack(modes)[:, d:])
+    variance = variances.mean(axis=0)
+    if not np.allclose(variances, variance, rtol=max(alike, 0.01)):
         return _none(d, "modes that cost the same differ in their variances")
     best = torch.from_numpy(modes[0])
     seen = float(expected(best))
     if abs(seen - float(expected(best, *_quadrature(d, seed=1)))) > alike:
         return _none(d, "it cannot be computed accurately for this prior in so many dimensions")
     rate = -seen - 0.5 * (modes[0][d:] + _LOG_2PI_E).sum()
-    return UnusedPosterior(variance.mean(axis=0), len(modes), np.full(d, math.nan), float(rate))
+    return UnusedPosterior(variance, len(modes), np.full(d, math.nan), float(rate), variance)
 
 
 def _quadrature(d: int, seed: int) -> tuple[Tensor, Tensor]:
