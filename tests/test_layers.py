@@ -20,7 +20,7 @@ FLOORS = {
     "schedules": 1, "divergences": 1, "prior_density": 1,
     "presets": 2, "model_specs": 2, "specs": 2, "settings": 2, "build": 2, "runs": 2, "codes": 2,
     "codes_file": 2, "encoding": 2, "training": 2, "baselines": 2, "adapters": 2,
-    "pruned": 2,
+    "pruned": 2, "models": 2, "opening": 2, "user_data": 2,
     "information": 3, "metrics": 3, "latents": 3, "traversals": 3, "watching": 3, "estimator": 3,
     "decomposition": 3, "geometry": 3, "measures": 3,
     "inspection": 4, "verdicts": 4, "sweeps": 4, "tables": 4, "statistics": 4,

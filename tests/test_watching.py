@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 import vaescope as vs
 from vaescope.errors import RangeError, ShapeError, UsageError
 from vaescope.latents import types
+from vaescope.objectives import DIPI, BetaVAE, EntropyVAE, unused_posterior
+from vaescope.priors import ConditionalPrior, SparsePrior, StandardNormal
+from vaescope.schedules import Constant
 from vaescope.watching import Watch, watch
 
 Arrays = NDArray[np.float64]
@@ -33,7 +36,8 @@ def posteriors(generator: np.random.Generator) -> tuple[Arrays, Arrays]:
     scale = np.array([0.02, 0.5, 1.0, 1.0])
     variance = scale * generator.uniform(0.9, 1.1, (1000, 4))
     variance[::2, 3] = 0.02
-    return generator.normal(size=(1000, 4)), variance
+    # Means of passive latents hardly move, or they would not be passive.
+    return generator.normal(size=(1000, 4)) * np.array([1.0, 0.7, 0.1, 0.7]), variance
 
 
 def test_without_forgetting_batches_of_any_size_give_what_the_codes_give(
@@ -195,3 +199,67 @@ def test_what_cannot_be_read_is_refused_with_a_remedy() -> None:
         watch(np.ones((4, 3)), variance=np.ones((4, 3)), state=watch(ones, variance=ones))
     with pytest.raises(UsageError, match="memory is 0"):
         watch(ones, variance=ones, memory=0)
+
+
+def test_a_latent_whose_means_move_is_not_passive(generator: np.random.Generator) -> None:
+    """Variance 1 and means of variance 0.2: by bonheme2023's thresholds alone it were passive."""
+    mean = np.sqrt(0.2) * generator.normal(size=(2000, 1))
+    seen = watch(mean, variance=np.ones_like(mean))
+    assert seen.names == ("mixed",)
+    assert seen.movement[0] == pytest.approx(0.2, rel=0.1)
+    shifted = watch(np.full_like(mean, 5.0), variance=np.ones_like(mean))
+    assert shifted.names == ("passive",)  # far from the prior, but always at the same place
+
+
+def test_types_and_kl_do_not_change_where_prior_and_posteriors_are_scaled(
+    posteriors: tuple[Arrays, Arrays],
+) -> None:
+    mean, variance = posteriors
+    wanted = watch(mean, variance=variance)
+    for c in (0.01, 7.0, np.array([0.1, 1.0, 3.0, 50.0])):
+        seen = watch(c * mean, variance=c**2 * variance, prior_variance=c**2)
+        assert seen.names == wanted.names
+        np.testing.assert_allclose(seen.kl, wanted.kl, rtol=1e-9)
+        np.testing.assert_allclose(seen.movement, wanted.movement, rtol=1e-9)
+    moved = watch(mean + 3.0, variance=variance, prior_mean=np.full(4, 3.0))
+    np.testing.assert_allclose(moved.kl, wanted.kl, rtol=1e-9)
+
+
+def test_latents_are_typed_in_units_of_an_unused_one() -> None:
+    four = unused_posterior(EntropyVAE(Constant(4.0)), StandardNormal(3))
+    values = np.tile([4.0, 1.0, 0.3], (50, 1))
+    for unused in (four, 4.0, np.full(3, 4.0)):
+        seen = watch(np.zeros((50, 3)), variance=values, unused=unused)
+        assert seen.names == ("passive", "mixed", "active")
+    assert seen.kl[0] == pytest.approx(0.5 * (3.0 - math.log(4.0)))  # it still has a rate
+    none = watch(np.zeros((50, 3)), variance=1.0 + 0 * values,
+                 unused=unused_posterior(DIPI(), StandardNormal(3)))  # fmt: skip
+    assert none.names == ("mixed",) * 3
+
+
+def test_a_prior_that_depends_on_u_is_given_row_by_row(generator: np.random.Generator) -> None:
+    """Posteriors that are the prior of their row are passive, whatever these are."""
+    s, m = generator.uniform(0.01, 30.0, (400, 2)), generator.normal(size=(400, 2))
+    unused = unused_posterior(BetaVAE(), ConditionalPrior(1, 2))
+    seen = watch(torch.from_numpy(m), variance=s, prior_mean=torch.from_numpy(m), prior_variance=s,
+                 unused=unused)  # fmt: skip
+    assert seen.names == ("passive", "passive")
+    np.testing.assert_allclose(seen.kl, 0.0, atol=1e-12)
+
+
+def test_in_the_spike_of_a_sparse_prior_what_moves_is_active() -> None:
+    unused = unused_posterior(BetaVAE(), SparsePrior(2, 0.8))
+    assert unused.variance is not None
+    variance = np.tile(unused.variance, (100, 1))
+    mean = np.zeros((100, 2))
+    mean[::2, 1] = 1.0
+    seen = watch(mean, variance=variance, prior_variance=unused.variance, unused=unused)
+    assert seen.names == ("passive", "active")
+
+
+def test_priors_that_do_not_fit_are_refused() -> None:
+    ones = np.ones((4, 2))
+    with pytest.raises(ShapeError, match="prior_mean has shape"):
+        watch(ones, variance=ones, prior_mean=np.zeros(3))
+    with pytest.raises(RangeError, match="prior_variance goes down to -1"):
+        watch(ones, variance=ones, prior_variance=[1.0, -1.0])

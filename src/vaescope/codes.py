@@ -17,7 +17,7 @@ from vaescope.prior_density import GaussianDensity, PriorDensity, standard_norma
 from vaescope.seeds import rng
 from vaescope.types import Floats, Integers
 
-__all__ = ["Codes", "cholesky", "draw"]
+__all__ = ["Codes", "central", "cholesky", "draw", "sample_noise"]
 
 _LOG = logging.getLogger("vaescope")
 _SAVE = "Save plain arrays with np.savez(path, mean=..., variance=..., factors=...)."
@@ -141,11 +141,21 @@ def _absent(value: object) -> bool:
 
 def draw(mean: Floats, variance: Floats, covariance: Floats | None, *, seed: int) -> Floats:
     """A sample of each posterior, the same for the same seed: in the mean's type."""
-    noise = rng(seed, "codes-sample").standard_normal(mean.shape)
+    noise = sample_noise(mean.shape, seed=seed)
     if covariance is None:
         return np.asarray(mean + np.sqrt(variance) * noise, dtype=mean.dtype)
     sample = mean + np.einsum("nij,nj->ni", cholesky(covariance), noise)
     return np.asarray(sample, dtype=mean.dtype)
+
+
+def sample_noise(shape: tuple[int, ...], *, seed: int) -> NDArray[np.float64]:
+    """The standard normal noise of which the samples of codes are made."""
+    return rng(seed, "codes-sample").standard_normal(shape)
+
+
+def central(mean: Floats) -> int:
+    """The row whose code is nearest to the average code: a typical example."""
+    return int(np.argmin(((mean - mean.mean(axis=0)) ** 2).sum(axis=1)))
 
 
 def cholesky(covariance: Floats) -> NDArray[np.float64]:

@@ -1,13 +1,13 @@
 """Types of latents while a model trains, in anybody's loop, and a warning when they die.
 
-001's rule (Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679; `regime.py`) on
-running statistics of the posteriors. Posterior collapse: Bowman et al. 2016,
-https://arxiv.org/abs/1511.06349, section 3.
+bonheme2023's rule (Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679), with the
+movement of the means (`regime.py`), on running statistics of the posteriors. Posterior collapse:
+Bowman et al. 2016, https://arxiv.org/abs/1511.06349, section 3.
 """
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from vaescope.errors import RangeError, ShapeError, UsageError
+from vaescope.objectives.unused import UnusedPosterior
 from vaescope.regime import LatentType, Typed, types_of
 from vaescope.types import Array
 
@@ -44,7 +45,11 @@ class Watch(Typed):
     names: tuple[LatentType, ...]  # empty where no example was usable
     mean_variance: NDArray[np.float64]  # of the posterior, over the examples remembered
     variance_of_variance: NDArray[np.float64]
-    kl: NDArray[np.float64]  # mean KL to N(0, 1), nats
+    mean_ratio: NDArray[np.float64]  # of the variance to that of a latent that ignores x
+    variance_of_ratio: NDArray[np.float64]
+    mean_shift: NDArray[np.float64]  # of the means from the prior's, in the same units' root
+    movement: NDArray[np.float64]  # its variance
+    kl: NDArray[np.float64]  # mean KL to the prior, nats
     examples: int  # seen in all
     weight: float  # of the examples remembered; an example of this batch weighs 1
     warning: str | None
@@ -80,6 +85,9 @@ def watch(
     variance: Any = None,
     std: Any = None,
     logvar: Any = None,
+    prior_mean: Any = 0.0,
+    prior_variance: Any = 1.0,
+    unused: Any = None,
     state: Watch | None = None,
     memory: float = MEMORY,
 ) -> Watch:
@@ -93,8 +101,15 @@ def watch(
     `.warning` is None, or a sentence: all latents have been passive for `memory` examples (6,400
     at most); fewer have been active for as long than once were; examples had no finite KL (these
     are left out). A weight of the KL that grows on purpose takes latents away on purpose: the
-    warning cannot know. For N(0, I) priors and diagonal posteriors; of other posteriors give the
-    marginal variances.
+    warning cannot know. For diagonal posteriors; of others give the marginal variances.
+
+    `prior_mean` and `prior_variance` are those of a Gaussian prior, N(0, I) if left out, and
+    `unused` is the variance of a latent that ignores x, the prior's if left out: numbers, or of
+    shape (latent,), or (batch, latent) where they depend on u. `unused` may also be what
+    `vaescope.objectives.unused_posterior(objective, prior)` returns: beta times the prior's
+    variance for the entropy objective, and where there is none no latent is passive. Of a prior
+    that is not Gaussian give its `unused` as `prior_variance` too: the KL is then to the Gaussian
+    of an unused latent.
 
     >>> seen = watch(np.zeros((4, 2)), variance=np.full((4, 2), [0.01, 1.0]))
     >>> seen.names, seen.kl.round(3).tolist()
@@ -108,18 +123,73 @@ def watch(
             f"This batch has {m.shape[1]} latents, those before had {len(state.kl)}.",
             "Start with state=None, or keep a state for each model.",
         )
+    centre, s = _like("prior_mean", prior_mean, m), _positive("prior_variance", prior_variance, m)
+    rule = _rule(unused, s, m)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        nats = 0.5 * (m * m + v - 1.0 - np.log(v))  # (batch, latent)
+        shift, ratio = m - centre, v / s
+        nats = np.square(shift)  # (batch, latent), in place: memory of the system is slow to get
+        nats /= s
+        nats += ratio
+        nats -= np.log(ratio, out=ratio)
+        nats -= 1.0
+        nats *= 0.5
+        seen = [
+            v,
+            np.divide(v, rule.units, out=ratio),
+            np.divide(shift, rule.units**0.5, out=shift),
+        ]
     usable = np.isfinite(nats).all(axis=1)
     bad = len(m) - int(np.count_nonzero(usable))
     if bad:
-        v, nats = v[usable], nats[usable]
-    seen = _first(m.shape[1]) if state is None else state
-    return _advance(seen, v, np.maximum(nats, 0.0), bad, memory)
+        seen, nats = [values[usable] for values in seen], nats[usable]
+    before = _first(m.shape[1]) if state is None else state
+    return _advance(before, seen, np.maximum(nats, 0.0), rule, bad, memory)
 
 
 def _first(d: int) -> Watch:
-    return Watch((), np.zeros(d), np.zeros(d), np.zeros(d), 0, 0.0, None, _Marks())
+    none = np.zeros(d)
+    return Watch((), none, none, none, none, none, none, none, 0, 0.0, None, _Marks())
+
+
+@dataclass(frozen=True, eq=False)
+class _Rule:
+    """What types are decided by."""
+
+    units: NDArray[np.float64]  # variance of a latent that ignores x
+    spread: NDArray[np.float64] | None = None
+    passive: bool = True  # there is such a latent
+
+
+def _rule(unused: Any, prior_variance: NDArray[np.float64], mean: NDArray[np.float64]) -> _Rule:
+    if not isinstance(unused, UnusedPosterior):
+        return _Rule(prior_variance if unused is None else _positive("unused", unused, mean))
+    if unused.units is None:  # they depend on u, as the prior's
+        return _Rule(unused.factor * prior_variance, passive=bool(unused.minima))
+    return _Rule(_positive("unused", unused.units, mean), unused.spread, bool(unused.minima))
+
+
+def _like(name: str, values: Any, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A number, or one per latent, or per example and latent."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().to("cpu", torch.float64).numpy()
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape not in ((), mean.shape[1:], mean.shape):
+        raise ShapeError(
+            f"{name} has shape {array.shape}; wanted a number, or shape {mean.shape[1:]} or "
+            f"{mean.shape}.",
+            "Give one value per latent, or per example and latent.",
+        )
+    return array
+
+
+def _positive(name: str, values: Any, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    array = _like(name, values, mean)
+    if not array.min() > 0.0:
+        raise RangeError(
+            f"{name} goes down to {array.min():g}; wanted variances above 0.",
+            "If these are logarithms of variances, give their exponentials.",
+        )
+    return array
 
 
 def _numbers(name: str, values: Any) -> NDArray[np.float64]:
@@ -162,27 +232,42 @@ def _posteriors(
 
 
 def _advance(
-    seen: Watch, v: NDArray[np.float64], nats: NDArray[np.float64], bad: int, memory: float
+    before: Watch,
+    seen: Sequence[NDArray[np.float64]],
+    nats: NDArray[np.float64],
+    rule: _Rule,
+    bad: int,
+    memory: float,
 ) -> Watch:
-    """Merges a batch into what is left of the earlier ones. Chan et al. 1979, with weights."""
-    n = len(v)
-    examples = seen.examples + n
-    old = seen.weight * math.exp(-n / memory)
-    weight = old + n
-    mean, spread, kl = seen.mean_variance, seen.variance_of_variance, seen.kl
+    """Merges a batch into what is left of the earlier ones. Chan et al. 1979, with weights.
+
+    `seen`: variances, their ratios and the shifts of the means.
+    """
+    n = len(nats)
+    examples = before.examples + n
+    weight = before.weight * math.exp(-n / memory) + n
+    mean = np.stack([before.mean_variance, before.mean_ratio, before.mean_shift])
+    spread = np.stack([before.variance_of_variance, before.variance_of_ratio, before.movement])
+    kl = before.kl
     if n:
         share = n / weight
-        own = v.mean(axis=0)
+        own = np.stack([values.mean(axis=0) for values in seen])
         step = own - mean
-        within = ((v - own) ** 2).mean(axis=0)
+        within = np.stack(
+            [np.square(values - m).mean(axis=0) for values, m in zip(seen, own, strict=True)]
+        )
         spread = spread + share * (within - spread) + share * (1.0 - share) * step**2
         mean = mean + share * step
         kl = kl + share * (nats.mean(axis=0) - kl)
-    names = tuple(types_of(mean, spread)) if weight else ()
-    marks = _marks(seen._marks, names, examples)
-    warning = _non_finite(bad, n) or _collapse(names, mean, kl, examples - marks.alive, memory)
+    movement = spread[2] if rule.passive else np.full_like(spread[2], np.inf)
+    names = tuple(types_of(mean[1], spread[1], movement, spread=rule.spread)) if weight else ()
+    marks = _marks(before._marks, names, examples)
+    warning = _non_finite(bad, n) or _collapse(names, mean[0], kl, examples - marks.alive, memory)
     warning = warning or _fall(names, marks, examples, memory)
-    return Watch(names, mean, spread, kl, examples, weight, warning, marks)
+    return Watch(
+        names, mean[0], spread[0], mean[1], spread[1], mean[2], spread[2], kl, examples, weight,
+        warning, marks,
+    )  # fmt: skip
 
 
 def _marks(before: _Marks, names: tuple[LatentType, ...], examples: int) -> _Marks:

@@ -14,8 +14,9 @@ import torch
 
 import vaescope as vs
 from vaescope.build import build_vae
-from vaescope.encoding import encode, load_vae
+from vaescope.encoding import load_vae
 from vaescope.errors import RunError, UsageError
+from vaescope.opening import encode
 from vaescope.pruning import Pruning
 from vaescope.pruning.result import Plan
 from vaescope.pruning.run import pruned_vae
@@ -290,7 +291,7 @@ def test_a_run_needs_a_folder_and_nothing_else(tmp_path: Path) -> None:
     run = hand_made(tmp_path, *VECTORS)
     with pytest.raises(UsageError, match="folder"):
         vs.prune(run)
-    with pytest.raises(UsageError, match="says itself"):
+    with pytest.raises(UsageError, match="say themselves"):
         vs.prune(run, out=tmp_path / "p", output="logits")
 
 

@@ -1,4 +1,4 @@
-"""Latents are typed while a model trains by their own prior: unused ones are passive under any."""
+"""Latents are typed while a model trains by what its objective and prior make of unused ones."""
 
 import math
 
@@ -7,9 +7,12 @@ import pytest
 import torch
 
 from vaescope.build import build_data, start_from_data
+from vaescope.data import Dataset
+from vaescope.objectives import unused_posterior
+from vaescope.priors import MixturePrior
 from vaescope.settings import from_command_line
 from vaescope.specs import Experiment
-from vaescope.training.loop import State, new_state, steps, unused_variance
+from vaescope.training.loop import State, new_state, steps
 from vaescope.training.many import train_many
 
 CPU = torch.device("cpu")
@@ -20,30 +23,84 @@ PRIORS = {
     "student-t": ["prior.name=student-t", "prior.df=3"],
     "wide student-t": ["prior.name=student-t", "prior.df=3", "prior.variance=4"],
     "anisotropic": ["prior.name=anisotropic", "latent=2"],
+    "sparse": ["prior.name=sparse", "prior.gamma=0.8"],
+    "pinwheel": ["prior.name=mixture", "latent=2"],
+    "entropy": ["objective.name=entropy-vae", "objective.beta=4"],
+    "entropy, student-t": [
+        "objective.name=entropy-vae",
+        "objective.beta=2",
+        "prior.name=student-t",
+        "prior.df=5",
+    ],
+    "beta-tcvae": ["objective.name=beta-tcvae"],
+    "dip-vae-ii": ["objective.name=dip-vae-ii"],
+}
+#: Nothing acts on a latent that ignores x, or it is pressed not to.
+NONE = {
+    "dip-vae-i": ["objective.name=dip-vae-i"],
+    "capacity": ["objective.name=annealed-vae", "objective.capacity=25.0"],
+    "beta 0": ["objective.name=beta-vae", "objective.beta=0"],
 }
 
 
-def silent(state: State) -> State:
-    """All latents ignore x and are what costs least; nothing is learnt."""
-    variance = unused_variance(state.vae.prior)
+def silent(state: State, *, times: float = 1.0) -> State:
+    """All latents ignore x and are what costs least, with `times` the variance; not yet trained."""
+    found = unused_posterior(state.objective, state.vae.prior)
     head = state.vae.encoder.posterior.head
     latent = head.bias.numel() // 2
+    assert found.units is not None
     with torch.no_grad():
         head.weight.zero_()
         head.bias[:latent] = 0.0
-        wanted = np.ones(latent) if variance is None else variance
-        head.bias[latent:] = torch.from_numpy(np.log(wanted)).float()
+        if isinstance(state.vae.prior, MixturePrior):
+            head.bias[:latent] = state.vae.prior.means[0]
+        head.bias[latent:] = torch.from_numpy(np.log(times * found.units)).float()
     return state
 
 
-@pytest.mark.parametrize("prior", PRIORS)
-def test_latents_that_ignore_x_are_counted_as_passive(prior: str) -> None:
-    spec = from_command_line("vae", [*SMALL, *PRIORS[prior]])
+def started(*settings: str) -> tuple[Experiment, Dataset, State]:
+    spec = from_command_line("vae", [*SMALL, *settings])
     data = build_data(spec.data)
     state = new_state(spec, CPU)
     start_from_data(spec, data, [state.vae])
+    return spec, data, state
+
+
+@pytest.mark.parametrize("case", PRIORS)
+def test_latents_that_ignore_x_are_counted_as_passive(case: str) -> None:
+    spec, data, state = started(*PRIORS[case])
     (record,) = filter(None, steps(silent(state), spec, data, "fp32"))
     assert record.types == {"active": 0, "mixed": 0, "passive": spec.latent}
+
+
+@pytest.mark.parametrize("case", ["normal", "student-t", "entropy", "anisotropic"])
+def test_a_twentieth_of_the_unused_variance_is_active_and_a_half_mixed(case: str) -> None:
+    for times, name in ((0.05, "active"), (0.5, "mixed")):
+        spec, data, state = started(*PRIORS[case])
+        (record,) = filter(None, steps(silent(state, times=times), spec, data, "fp32"))
+        assert record.types[name] == spec.latent
+
+
+@pytest.mark.parametrize("case", NONE)
+def test_where_no_latent_is_unused_none_is_passive(case: str) -> None:
+    spec, data, state = started(*NONE[case])
+    (record,) = filter(None, steps(silent(state), spec, data, "fp32"))
+    assert record.types == {"active": 0, "mixed": spec.latent, "passive": 0}
+
+
+@pytest.mark.parametrize("case", ["normal", "entropy", "sparse"])
+def test_a_latent_whose_means_move_is_not_passive_whatever_its_variance(case: str) -> None:
+    """Means whose variance is half or a twentieth of the unused one: a tenth is allowed."""
+    for movement, passive in ((0.5, 2), (0.05, 3)):
+        spec, data, state = started(*PRIORS[case], "batch=100")
+        head = silent(state).vae.encoder.posterior.head
+        features = state.vae.encoder.body(torch.from_numpy(data.rows(np.arange(100))).float())
+        with torch.no_grad():
+            head.weight[0] = 1.0
+            ratio = movement * head.bias[-1].exp() / head(features)[:, 0].var(correction=0)
+            head.weight[0] *= ratio.sqrt()
+        (record,) = filter(None, steps(state, spec, data, "fp32"))
+        assert record.types["passive"] == passive
 
 
 def test_so_are_those_of_a_prior_that_depends_on_u() -> None:
@@ -65,10 +122,16 @@ def test_so_are_those_of_a_prior_that_depends_on_u() -> None:
     assert record.types == {"active": 1, "mixed": 0, "passive": spec.latent - 1}
 
 
-@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("prior", {**PRIORS, **NONE})
 def test_stacked_models_are_counted_as_solo_ones(prior: str) -> None:
     def spec_of(seed: int) -> Experiment:
-        settings = [*SMALL, *PRIORS[prior], f"seed={seed}", "steps=30", "logging.every=10"]
+        settings = [
+            *SMALL,
+            *{**PRIORS, **NONE}[prior],
+            f"seed={seed}",
+            "steps=30",
+            "logging.every=10",
+        ]
         return from_command_line("vae", settings)
 
     data = build_data(spec_of(0).data)

@@ -21,9 +21,9 @@ from vaescope.latents.unused import (
     PASSIVE_KL_NATS,
     excess_of_rows,
     in_unused_units,
+    unused_is_prior,
     unused_units,
 )
-from vaescope.prior_density import GaussianDensity
 from vaescope.regime import ALPHA, LatentType, Typed, types_of
 
 __all__ = ["ALIASES", "CRITERIA", "PASSIVE_KL_NATS", "Criterion", "Types", "types"]
@@ -115,7 +115,7 @@ def _statistics(codes: Codes) -> _Statistics:
     ratio = variance if scaled_variance is codes.variance else moments(scaled_variance)
     moved = mean if scaled_mean is codes.mean else moments(scaled_mean)
     spread = _spread(codes, units)
-    same = codes.unused is None and isinstance(codes.prior, GaussianDensity)
+    same = unused_is_prior(codes)
     sums = np.zeros((5, codes.d))  # KL, excess, passive, narrow, wide
     for rows in chunks(codes.n):
         nats = kl_of_rows(codes, rows)

@@ -8,7 +8,13 @@ from vaescope.latents.kl import kl_of_rows
 from vaescope.prior_density import GaussianDensity, gaussian_kl
 from vaescope.types import Floats
 
-__all__ = ["PASSIVE_KL_NATS", "excess_of_rows", "in_unused_units", "unused_units"]
+__all__ = [
+    "PASSIVE_KL_NATS",
+    "excess_of_rows",
+    "in_unused_units",
+    "unused_is_prior",
+    "unused_units",
+]
 
 #: Below this a posterior counts as an unused one, on one example or in the mean over all: about
 #: what bonheme2023's thresholds allow (a mean of 0.1 and a variance of 0.9 have 0.008 nats).
@@ -25,6 +31,14 @@ def unused_units(codes: Codes) -> Floats:
         if np.isnan(units).any():
             units = np.where(np.isnan(units), other(), units)
     return units
+
+
+def unused_is_prior(codes: Codes) -> bool:
+    """Whether an unused posterior is the prior itself: so it is under a Gaussian and the ELBO."""
+    prior, unused = codes.prior, codes.unused
+    return isinstance(prior, GaussianDensity) and (
+        unused is None or np.array_equal(unused, prior.variance)
+    )
 
 
 def in_unused_units(
@@ -45,7 +59,7 @@ def excess_of_rows(
 ) -> NDArray[np.float64]:
     """KL of each posterior to an unused one, nats: (rows, d). Under a Gaussian prior and the ELBO
     that is the KL to the prior; under others the unused posterior too has a rate."""
-    if codes.unused is None and isinstance(codes.prior, GaussianDensity):
+    if unused_is_prior(codes):
         return kl_of_rows(codes, rows)
     scale = units if units.ndim == 1 else units[rows]
     centre = codes.prior.nearest_centre(codes.mean[rows], rows)

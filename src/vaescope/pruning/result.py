@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.latents import types
+from vaescope.pruning.price import Price, price_of
 
 __all__ = ["Change", "Plan", "Pruning", "listed", "plan_of", "pruning_of"]
 
@@ -52,6 +53,7 @@ class Pruning:
     n: int  # examples on which the changes were measured
     reason: str
     model: Any
+    price: Price | None = None  # what users of the means lose; None without factors
 
     def summary(self) -> str:
         """One line."""
@@ -61,7 +63,7 @@ class Pruning:
             f"{self.reason} {self.before} latents became {self.after}: no reconstructed value "
             f"changes by more than {self.max_reconstruction_change:.3g}, the ELBO by "
             f"{self.elbo_change:+.3g} nats per example (standard error {self.elbo_error:.2g}, "
-            f"n = {self.n:,})."
+            f"n = {self.n:,}).{'' if self.price is None else ' ' + self.price.advice()}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,6 +78,7 @@ class Pruning:
             "elbo_error": self.elbo_error,
             "n": self.n,
             "reason": self.reason,
+            "price": None if self.price is None else self.price.to_dict(),
         }
 
     def _repr_html_(self) -> str:
@@ -107,10 +110,10 @@ def listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def pruning_of(plan: Plan, change: Change, model: Any) -> Pruning:
-    """The result of a plan that was carried out."""
+def pruning_of(plan: Plan, change: Change, model: Any, codes: Codes) -> Pruning:
+    """The result of a plan that was carried out on these codes."""
     constants = tuple(float(plan.constants[latent]) for latent in plan.dropped)
     return Pruning(
         plan.latents, len(plan.kept), plan.dropped, constants, change.reconstruction, change.elbo,
-        change.elbo_error, change.n, plan.reason, model,
+        change.elbo_error, change.n, plan.reason, model, price_of(codes, plan.dropped),
     )  # fmt: skip

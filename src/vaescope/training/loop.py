@@ -4,7 +4,7 @@ The caller logs, draws, checkpoints or stops; the loop only computes. Data order
 functions of (seed, step), so a state needs no generator to be resumed exactly.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,12 +24,13 @@ from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
 from vaescope.errors import NonFiniteError
 from vaescope.objectives import Objective, Terms
+from vaescope.objectives.terms import Pull
+from vaescope.objectives.unused import UnusedPosterior, unused_posterior
 from vaescope.priors import ConditionalPrior
 from vaescope.regime import LatentType, count_types, types_of
 from vaescope.seeds import derive, order
 from vaescope.specs import Experiment
 from vaescope.training.precision import Precision, autocast
-from vaescope.types import Floats
 from vaescope.vae import VAE, Batch, Prior, as_input
 
 __all__ = [
@@ -40,7 +41,7 @@ __all__ = [
     "noise_at",
     "record_of",
     "steps",
-    "unused_variance",
+    "unused_at_steps",
 ]
 
 
@@ -143,7 +144,7 @@ def _check_finite(terms: Terms, step: int) -> None:
 
 @torch.no_grad()
 def _accumulate(window: dict[str, Tensor], terms: Terms, vae: VAE, u: Tensor | None) -> None:
-    variance = terms.posterior.variance.detach()
+    variance, mean = terms.posterior.variance.detach(), terms.posterior.mean.detach()
     seen = {
         "loss": terms.loss.detach(),
         **{f"part.{name}": part.detach() for name, part in terms.parts.items()},
@@ -152,21 +153,47 @@ def _accumulate(window: dict[str, Tensor], terms: Terms, vae: VAE, u: Tensor | N
         "steps": torch.ones((), device=variance.device),
     }
     if isinstance(vae.prior, ConditionalPrior):
-        ratio = variance / vae.prior(u).variance
+        p = vae.prior(u)
+        ratio, mean = variance / p.variance, (mean - p.mean) / p.variance.sqrt()
         seen |= {"ratio": ratio.mean(0), "ratio_squared": (ratio**2).mean(0)}
+    seen |= {"mean": mean.mean(0), "mean_squared": (mean**2).mean(0)}
+    begun = bool(window)
     for name, value in seen.items():
-        window[name] = window[name] + value if name in window else value.double()
+        if name in window or not begun:  # a window of an older version has no means
+            window[name] = window[name] + value if begun else value.double()
 
 
-def record_of(step: int, window: Mapping[str, Tensor], unused: Floats | None = None) -> Record:
-    """Means of a window of sums. Latents are typed by their variances over those of latents that
-    ignore x: the prior's of each example where they depend on u, else `unused`, or 1."""
+def unused_at_steps(objective: Objective, prior: Prior) -> Callable[[int], UnusedPosterior]:
+    """step -> what a latent that ignores x becomes; computed anew only where that can change."""
+    known: dict[Pull, UnusedPosterior] = {}
+    learned = any(True for _ in prior.parameters())
+
+    def at(step: int) -> UnusedPosterior:
+        pull = objective.pull(step)
+        if learned or pull not in known:
+            known[pull] = unused_posterior(objective, prior, step=step)
+        return known[pull]
+
+    return at
+
+
+def record_of(step: int, window: Mapping[str, Tensor], unused: UnusedPosterior) -> Record:
+    """Means of a window of sums. Latents are typed by `vaescope.regime.types_of` in units of what
+    latents have that ignore x, the means from the prior's; where there is no such thing none is
+    passive."""
     means = {name: (total / window["steps"]).cpu() for name, total in window.items()}
-    mean = means["variance"].numpy()
-    units = 1.0 if unused is None else unused
-    ratio, squared = mean / units, means["variance_squared"].numpy() / units**2
+    variance = means["variance"].numpy()
     if "ratio" in means:
         ratio, squared = means["ratio"].numpy(), means["ratio_squared"].numpy()
+    else:
+        ratio, squared = variance, means["variance_squared"].numpy()
+    units: Any = unused.factor if unused.units is None else unused.units
+    ratio, squared = ratio / units, squared / units**2
+    movement = None
+    if "mean" in means:
+        movement = (means["mean_squared"] - means["mean"] ** 2).numpy() / units
+    if not unused.minima:
+        movement = np.full(len(ratio), np.inf)
     return Record(
         step,
         means["loss"].item(),
@@ -175,17 +202,9 @@ def record_of(step: int, window: Mapping[str, Tensor], unused: Floats | None = N
             for name, value in sorted(means.items())  # a resumed window comes in another order
             if name.startswith("part.")
         },
-        count_types(types_of(ratio, squared - ratio**2)),
-        tuple(mean.tolist()),
+        count_types(types_of(ratio, squared - ratio**2, movement, spread=unused.spread)),
+        tuple(variance.tolist()),
     )
-
-
-def unused_variance(prior: Prior) -> Floats | None:
-    """The posterior variance of each latent that ignores x; None where it depends on u, or where
-    the prior does not say its density."""
-    if isinstance(prior, ConditionalPrior) or type(prior).density is Prior.density:
-        return None
-    return prior.density().unused_variance()
 
 
 def steps(
@@ -196,6 +215,7 @@ def steps(
     rates = {name: build_schedule(optimiser_spec(experiment, name).lr) for name in state.optimisers}
     shape = (state.objective.draws, experiment.batch, experiment.latent)
     auxiliary = build_auxiliary(experiment, data)
+    unused = unused_at_steps(state.objective, state.vae.prior)
     while state.step < experiment.steps:
         now = torch.tensor(float(state.step), device=state.device)
         index = order(experiment.seed, state.step, batch=experiment.batch, n=len(data))
@@ -212,7 +232,7 @@ def steps(
             optimiser.step()
         state.step += 1
         if state.step % experiment.logging.every == 0 or state.step == experiment.steps:
-            record = record_of(state.step, state.window, unused_variance(state.vae.prior))
+            record = record_of(state.step, state.window, unused(state.step - 1))
             state.window.clear()
             yield record
         else:

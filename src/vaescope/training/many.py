@@ -22,13 +22,13 @@ from vaescope.build import build_objective, build_schedule, build_vae, start_fro
 from vaescope.data import Dataset
 from vaescope.errors import UsageError
 from vaescope.objectives import Objective
+from vaescope.objectives.unused import UnusedPosterior, unused_posterior
 from vaescope.schedules import Schedule
 from vaescope.seeds import derive, epoch_order
 from vaescope.specs import AdamSpec, ConditionalPriorSpec, Experiment, resolve, to_dict
-from vaescope.training.loop import Record, record_of, unused_variance
+from vaescope.training.loop import Record, record_of, unused_at_steps
 from vaescope.training.precision import SMALL
-from vaescope.types import Floats
-from vaescope.vae import VAE, Batch, Prior, as_input
+from vaescope.vae import VAE, Batch, as_input
 
 __all__ = ["Many", "compiling_pays", "groups", "signature", "stackable", "train_many"]
 
@@ -127,12 +127,14 @@ class _Loss(nn.Module):
 
     def forward(self, objective: Objective, batch: Batch, step: Tensor, noise: Tensor) -> Any:
         terms = objective(self.vae, batch, step, noise)
-        variance = terms.posterior.variance.detach()
+        variance, mean = terms.posterior.variance.detach(), terms.posterior.mean.detach()
         return terms.loss, {
             "loss": terms.loss.detach(),
             **{f"part.{name}": part.detach() for name, part in terms.parts.items()},
             "variance": variance.mean(0),
             "variance_squared": (variance**2).mean(0),
+            "mean": mean.mean(0),
+            "mean_squared": (mean**2).mean(0),
         }
 
 
@@ -297,9 +299,15 @@ def train_many(
             vae.get_buffer(name).copy_(buffer)
         return vae
 
-    def prior(model: int) -> Prior:
-        own = stack.template.vae.prior
-        return weights(model).prior if any(True for _ in own.parameters()) else own
+    objectives = [build_objective(experiment) for experiment in experiments]
+    fixed = stack.template.vae.prior
+    learned = any(True for _ in fixed.parameters())
+    of_fixed = [unused_at_steps(objective, fixed) for objective in objectives]
+
+    def unused(model: int, step: int) -> UnusedPosterior:
+        if learned:
+            return unused_posterior(objectives[model], weights(model).prior, step=step)
+        return of_fixed[model](step)
 
     while step < spec.steps:
         due = min(spec.steps, step + spec.logging.every - step % spec.logging.every)
@@ -312,13 +320,13 @@ def train_many(
         window.append(parts)
         step += count
         if step == due:
-            unused = [unused_variance(prior(k)) for k in range(len(experiments))]
-            yield Many(step, _records(step, window, unused), dict(failed), weights)
+            becomes = [unused(model, step - 1) for model in range(len(experiments))]
+            yield Many(step, _records(step, window, becomes), dict(failed), weights)
             window.clear()
 
 
 def _records(
-    step: int, window: list[dict[str, Tensor]], unused: Sequence[Floats | None]
+    step: int, window: list[dict[str, Tensor]], unused: Sequence[UnusedPosterior]
 ) -> tuple[Record, ...]:
     sums = {
         name: torch.cat([parts[name] for parts in window]).double().sum(0) for name in window[0]

@@ -10,6 +10,7 @@ from vaescope.allocator import keep_freed_memory
 from vaescope.build import build_auxiliary, start_from_data
 from vaescope.data import Dataset
 from vaescope.errors import Interrupted, NonFiniteError
+from vaescope.opening import open_vae
 from vaescope.paths import replace_file
 from vaescope.runs import strict_json
 from vaescope.specs import Experiment, digest
@@ -127,12 +128,12 @@ class _Runner:
         state = self._begin(name, beta, start)
         told = Progress(beta, state.step, 0, kind == "checks")
         settled = self._train(name, state, told, SCRATCH if start is None else WARM)
-        # An entropy-regularised VAE is the beta-VAE with its latents scaled up (004, corollary 2).
-        unit = beta if self.template.objective.name == "entropy-vae" else 1.0
-        point = measured(
-            state.vae, self.data, self.rows, beta, unit=unit, auxiliary=self.auxiliary,
-            steps=state.step, settled=settled, start=start,
+        unit = state.objective.pull(state.step).factor or 1.0
+        opened = open_vae(
+            state.vae, self.data, spec=at_beta(self.template, beta), auxiliary=self.auxiliary,
+            rows=self.rows,
         )  # fmt: skip
+        point = measured(opened, beta, unit=unit, steps=state.step, settled=settled, start=start)
         self.folder.add_point(kind, point)
         self.watch(replace(told, step=state.step, most=state.step, point=point))
 
