@@ -17,6 +17,7 @@ from vaescope.build import build_vae
 from vaescope.encoding import load_vae
 from vaescope.errors import RunError, UsageError
 from vaescope.opening import encode
+from vaescope.priors import ConditionalPrior
 from vaescope.pruning import Pruning
 from vaescope.pruning.result import Plan
 from vaescope.pruning.run import pruned_vae
@@ -26,7 +27,6 @@ from vaescope.settings import from_command_line
 from vaescope.specs import Experiment, digest, resolve, to_dict
 from vaescope.tables import read_table
 from vaescope.training.checkpoint import weights_bytes
-from vaescope.training.loop import unused_variance
 from vaescope.vae import VAE
 
 VECTORS = ("data.name=synth-linear", "data.n=300", "latent=4")
@@ -52,8 +52,8 @@ def hand_made(
     vae = build_vae(spec)
     head = vae.encoder.posterior.head
     variances = torch.full((spec.latent,), math.log(0.01))
-    unused = unused_variance(vae.prior)
-    own = np.ones(spec.latent) if unused is None else unused
+    conditional = isinstance(vae.prior, ConditionalPrior)
+    own = np.ones(spec.latent) if conditional else vae.prior.density().unused_variance()
     variances[list(passive)] = torch.from_numpy(np.log(own)).float()[list(passive)]
     with torch.no_grad():
         head.weight[spec.latent :] = 0.0
