@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 import torch
 
-from vaescope.build import build_auxiliary, build_data
+from vaescope.build import build_auxiliary, build_data, held_out_rows
 from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.encoding import encode, load_vae
@@ -43,11 +43,13 @@ class Subject:
 
 @lru_cache(maxsize=2)  # runs of a study come dataset by dataset
 def _data(spec: str) -> Dataset:
-    return build_data(Experiment.model_validate_json(spec).data)
+    experiment = Experiment.model_validate_json(spec)
+    return held_out_rows(experiment, build_data(experiment.data))
 
 
 def subject(run: Run, *, rows: int = ROWS) -> Subject:
-    """The model of a run and the codes of `rows` examples, the same for all runs on one dataset."""
+    """The model of a run and the codes of `rows` examples, the same for all runs on one dataset:
+    of those that it never saw, where it has a split."""
     spec = run.open()
     data = _data(spec.model_copy(update={"seed": 0}).model_dump_json())
     vae = load_vae(run)
@@ -86,7 +88,7 @@ def dto(of: Subject, *, points: int = POINTS, space: Space = "output") -> float 
 
 
 def ds(of: Subject) -> float:
-    """Disentanglement score of 002 section 3.3.2, the corrected form."""
+    """Disentanglement score of zietlow2022 section 3.3.1, eq. 3.32 to 3.37, corrected."""
     return knn_score(of.codes, resamples=0).value
 
 

@@ -108,6 +108,7 @@ def work(scale: Scale) -> Trained:
             *_row("alpha", base, "objective.alpha", alphas, seeds),
         ),
         measure,
+        version=2,
     )
 
 
