@@ -49,7 +49,7 @@ def _claims(verdicts: Sequence[Verdict]) -> list[str]:
 
 def _outdated(study: Study, outcome: Outcome) -> list[str]:
     """What changed since the table was made."""
-    if outcome.digest == study.digest("laptop"):
+    if outcome.digest == study.digest(outcome.scale):
         return []
     return [f"**To be run again**: since this table was made, {OUTDATED[study.id]}.", ""]
 
@@ -104,7 +104,7 @@ def scoreboard(judged: Sequence[Judged], missing: Sequence[Study]) -> str:
     for study, outcome, own in judged:
         numbers = " | ".join(str(sum(v.verdict == kind for v in own)) for kind in _KINDS)
         stem = study.id.replace("/", "-")
-        mark = " (to be run again)" if outcome.digest != study.digest("laptop") else ""
+        mark = " (to be run again)" if outcome.digest != study.digest(outcome.scale) else ""
         lines.append(f"| [{study.id}](studies/{stem}.md) {_cell(study.title)}{mark} | {numbers} |")
     for kind in ("contradicted", "undecided", "supported"):
         own_kind = [v for v in verdicts if v.verdict == kind]
