@@ -104,7 +104,7 @@ PRINTED: Mapping[str, Printed] = {
     "zietlow2022 chapter 4 TC-VAE": Printed("zietlow2022 Tab. 4.1", {"objective.beta": 6.0}),
     "zietlow2022 chapter 4 FactorVAE": Printed("zietlow2022 Tab. 4.1", {"objective.gamma": 35.0}),
     "bhowal2024 dSprites": Printed(
-        "bhowal2024 Tab. 3; squared error in section 2",
+        "bhowal2024 Tab. 3; squared error in section 3.1",
         {
             "data.name": "dsprites", "net.name": "mlp", "net.encoder": [1200, 1200],
             "net.decoder": [1200, 1200], "net.encoder_activation": "relu",
