@@ -156,7 +156,7 @@ STUDY = Study(
             _STAGES,
         ),
         Claim(
-            "On its plateau the nonlinear task is closer to orthogonal than at beta 1e-3.",
+            "On its plateau the nonlinear task is closer to orthogonal than at the smallest beta.",
             "002 Fig. 3.7", Gap("dto", _curved("plateau"), _curved("small"), _GENERATOR),
             "below", 0.0,
         ),
@@ -165,7 +165,7 @@ STUDY = Study(
             "002 Fig. 3.7", Level("used", _curved("plateau"), _GENERATOR), "above", 1.9,
         ),
         Claim(
-            "On its plateau the nonlinear task has a better score than at beta 1e-3.",
+            "On its plateau the nonlinear task has a better score than at the smallest beta.",
             "002 Fig. 3.7", Gap("ds", _curved("plateau"), _curved("small"), _GENERATOR),
             "above", 0.0,
         ),
