@@ -60,9 +60,9 @@ def synth_nonlinear(
 
     The thesis has "a random initialization" of that network and gives neither its distribution nor
     a seed. `fan-in` is the usual one, uniform within 1/sqrt(inputs) for weights and biases, with w
-    as it is: principal variances of some .03 and .006, so that beta 1 prunes both directions and
+    as it is: principal variances of some .03 and .008, so that beta 1 prunes both directions and
     beta 1e-3 none, as the thesis reports. `normal` has weights and biases N(0, 1) and w scaled to
-    [-1, 1]: variances a few hundred times as large. The output is linear in both ("nonlinearities
+    [-1, 1]: variances some 300 times as large. The output is linear in both ("nonlinearities
     are only applied in the hidden layers", Table 3.1). Scores depend strongly on the seed.
     """
     generator = rng(generator_seed, "synth-nonlinear")
