@@ -71,7 +71,7 @@ def slope_of_the_loss(vae: VAE, objective: Objective, variance: np.ndarray) -> n
         CapacityVAE(Constant(0.0), Constant(3.0)),
         Decomposition(marginal_mmd, Constant(0.0), Constant(2.0)), DIPII(),
     ],
-    ids=str,
+    ids=lambda objective: type(objective).__name__,
 )  # fmt: skip
 def test_at_the_variances_of_the_law_the_loss_has_no_slope(
     objective: Objective, shares: tuple[float, ...], make_case: Callable[..., Any]

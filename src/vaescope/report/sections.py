@@ -192,7 +192,7 @@ def _latents(inspection: Inspection) -> Section:
     )  # fmt: skip
     rule = (
         "Active: mean variance at most 0.1. Passive: mean variance from 0.9 to 1.1. Both with a "
-        "variance of variance below 0.1; any other latent is mixed (Bonheme and Grzes 2021)."
+        "variance of variance below 0.1; any other latent is mixed (Bonheme and Grzes 2023)."
     )
     if known:
         least = THRESHOLDS["knows"].value
