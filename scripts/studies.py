@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vaescope.report.scoreboard import scoreboard, study_text
 from vaescope.report.study_page import figure_png
-from vaescope.studies.catalogue import STUDIES, TOTAL, find
+from vaescope.studies.catalogue import OUTDATED, STUDIES, TOTAL, find
 from vaescope.studies.running import Outcome, load_outcome, run_study, save_outcome
 from vaescope.studies.study import Study
 from vaescope.studies.verdict import decide
@@ -23,16 +23,18 @@ def place(study: Study, ending: str) -> Path:
 
 
 def kept(study: Study) -> Outcome | None:
-    """The table at hand, where it is of the study as it stands."""
+    """The table at hand: of the study as it stands, or one that the catalogue names as older."""
     path = place(study, ".json")
     if not path.exists():
         return None
     outcome = load_outcome(path)
-    return outcome if outcome.digest == study.digest("laptop") else None
+    current = outcome.digest == study.digest("laptop")
+    return outcome if current or study.id in OUTDATED else None
 
 
 def run(study: Study, out: Path) -> None:
-    if kept(study) is not None:
+    known = kept(study)
+    if known is not None and known.digest == study.digest("laptop"):
         return
     outcome = run_study(study, "laptop", out)
     save_outcome(outcome, place(study, ".json"))

@@ -111,6 +111,23 @@ def test_the_digest_sees_what_matters_and_nothing_else() -> None:
     assert len(set(different)) == len(different)
 
 
+def test_settings_that_came_later_are_left_out_at_their_defaults() -> None:
+    """So that what was trained before keeps its digest."""
+    plain = to_dict(from_command_line("beta-vae", []))
+    assert "amsgrad" not in plain["optimiser"]
+    assert not {"split", "pruned"} & plain.keys()
+    chosen = from_command_line(
+        "beta-vae", ["optimiser.amsgrad=true", "split.shares=[0.9, 0, 0.1]", "split.seed=2"]
+    )
+    content = to_dict(chosen)
+    assert content["optimiser"]["amsgrad"] is True
+    assert content["split"] == {"shares": [0.9, 0.0, 0.1], "seed": 2}
+    assert digest(chosen) != digest(from_command_line("beta-vae", []))
+    assert digest(from_command_line("beta-vae", ["optimiser.amsgrad=false"])) == digest(
+        from_command_line("beta-vae", [])
+    )
+
+
 def test_auto_follows_the_data() -> None:
     def names(*settings: str) -> tuple[str, str]:
         spec = resolve(from_command_line("beta-vae", list(settings)))

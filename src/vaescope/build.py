@@ -13,6 +13,7 @@ from vaescope.data import DATASETS, Dataset
 from vaescope.data.auxiliary import Auxiliary, one_hot, scaled
 from vaescope.data.in_memory import content_hash
 from vaescope.data.specs import ArraySpec
+from vaescope.data.splits import split
 from vaescope.errors import ShapeError, UsageError
 from vaescope.nets import (
     BernoulliLikelihood,
@@ -84,7 +85,9 @@ __all__ = [
     "build_vae",
     "data_of",
     "data_settings",
+    "held_out_rows",
     "start_from_data",
+    "training_rows",
 ]
 
 Event = tuple[int, ...]
@@ -237,7 +240,7 @@ _Parameters = Iterable[nn.Parameter]
 
 OPTIMISERS: Mapping[str, Callable[[Any, _Parameters], torch.optim.Optimizer]] = {
     "adam": lambda spec, parameters: torch.optim.Adam(
-        parameters, lr=1.0, betas=spec.betas, eps=spec.eps, fused=True
+        parameters, lr=1.0, betas=spec.betas, eps=spec.eps, amsgrad=spec.amsgrad, fused=True
     ),
     "adagrad": lambda spec, parameters: torch.optim.Adagrad(
         parameters, lr=1.0, eps=spec.eps, fused=True
@@ -278,6 +281,18 @@ def data_of(experiment: Experiment, given: Dataset | None) -> Dataset:
             "Give the data that it was trained on, or others of that shape.",
         )
     return given
+
+
+def training_rows(experiment: Experiment, data: Dataset) -> Dataset:
+    """The rows that an experiment trains on: all, or the first part of its split."""
+    chosen = experiment.split
+    return data if chosen is None else split(data, chosen.seed, chosen.shares).train
+
+
+def held_out_rows(experiment: Experiment, data: Dataset) -> Dataset:
+    """The rows that it never sees, or all where it has no split."""
+    chosen = experiment.split
+    return data if chosen is None else split(data, chosen.seed, chosen.shares).test
 
 
 def data_settings(data: Dataset) -> Mapping[str, Any]:

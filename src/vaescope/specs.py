@@ -5,10 +5,20 @@ Groups are told apart by `name`; `vaescope.build` is the only place that turns n
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Strict,
+    Tag,
+    model_serializer,
+)
 
 from vaescope.data.specs import DataSpec
 from vaescope.errors import UsageError
@@ -109,6 +119,15 @@ class AdamSpec(Group):
     lr: Value = 1e-4
     betas: Decays = (0.9, 0.999)
     eps: Positive = 1e-8
+    #: Divide by the largest second moment so far. Reddi et al. 2018, algorithm 2.
+    amsgrad: bool = False
+
+    @model_serializer(mode="wrap")
+    def _without_plain_adam(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = plain(self)
+        if not self.amsgrad:
+            content.pop("amsgrad", None)  # so that runs from before it keep their digest
+        return content
 
 
 class AdagradSpec(Group):
@@ -187,6 +206,21 @@ class OrthogonalSpec(Group):
     space: Literal["means", "logits"] = "means"
 
 
+def _shares(value: tuple[float, float, float]) -> tuple[float, float, float]:
+    if not math.isclose(sum(value), 1.0) or not value[0]:
+        raise ValueError("three shares that add up to 1, the first above 0")
+    return value
+
+
+class SplitSpec(Group):
+    """Train on the first part of the rows; scores may be taken on the last."""
+
+    shares: Annotated[
+        tuple[NonNegative, NonNegative, NonNegative], Strict(False), AfterValidator(_shares)
+    ] = (0.8, 0.1, 0.1)
+    seed: Annotated[int, BeforeValidator(whole), Strict(), Field(ge=0)] = 0
+
+
 class LoggingSpec(Group):
     """What is written down on the way; not part of the digest."""
 
@@ -227,6 +261,7 @@ class Experiment(Group):
     precision: Literal["auto", "fp32"] = "auto"
     logging: LoggingSpec = LoggingSpec()
     pruned: PrunedSpec | None = None
+    split: SplitSpec | None = None
 
 
 def _net_for(data: str, shape: tuple[int, ...]) -> LinearNet | MlpNet | ConvNet:
@@ -292,8 +327,9 @@ def _check(spec: Experiment) -> None:
 def to_dict(experiment: Experiment) -> dict[str, Any]:
     """Plain data, as it stands in `spec.json` and `spec.yaml`."""
     content = {"format": FORMAT, **experiment.model_dump(mode="json")}
-    if experiment.pruned is None:
-        del content["pruned"]  # so that what was trained keeps its digest
+    for name in ("pruned", "split"):
+        if content[name] is None:
+            del content[name]  # so that what was trained keeps its digest
     return content
 
 

@@ -79,3 +79,13 @@ def test_wrong_shapes_and_classes_are_errors() -> None:
         mutual_information(np.zeros((3, 1), int), np.zeros((4, 1), int))
     with pytest.raises(ShapeError, match="Count classes from 0"):
         entropy(np.array([[-1], [0]]))
+
+
+@pytest.mark.parametrize(("n", "classes"), [(288, 16), (300, 3), (5000, 10)])
+def test_the_deviation_of_chance_is_that_of_permutations(n: int, classes: int) -> None:
+    """Also where cells hold less than one row, and 2 n I is far from chi-squared."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(20, size=(n, 1)), rng.integers(classes, size=(n, 1))
+    drawn = [mutual_information(a, rng.permutation(b))[0, 0] for _ in range(400)]
+    counts = joint_counts(a, b)
+    assert counts.chance_deviation()[0, 0] == pytest.approx(np.std(drawn), rel=0.12)

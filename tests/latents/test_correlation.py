@@ -250,3 +250,21 @@ def test_ranks_of_many_rows_are_of_a_drawn_part_and_said(generator: np.random.Ge
     known = -0.5 * np.log(1 - 0.8**2)
     assert own.total_correlation == pytest.approx(known, abs=0.01)
     assert own.total_correlation_rank == pytest.approx(known, abs=0.01)
+
+
+def test_effective_rank_is_the_released_codes_and_lower_than_the_papers_definition(
+    generator: np.random.Generator,
+) -> None:
+    """bonheme2023 section 4.2.3 has singular values of the codes, its code those of their
+    covariance; by hand from the singular values of one matrix."""
+    z = generator.normal(size=(5000, 4)) * [2.0, 1.0, 0.5, 0.3]
+    singular = np.linalg.svd(z - z.mean(axis=0), compute_uv=False)
+
+    def by_hand(values: np.ndarray) -> float:
+        share = values / values.sum()
+        return float(np.exp(-(share * np.log(share)).sum()))
+
+    found = effective_rank(np.cov(z, rowvar=False))
+    assert found == pytest.approx(by_hand(singular**2))
+    assert found < by_hand(singular) - 0.5
+    assert effective_rank.__doc__ is not None and "released code" in effective_rank.__doc__

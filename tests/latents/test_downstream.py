@@ -6,6 +6,7 @@ import pytest
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
 from vaescope.latents import downstream
+from vaescope.metrics.logistic import standardised_multinomial
 
 
 @pytest.fixture
@@ -47,3 +48,10 @@ def test_an_encoder_that_saw_the_factors_is_said_to_have(codes: Codes) -> None:
 def test_codes_without_factors_are_an_error() -> None:
     with pytest.raises(ShapeError, match="needs integer factors"):
         downstream(Codes(np.zeros((9, 2)), np.ones((9, 2)), np.zeros((9, 2))))
+
+
+def test_the_docstring_names_the_penalty_that_is_used() -> None:
+    x = np.arange(40.0).reshape(-1, 1)
+    fitted = standardised_multinomial(x, (np.arange(40) // 20).astype(np.int64))
+    assert fitted.model.C == 10_000
+    assert downstream.__doc__ is not None and f"C = {fitted.model.C:,.0f}" in downstream.__doc__

@@ -68,3 +68,43 @@ def test_intervals_contain_the_true_value_about_as_often_as_they_say(make: Any) 
         for low, high in (mig(draw(1000, s)).interval or (0.0, 0.0) for s in range(60))
     ]
     assert 0.85 <= np.mean(hits) <= 1.0
+
+
+def few_images(rng: np.random.Generator, noise: int) -> tuple[np.ndarray, np.ndarray]:
+    """288 images, all combinations of 3 x 6 x 16 values, a latent for each and noise."""
+    grid = np.stack(np.meshgrid(*map(np.arange, (3, 6, 16)), indexing="ij"), -1).reshape(-1, 3)
+    return np.hstack([grid, rng.normal(size=(288, noise))]), grid
+
+
+def test_perfect_codes_among_noise_score_the_ceiling_and_not_one(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    scores = [mig(make(*few_images(rng, 7)), resamples=0) for _ in range(20)]
+    value = np.mean([score.value for score in scores])
+    assert value == pytest.approx(0.87, abs=0.01)
+    assert scores[0].details["ceiling"] == pytest.approx(value, abs=0.01)
+    fewer = mig(make(*few_images(rng, 1)), resamples=0)
+    assert fewer.details["ceiling"] > scores[0].details["ceiling"] + 0.02
+
+
+@pytest.mark.parametrize(("n", "noise"), [(288, 7), (288, 1), (3000, 5)])
+def test_chance_is_what_permuted_factors_score(make: Any, n: int, noise: int) -> None:
+    rng = np.random.default_rng(1)
+    z, v = few_images(rng, noise)
+    rows = rng.integers(len(z), size=n)
+    z, v = z[rows] + 0.3 * rng.normal(size=(n, z.shape[1])), v[rows]
+    permuted = [mig(make(z, rng.permutation(v)), resamples=0).value for _ in range(60)]
+    score = mig(make(z, v))
+    assert score.chance == pytest.approx(np.mean(permuted), rel=0.15)
+    assert score.to_dict()["chance"] == score.chance
+    assert "by chance" in score.summary()
+    assert score.value > 5.0 * score.chance
+
+
+def test_the_same_codes_have_the_same_chance_and_a_permutation_of_latents_keeps_it(
+    make: Any,
+) -> None:
+    z, v = few_images(np.random.default_rng(0), 7)
+    one, again = (mig(make(z, v), resamples=0) for _ in range(2))
+    assert one.chance == again.chance
+    reversed_ = mig(make(z[:, ::-1], v), resamples=0)
+    assert reversed_.chance == pytest.approx(one.chance, rel=0.1)

@@ -21,11 +21,12 @@ from vaescope.objectives import (
     EntropyVAE,
     Objective,
     Orthogonal,
+    rate_law,
     unused_posterior,
 )
 from vaescope.objectives.decomposition import exclusive_kl, marginal_mmd
 from vaescope.opening import encode
-from vaescope.priors import AnisotropicPrior
+from vaescope.priors import AnisotropicPrior, ConditionalPrior, StandardNormal, StudentTPrior
 from vaescope.schedules import Constant, Linear
 from vaescope.settings import from_command_line
 from vaescope.training.loop import new_state, steps
@@ -70,7 +71,7 @@ def slope_of_the_loss(vae: VAE, objective: Objective, variance: np.ndarray) -> n
         CapacityVAE(Constant(0.0), Constant(3.0)),
         Decomposition(marginal_mmd, Constant(0.0), Constant(2.0)), DIPII(),
     ],
-    ids=str,
+    ids=lambda objective: type(objective).__name__,
 )  # fmt: skip
 def test_at_the_variances_of_the_law_the_loss_has_no_slope(
     objective: Objective, shares: tuple[float, ...], make_case: Callable[..., Any]
@@ -118,6 +119,21 @@ def test_the_weight_follows_the_schedule_and_the_total_correlation_is_no_rate() 
     assert [warming.rate_weight(step) for step in (0, 25, 100, math.inf)] == [None, 1.0, 4.0, 4.0]
     assert BetaTCVAE(Constant(6.0)).rate_weight(0) == 1.0
     assert Decomposition(exclusive_kl, Constant(0.0), Constant(2.0)).rate_weight(0) == 2.0
+
+
+def test_the_law_is_of_gaussian_priors_and_for_dip_vae_ii_of_the_standard_one() -> None:
+    assert rate_law(BetaVAE(Constant(4.0)), AnisotropicPrior(torch.zeros(2))) == (4.0, "")
+    assert rate_law(EntropyVAE(), ConditionalPrior(1, 2)) == (4.0, "")
+    assert rate_law(DIPII(), StandardNormal(2)) == (1.0, "")
+    assert rate_law(DIPI(), StandardNormal(2)) == (1.0, "")
+    for objective, prior, why in (
+        (BetaVAE(), StudentTPrior(2, 5.0), "Gaussian priors"),
+        (DIPII(), AnisotropicPrior(torch.arange(2.0)), "draws variances to 1"),
+        (DIPII(), ConditionalPrior(1, 2), "draws variances to 1"),
+        (Autoencoder(), StandardNormal(2), "no rate"),
+    ):
+        weight, reason = rate_law(objective, prior)
+        assert weight is None and why in reason
 
 
 TRAINED = {

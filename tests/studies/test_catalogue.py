@@ -8,7 +8,7 @@ import pytest
 
 from vaescope.errors import UsageError
 from vaescope.studies import SCALES, Claim, Study, Trained, decide
-from vaescope.studies.catalogue import STUDIES, TOTAL, find
+from vaescope.studies.catalogue import OUTDATED, STUDIES, TOTAL, find
 from vaescope.studies.running import load_outcome
 from vaescope.studies.verdict import Judgement
 from vaescope.sweeps.grid import plan
@@ -105,11 +105,15 @@ def test_the_rows_are_those_of_the_papers_reference() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
-def test_every_table_that_is_kept_is_of_its_study_as_it_stands(path: Path) -> None:
+def test_every_table_that_is_kept_is_of_its_study_as_it_stands_or_named_as_older(
+    path: Path,
+) -> None:
     outcome = load_outcome(path)
     (study,) = find(outcome.study)
     assert path.stem == study.id.replace("/", "-")
-    assert outcome.digest == study.digest("laptop")
+    assert (outcome.digest == study.digest("laptop")) != (study.id in OUTDATED)
+    if study.id in OUTDATED:
+        assert "**To be run again**" in path.with_suffix(".md").read_text("utf-8")
     assert len(outcome.table) == len(study.work("laptop").cells)
     assert path.with_suffix(".md").exists() and path.with_suffix(".png").exists()
 

@@ -1,16 +1,20 @@
 """What studies measure of a run."""
 
+from pathlib import Path
+
 import numpy as np
 import torch
 
-from vaescope.build import build_vae
+from vaescope.build import build_vae, training_rows
 from vaescope.codes import Codes
 from vaescope.geometry.orthogonality import haar_baseline
 from vaescope.models import OpenModel
 from vaescope.opening import open_vae
-from vaescope.studies.measuring import some, used
+from vaescope.runs import Run
+from vaescope.studies.measuring import some, subject, used
 from vaescope.studies.paper_002.images import geometry
 from vaescope.sweeps.grid import plan
+from vaescope.training.run import train_run
 from vaescope.user_data import load_dataset
 
 GRID = {"shape": [1], "orientation": [0]}
@@ -64,3 +68,19 @@ def test_dto_is_set_against_as_many_random_axes() -> None:
     row = geometry(_subject("synth-linear", "point"))
     assert row["dto"] is not None and row["dto_relative"] is not None
     np.testing.assert_allclose(row["dto"] / row["dto_relative"], haar_baseline(3).value)
+
+
+def test_a_run_with_a_split_is_measured_on_rows_that_it_never_saw(tmp_path: Path) -> None:
+    settings = {"data.name": "synth-linear", "data.n": 1000, "latent": 2, "steps": 2, "seed": 0}
+    (spec,) = plan([{"preset": "beta-vae", **settings, "split.shares": [0.8, 0.1, 0.1]}])
+    data = load_dataset(**spec.data.model_dump())
+    run = Run.of(spec, "beta-vae", tmp_path)
+    run.create(spec)
+    for _ in train_run(run, spec, data, device=torch.device("cpu")):
+        pass
+    of = subject(run)
+    seen = training_rows(spec, data).sources
+    assert of.codes.n == 100 and of.data.sources is not None and seen is not None
+    scored = {tuple(row) for row in of.data.sources[of.rows].tolist()}
+    assert len(scored) == 100 and len(seen) == 800
+    assert not scored & {tuple(row) for row in seen.tolist()}

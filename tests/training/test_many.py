@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from vaescope.build import build_data
+from vaescope.build import build_data, build_optimiser
 from vaescope.encoding import load_vae
 from vaescope.errors import NonFiniteError, UsageError
 from vaescope.runs import Run
@@ -32,11 +32,22 @@ DIFFERENT = experiments(
     "seed=7 objective.beta=1 optimiser.lr=5e-3",
 )
 FULL = experiments(*(f"seed={k} posterior.name=full optimiser.lr=1e-3" for k in range(4)))
+#: betas whose second moment falls soon, so that AMSGrad's largest one is another.
+AMSGRAD = experiments(
+    *(f"seed={k} optimiser.amsgrad=true optimiser.betas=[0.9,0.9] optimiser.lr=1e-3"
+      for k in range(4))
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("together", "compiled"),
-    [(DIFFERENT, False), (FULL, False), pytest.param(DIFFERENT, True, marks=pytest.mark.slow)],
+    [
+        (DIFFERENT, False),
+        (FULL, False),
+        (AMSGRAD, False),
+        pytest.param(DIFFERENT, True, marks=pytest.mark.slow),
+        pytest.param(AMSGRAD, True, marks=pytest.mark.slow),
+    ],
 )
 def test_a_stacked_model_equals_its_solo_run_over_100_steps(
     together: list[Experiment], compiled: bool
@@ -54,6 +65,23 @@ def test_a_stacked_model_equals_its_solo_run_over_100_steps(
             # Adam divides by the gradient's size, so rounding drifts by a fraction of its rate.
             expected = state.vae.get_parameter(name)
             torch.testing.assert_close(parameter, expected, rtol=1e-3, atol=2e-3)
+
+
+def test_amsgrad_divides_by_the_largest_second_moment() -> None:
+    """Against the recursion of Reddi et al. 2018, written out for one weight in NumPy."""
+    (spec,) = experiments("optimiser.amsgrad=true optimiser.betas=[0.9,0.5] optimiser.lr=1")
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimiser = build_optimiser(spec, "vae", [weight])
+    first, second, largest, expected = 0.0, 0.0, 0.0, 0.0
+    for t, gradient in enumerate([3.0, 0.1, 0.1, -0.2, 0.05], 1):
+        weight.grad = torch.tensor([gradient])
+        optimiser.step()
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.5 * second + 0.5 * gradient**2
+        largest = max(largest, second)
+        expected -= first / (1 - 0.9**t) / (np.sqrt(largest / (1 - 0.5**t)) + 1e-8)
+        assert weight.item() == pytest.approx(expected, rel=1e-5)
+    assert largest > 10 * second
 
 
 def seeds(count: int, *change: str) -> list[Experiment]:

@@ -34,8 +34,20 @@ def test_without_spare_latents_onset_is_over_pruning_at_twice_the_least_eigenval
     assert found.onset == found.over_pruning
     assert found.over_pruning is not None and found.over_pruning_by == "latents"
     assert found.over_pruning.beta == pytest.approx(PASSIVE * 2 / 12, rel=0.03)
-    assert found.beta is not None and found.beta == pytest.approx(found.over_pruning.beta / 10, 0.1)
     assert any("no spare latent" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("eigenvalues", [LINEAR, (4.0, 2.0), (5.0, 1.0, 0.01)])
+def test_without_spare_latents_the_beta_is_in_the_order_of_magnitude_of_the_onset(
+    eigenvalues: tuple[float, ...],
+) -> None:
+    """zietlow2022 section 3.3.6; below it, as the first latent to go is a needed one."""
+    latent = len(eigenvalues)
+    curve = planned(eigenvalues, latent, wide(eigenvalues), factors=latent)
+    found = read_curve(curve, by="onset", given=None, factors=latent)
+    assert found.onset is not None and found.beta is not None
+    assert found.onset.beta / 10**0.55 < found.beta < found.onset.beta
+    assert linear_point(found.beta, eigenvalues, latent).active == latent
 
 
 @pytest.mark.parametrize("factors", [2, None], ids=["known", "from the curve"])

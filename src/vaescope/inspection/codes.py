@@ -26,7 +26,7 @@ def _factors(codes: Codes, measures: Measures | None) -> Factors | None:
     entropy = score.details["entropy"][varies]
     names = tuple(np.array(codes.factor_names)[varies].tolist())
     normalised = score.details["mutual_information"][:, varies] / entropy
-    return Factors(names, score, normalised)
+    return Factors(names, score, normalised, codes.supervised)
 
 
 def _known(factors: Factors | None, latent: int) -> tuple[str, float] | None:

@@ -20,7 +20,7 @@ from vaescope.inspection.history import training_of
 from vaescope.inspection.layers import network_of
 from vaescope.inspection.results import Inspection, Settings, Subject
 from vaescope.models import OpenModel
-from vaescope.prior_density import GaussianDensity
+from vaescope.objectives.unused import rate_law
 from vaescope.specs import to_dict
 from vaescope.traversals import Reconstructions, reconstruct, traverse
 from vaescope.types import Integers
@@ -112,13 +112,13 @@ def _geometry(
 
 def _law(model: OpenModel) -> dict[str, Any]:
     """What the law of posterior variances needs to know of objective and prior."""
-    if model.objective is None:
+    if model.objective is None or model.unused is None:
         return {"reason": "the objective is not known"}
-    if not isinstance(model.codes.prior, GaussianDensity):
-        return {"reason": "the law is about Gaussian priors"}
-    pull = model.objective.pull(model.experiment.steps)
-    unused = model.codes.unused_variance
-    return {"weight": pull.weight, "reason": pull.no_weight, "prior_variance": unused}
+    weight, reason = rate_law(model.objective, model.prior, step=model.experiment.steps)
+    units: Any = model.unused.units
+    if units is None:  # that of p(z|u), row by row
+        units = model.unused.factor * np.asarray(model.codes.prior.variance)
+    return {"weight": weight, "reason": reason, "prior_variance": units}
 
 
 def _means(

@@ -101,6 +101,7 @@ class Factors:
     names: tuple[str, ...]
     mig: Score
     normalised: NDArray[np.float64]  # (latent, factor) I(z; v) / H(v)
+    supervised: bool = False  # the encoder saw the factors
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,8 @@ class Correlation:
     total_correlation: float  # nats, as if Gaussian
     total_correlation_rank: float  # nats, of normal scores: free of the latents' own shapes
     mutual_information: float  # nats, mean over pairs
-    effective_rank: float  # of the covariance, as 001 has it: tiny variances lower it
-    effective_rank_correlation: float  # of the correlation matrix: only correlation lowers it
+    effective_rank: float  # of the covariance, as bonheme2023's code: tiny variances lower it
+    effective_rank_correlation: float  # of the correlation matrix, ours: only correlation lowers it
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +137,19 @@ def total_correlation(covariance: Matrix) -> float:
 
 
 def effective_rank(matrix: Matrix) -> float:
-    """exp of the entropy of the normalised eigenvalues. Roy and Vetterli 2007; 001, section 4.2.3.
+    """exp of the entropy of the normalised eigenvalues. Roy and Vetterli 2007.
 
     Between 1 and d; 0 for a matrix of zeros. On a covariance it counts latents of large variance,
-    correlated or not; on a correlation matrix it counts uncorrelated ones.
+    correlated or not: so has the released code of bonheme2023 (tc_study). Section 4.2.3 of the
+    paper defines it by the singular values of the matrix of codes itself, which are the square
+    roots: less unequal, so that the number is higher. On a correlation matrix, which is our
+    addition, it counts uncorrelated latents.
 
-    >>> effective_rank(np.eye(3)).__round__(6)
-    3.0
+    >>> deviations = np.array([3.0, 1.0, 0.5])
+    >>> effective_rank(np.diag(deviations**2)).__round__(2)  # released code: of the covariance
+    1.54
+    >>> effective_rank(np.diag(deviations)).__round__(2)  # section 4.2.3: of the centred codes
+    2.34
     """
     values = _spectrum(matrix)
     if not len(values):

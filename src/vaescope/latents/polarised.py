@@ -1,6 +1,6 @@
 """Does the polarised regime hold? Delta_KL of 002, and what 000 and 001 state, as numbers.
 
-002: Zietlow, section 3.3.2, eq. 3.5 and 3.38. 001: Bonheme and Grzes 2021,
+002: Zietlow, section 3.3.2, eq. 3.5 and 3.38. 001: Bonheme and Grzes 2023,
 https://arxiv.org/abs/2109.12679, Propositions 3 and 4, Theorem 5 and Corollary 6. 000: the same for
 conditional priors, Propositions 1 to 3 and Theorem 2.
 """

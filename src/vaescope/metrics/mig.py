@@ -1,14 +1,16 @@
 """Mutual information gap. Chen et al. 2018, https://arxiv.org/abs/1802.04942, section 4."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.metrics.rows import Representation
 from vaescope.metrics.score import Score
 from vaescope.metrics.table import RESAMPLES, Table, counted
+from vaescope.seeds import rng
 from vaescope.types import Floats
 
-__all__ = ["mig", "mig_of"]
+__all__ = ["by_chance", "mig", "mig_of"]
 
 
 def mig(
@@ -24,8 +26,14 @@ def mig(
 
     MIG = mean over factors k of (I(z_1; v_k) - I(z_2; v_k)) / H(v_k), with z_1, z_2 the two latents
     most informative of v_k. One if each factor has a latent of its own; zero if factors are shared.
-    Depends on `bins` (equal width, plug-in, as in disentanglement_lib: both latents have the same
-    bias); says nothing of a latent that holds two factors. Constant factors are left out.
+    Depends on `bins` (equal width, plug-in, as in disentanglement_lib); says nothing of a latent
+    that holds two factors. Constant factors are left out.
+
+    Counting is biased, and not alike for both latents of a gap: one that determines the factor has
+    hardly any bias, the runner-up has all of it. So perfect codes score less than 1, and the less
+    the fewer the rows and the more the latents. `chance` is what latents that know nothing would
+    score at these rows, bins and latents, and `details["ceiling"]` what codes would of which one
+    latent determines each factor and the others know nothing of it (`by_chance`).
     """
     tally = counted(codes, "mig", bins=bins, on=on, limit=limit, resamples=resamples, seed=seed)
     return mig_of(tally.plug_in())
@@ -36,15 +44,41 @@ def _gaps(information: Floats, entropy: Floats) -> Floats:
     return np.asarray((ranked[..., -1, :] - ranked[..., -2, :]) / entropy)
 
 
+def by_chance(
+    mean: Floats, deviation: Floats, best: NDArray[np.int64], entropy: Floats, *, draws: int = 500
+) -> tuple[float, float]:
+    """What MIG is of latents that know nothing, and of ones of which the best determines its factor
+    and the others know nothing.
+
+    `mean` and `deviation` (latent, factor) are those of the information that random pairing gives;
+    it is drawn as a gamma variable, which it tends to (2 n I to a chi-squared one), and latents are
+    taken as independent of each other. `best` is the latent that knows each factor best.
+    """
+    variance = np.maximum(np.square(deviation, dtype=np.float64), 1e-300)
+    shape, scale = np.square(mean, dtype=np.float64) / variance, variance / np.maximum(mean, 1e-150)
+    found = rng(0, "mig-chance").gamma(shape, scale, size=(draws, *shape.shape))
+    nothing = float(_gaps(found, entropy).mean())
+    found[:, best, np.arange(len(best))] = 0.0
+    runner_up = found.max(axis=1).mean(axis=0)
+    return nothing, float(np.mean(1.0 - np.minimum(runner_up / entropy, 1.0)))
+
+
 def mig_of(table: Table) -> Score:
     """MIG of a table of information."""
     table.require("mig", latents=2)
-    varies = table.varies
-    gaps = _gaps(table.information[:, varies], table.entropy[varies])
+    information, entropy = table.information[:, table.varies], table.entropy[table.varies]
+    gaps = _gaps(information, entropy)
     value = float(gaps.mean())
+    details = {"mutual_information": table.information, "gaps": gaps, "entropy": table.entropy}
+    chance = None
+    if table.chance is not None:
+        mean, deviation = (part[:, table.varies] for part in table.chance)
+        chance, ceiling = by_chance(mean, deviation, information.argmax(axis=0), entropy)
+        details["ceiling"] = np.array(ceiling)
     return Score(
         value,
         table.protocol,
-        {"mutual_information": table.information, "gaps": gaps, "entropy": table.entropy},
+        details,
         table.interval(value, lambda i, h: _gaps(i, np.maximum(h, 1e-12)).mean(axis=-1)),
+        chance,
     )

@@ -48,6 +48,7 @@ class Score:
     protocol: Protocol
     details: Mapping[str, Array] = field(default_factory=dict)
     interval: tuple[float, float] | None = None
+    chance: float | None = None  # what codes that know nothing would score; None: not known
 
     def __post_init__(self) -> None:
         assert math.isfinite(self.value), "a metric gives a number or raises"
@@ -57,10 +58,12 @@ class Score:
         return replace(self, protocol=replace(self.protocol, name=name))
 
     def summary(self) -> str:
-        """One line, e.g. `0.13 (0.12 to 0.14), mean, n = 10,000, default`."""
+        """One line, e.g. `0.13 (0.12 to 0.14), by chance 0.01, mean, n = 10,000, default`."""
         spread = ""
         if self.interval is not None:
             spread = f" ({self.interval[0]:.3g} to {self.interval[1]:.3g})"
+        if self.chance is not None:
+            spread += f", by chance {self.chance:.2g}"
         protocol = self.protocol
         seen = ", supervised" if protocol.supervised else ""
         return (
@@ -72,6 +75,7 @@ class Score:
         return {
             "value": self.value,
             "interval": None if self.interval is None else list(self.interval),
+            "chance": self.chance,
             "protocol": self.protocol.to_dict(),
             "details": {name: array.tolist() for name, array in self.details.items()},
         }

@@ -41,6 +41,8 @@ class Table:
     informed: NDArray[np.bool_]  # (latent,) knows something beyond chance; plug-in does not ask
     replicates: Replicates | None
     protocol: Protocol
+    #: Mean and standard deviation of the information if rows were paired at random.
+    chance: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
     def varies(self) -> NDArray[np.bool_]:
@@ -84,9 +86,10 @@ class Tally:
     protocol: Protocol
 
     def plug_in(self) -> Table:
-        """As disentanglement_lib has it: biased by about (bins - 1)(classes - 1) / 2n."""
+        """As disentanglement_lib has it: of independent columns (bins - 1)(classes - 1) / 2n."""
         all_latents = np.ones(len(self.counts.joint), dtype=bool)
-        return self._table(self.counts.information(), all_latents, "plug-in", 1.0)
+        table = self._table(self.counts.information(), all_latents, "plug-in", 1.0)
+        return replace(table, chance=(self.counts.chance(), self.counts.chance_deviation()))
 
     def adjusted(self) -> Table:
         """Less what random pairing would give: else factors of many classes seem better known."""

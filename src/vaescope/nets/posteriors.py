@@ -71,7 +71,8 @@ class SeparatePosterior(nn.Module):
 class FullPosterior(nn.Module):
     """N(mean, L L'), L lower triangular; its diagonal is the exponential of what is learnt.
 
-    Paper 002 section 3.3.2 uses this family to show that the diagonal one aligns the axes.
+    zietlow2022 (sections 3.2.7 and 3.3.1) compares with this family: what the diagonal one aligns,
+    it does not.
     """
 
     rows: Tensor

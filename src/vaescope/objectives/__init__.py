@@ -9,7 +9,7 @@ from vaescope.objectives.factor import FactorVAE
 from vaescope.objectives.orthogonal import Orthogonal
 from vaescope.objectives.terms import Objective, Pull, Terms
 from vaescope.objectives.total_correlation import BetaTCVAE
-from vaescope.objectives.unused import UnusedPosterior, unused_posterior
+from vaescope.objectives.unused import UnusedPosterior, rate_law, unused_posterior
 
 __all__ = [
     "DIPI",
@@ -26,5 +26,6 @@ __all__ = [
     "Pull",
     "Terms",
     "UnusedPosterior",
+    "rate_law",
     "unused_posterior",
 ]

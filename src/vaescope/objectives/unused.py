@@ -27,7 +27,7 @@ from vaescope.priors.mixture import GaussianMixture
 from vaescope.priors.sparse import SpikeAndSlab
 from vaescope.vae import Prior
 
-__all__ = ["UnusedPosterior", "unused_posterior"]
+__all__ = ["UnusedPosterior", "rate_law", "unused_posterior"]
 
 Vector = NDArray[np.float64]
 
@@ -74,6 +74,29 @@ def unused_posterior(
 ) -> UnusedPosterior:
     """What a latent that ignores x becomes under the objective as it is at `step`."""
     return _under(objective.pull(step), prior)
+
+
+def rate_law(
+    objective: Objective, prior: Prior, *, step: float = math.inf
+) -> tuple[float | None, str]:
+    """The weight in the law of posterior variances (`terms.Pull`), or None and why there is none:
+    beside the objective's own reasons, the law is of Gaussian priors."""
+    pull = objective.pull(step)
+    if pull.weight is None:
+        return None, pull.no_weight
+    if isinstance(prior, ConditionalPrior):
+        standard = False
+    else:
+        try:
+            p = prior()
+        except UsageError as error:
+            return None, error.message
+        if not isinstance(p, DiagonalGaussian):
+            return None, "the law is of Gaussian priors"
+        standard = bool((p.log_variance == 0.0).all())
+    if pull.spread and not standard:
+        return None, "the penalty draws variances to 1, and the prior's are others"
+    return pull.weight, ""
 
 
 _ELBO = Pull(1.0, 1.0)

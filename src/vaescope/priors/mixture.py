@@ -67,8 +67,8 @@ class MixturePrior(Prior):
 
     `legacy` counts the log-density once per latent in the rate, as the released code does: it
     subtracts one log-density per example from a log-density per latent, then sums over latents.
-    The prior then weighs as many times too much as there are latents; figure 3 of the paper was
-    made so. Only to reproduce it: log_prob is then no density in any other use either.
+    The prior then weighs as many times too much as there are latents. Whether figure 3 of the paper
+    was made with that code is not known. Only to compare: log_prob is then no density.
     """
 
     means: Tensor

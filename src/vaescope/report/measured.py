@@ -59,7 +59,7 @@ def correlation(inspection: Inspection) -> Section | None:
     text = (
         "Total correlation and mutual information in nats: 0 for independent latents. The "
         "effective rank counts directions that vary; of the correlation matrix, whatever their "
-        "size (Bonheme and Grzes 2021). Means of passive latents hardly vary, but what is left of "
+        "size (Bonheme and Grzes 2023). Means of passive latents hardly vary, but what is left of "
         "them may be correlated: their samples are noise and are not."
     )
     chart = correlations_chart(matrices, shown)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from vaescope.studies.catalogue import OUTDATED
 from vaescope.studies.running import Outcome
 from vaescope.studies.study import Study
 from vaescope.studies.verdict import ALPHA, Judgement, Verdict
@@ -46,6 +47,13 @@ def _claims(verdicts: Sequence[Verdict]) -> list[str]:
     return lines
 
 
+def _outdated(study: Study, outcome: Outcome) -> list[str]:
+    """What changed since the table was made."""
+    if outcome.digest == study.digest(outcome.scale):
+        return []
+    return [f"**To be run again**: since this table was made, {OUTDATED[study.id]}.", ""]
+
+
 def study_text(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> str:
     """The page of one study; its figure lies beside it under the same name."""
     stem = study.id.replace("/", "-")
@@ -57,6 +65,7 @@ def study_text(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> s
         f"{len(outcome.table):,} rows, work {outcome.digest[:16]}; {versions}; {outcome.machine}. "
         f"The table is [{stem}.json]({stem}.json).",
         "",
+        *_outdated(study, outcome),
         study.about,
         "",
         f"![{stem}]({stem}.png)",
@@ -92,10 +101,11 @@ def scoreboard(judged: Sequence[Judged], missing: Sequence[Study]) -> str:
         "| study | supported | contradicted | undecided |",
         "|---|---|---|---|",
     ]
-    for study, _, own in judged:
+    for study, outcome, own in judged:
         numbers = " | ".join(str(sum(v.verdict == kind for v in own)) for kind in _KINDS)
         stem = study.id.replace("/", "-")
-        lines.append(f"| [{study.id}](studies/{stem}.md) {_cell(study.title)} | {numbers} |")
+        mark = " (to be run again)" if outcome.digest != study.digest(outcome.scale) else ""
+        lines.append(f"| [{study.id}](studies/{stem}.md) {_cell(study.title)}{mark} | {numbers} |")
     for kind in ("contradicted", "undecided", "supported"):
         own_kind = [v for v in verdicts if v.verdict == kind]
         if own_kind:

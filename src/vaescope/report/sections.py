@@ -17,6 +17,7 @@ from vaescope.figures.charts import (
     outputs_chart,
 )
 from vaescope.inspection import Inspection, Latent
+from vaescope.metrics import Score
 from vaescope.paths import disk_errors, replace_file
 from vaescope.report import measured
 from vaescope.report.drawn import figure
@@ -128,7 +129,10 @@ def _facts(inspection: Inspection) -> Iterable[Fact]:
         yield Fact("rate", f"{fit.rate_nats:.2f}", f"nats, sd{_HOLD}{fit.rate_sd:.2f}, {n}")
     if inspection.factors is not None:
         score = inspection.factors.mig
-        yield Fact("MIG", f"{score.value:.2f}", f"one seed, n{_HOLD}={_HOLD}{score.protocol.n:,}")
+        chance = "" if score.chance is None else f", {score.chance:.2f} by chance"
+        seen = ", supervised" if inspection.factors.supervised else ""
+        n = f"n{_HOLD}={_HOLD}{score.protocol.n:,}"
+        yield Fact("MIG", f"{score.value:.2f}", f"one seed{seen}{chance}, {n}")
 
 
 def _percent(share: float) -> str:
@@ -188,7 +192,7 @@ def _latents(inspection: Inspection) -> Section:
     )  # fmt: skip
     rule = (
         "Active: mean variance at most 0.1. Passive: mean variance from 0.9 to 1.1. Both with a "
-        "variance of variance below 0.1; any other latent is mixed (Bonheme and Grzes 2021)."
+        "variance of variance below 0.1; any other latent is mixed (Bonheme and Grzes 2023)."
     )
     if known:
         least = THRESHOLDS["knows"].value
@@ -277,6 +281,20 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
     return Section("reconstructions", "Reconstructions", lead, tuple(parts))
 
 
+#: Said of models whose encoder saw the factors.
+_SUPERVISED = (
+    " The encoder saw the factors (supervised): a score here says little of what it found."
+)
+
+
+def _chance(score: Score) -> str:
+    if score.chance is None:
+        return ""
+    ceiling = float(score.details["ceiling"]) if "ceiling" in score.details else None
+    most = "" if ceiling is None else f" and perfect ones about {ceiling:.2f}"
+    return f"Codes that know nothing would score {score.chance:.3f} here{most}. "
+
+
 def _factors(inspection: Inspection) -> Section | None:
     factors = inspection.factors
     if factors is None:
@@ -303,7 +321,8 @@ def _factors(inspection: Inspection) -> Section | None:
     text = (
         f"MIG {score.value:.3f} is the mean of the gaps (Chen et al. 2018): "
         f"{score.protocol.settings['bins']} equal bins of the means, n = {score.protocol.n:,}, one "
-        "seed. Means of passive latents may know factors too; their samples do not."
+        f"seed. {_chance(score)}Means of passive latents may know factors too; their samples do "
+        f"not.{_SUPERVISED if factors.supervised else ''}"
     )
     chart = factors_chart(factors, latents[:SHOWN_LATENTS])
     parts = (figure("factors", chart, caption + _cut(latents), alt), table)

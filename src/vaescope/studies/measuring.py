@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from vaescope.build import build_data
+from vaescope.build import build_data, held_out_rows
 from vaescope.data import Dataset
 from vaescope.geometry.orthogonality import distance_to_orthogonality
 from vaescope.geometry.space import Space
@@ -27,11 +27,13 @@ POINTS, ROWS = 200, 5000
 
 @lru_cache(maxsize=2)  # runs of a study come dataset by dataset
 def _data(spec: str) -> Dataset:
-    return build_data(Experiment.model_validate_json(spec).data)
+    experiment = Experiment.model_validate_json(spec)
+    return held_out_rows(experiment, build_data(experiment.data))
 
 
 def subject(run: Run, *, rows: int = ROWS) -> OpenModel:
-    """The model of a run and the codes of `rows` examples, the same for all runs on one dataset."""
+    """The model of a run and the codes of `rows` examples, the same for all runs on one dataset:
+    of those that it never saw, where it has a split."""
     data = _data(run.open().model_copy(update={"seed": 0}).model_dump_json())
     return open_model(run, data, rows=rows)
 
@@ -66,7 +68,7 @@ def dto(of: OpenModel, *, points: int = POINTS, space: Space = "output") -> floa
 
 
 def ds(of: OpenModel) -> float:
-    """Disentanglement score of 002 section 3.3.2, the corrected form."""
+    """Disentanglement score of zietlow2022 section 3.3.1, eq. 3.32 to 3.37, corrected."""
     return knn_score(of.codes, resamples=0).value
 
 

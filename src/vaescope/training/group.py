@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import torch
 
 from vaescope.allocator import keep_freed_memory
+from vaescope.build import training_rows
 from vaescope.data import Dataset
 from vaescope.errors import Interrupted, NonFiniteError
 from vaescope.paths import replace_file
@@ -39,6 +40,7 @@ def train_group(
         if all(run.is_done for run in runs):
             return
         keep_freed_memory()
+        data = training_rows(experiments[0], data)
         check_range(data, experiments[0])
         threads = torch.get_num_threads()
         torch.set_num_threads(1)

@@ -118,6 +118,10 @@ def _filled(value: Any, numbers: Iterator[Tensor]) -> Any:
     return next(numbers) if isinstance(value, float) else value
 
 
+#: Of the gradient, of its square, and the largest of the latter so far, which AMSGrad divides by.
+Moments = tuple[Tensor, Tensor, Tensor]
+
+
 class _Loss(nn.Module):
     """The objective as a module's forward, so that `functional_call` can give it parameters."""
 
@@ -175,23 +179,25 @@ class _Stack:
         return losses.sum(), parts
 
     def advance(
-        self, flat: Tensor, first: Tensor, second: Tensor, x: Tensor, noise: Tensor, step: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
+        self, flat: Tensor, moments: Moments, x: Tensor, noise: Tensor, step: Tensor
+    ) -> tuple[Tensor, Moments, dict[str, Tensor]]:
         """As many steps as x and noise have; x (steps, K, batch, ...), noise (steps, K, ...)."""
         seen = []
         b1, b2 = self.adam.betas
+        first, second, largest = moments
         for t in range(x.shape[0]):
             now = step + t
             gradient, parts = torch.func.grad(self.total, has_aux=True)(flat, x[t], noise[t], now)
             # Adam as torch.optim has it, element by element.
             first = first + (1.0 - b1) * (gradient - first)
             second = b2 * second + (1.0 - b2) * gradient**2
-            root = (second / (1.0 - b2 ** (now + 1.0))).sqrt()
+            largest = torch.maximum(largest, second) if self.adam.amsgrad else second
+            root = (largest / (1.0 - b2 ** (now + 1.0))).sqrt()
             size = (self.rate(now) / (1.0 - b1 ** (now + 1.0))).unsqueeze(-1)
             flat = flat - size * first / (root + self.adam.eps)
             seen.append(parts)
         stacked = {name: torch.stack([parts[name] for parts in seen]) for name in seen[0]}
-        return flat, first, second, stacked
+        return flat, (first, second, largest), stacked
 
 
 def _stack(experiments: Sequence[Experiment], data: Dataset) -> tuple[_Stack, Tensor]:
@@ -285,7 +291,7 @@ def train_many(
         )
     stack, flat = _stack(experiments, data)
     feed = _Feed(experiments, data, stack.objective.draws)
-    first, second = torch.zeros_like(flat), torch.zeros_like(flat)
+    moments = (torch.zeros_like(flat), torch.zeros_like(flat), torch.zeros_like(flat))
     fast = _compiled(stack.advance) if compiled else None
     failed: dict[int, int] = {}
     window: list[dict[str, Tensor]] = []
@@ -314,7 +320,7 @@ def train_many(
         count = UNROLL if fast is not None and due - step >= UNROLL else 1
         call = fast if fast is not None and count == UNROLL else stack.advance
         x, noise = feed(step, count)
-        flat, first, second, parts = call(flat, first, second, x, noise, torch.tensor(float(step)))
+        flat, moments, parts = call(flat, moments, x, noise, torch.tensor(float(step)))
         for model in torch.nonzero(~torch.isfinite(parts["loss"]).all(0)).flatten().tolist():
             failed.setdefault(model, step)
         window.append(parts)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from vaescope.allocator import keep_freed_memory
-from vaescope.build import build_vae, start_from_data
+from vaescope.build import build_vae, start_from_data, training_rows
 from vaescope.data import Dataset
 from vaescope.errors import Interrupted, NonFiniteError, RangeError
 from vaescope.nets.likelihoods import Likelihood
@@ -98,6 +98,7 @@ def train_run(
         keep_freed_memory()
         run.clear_scratch()
         state = new_state(experiment, device)
+        data = training_rows(experiment, data)
         check_range(data, experiment)
         own = digest(experiment)
         if run.state.exists():

@@ -34,10 +34,13 @@ RESOLUTION = 1.05
 JUMP = 0.2
 #: Latents that go before the model has lost this share of what it explains were not needed.
 SPARE_LOSS = 0.1
-#: With no lower end in sight, look this far below over-pruning. The geometric middle is then a
-#: tenth of over-pruning, where the weakest needed latent of a linear VAE has posterior variance
-#: 0.1: just active by paper 001's rule.
+#: With spare latents that are gone at any beta, look this far below over-pruning. The geometric
+#: middle is then a tenth of it, where the weakest needed latent of a linear VAE has posterior
+#: variance 0.1: just active by bonheme2023's rule.
 REACH = 100.0
+#: Without spare latents, one decade: zietlow2022 section 3.3.6 has the best beta in the order of
+#: magnitude of the onset, and onset is over-pruning then, so that it must stay below.
+DECADE = 10.0
 
 
 @dataclass(frozen=True)
@@ -220,7 +223,8 @@ def _between(
     """The geometric middle of the strengths that leave just the needed latents."""
     if over is None or over.below is None:
         return None, []
-    reach = max(curve[0].beta, over.beta / REACH)
+    spare = len(curve[0].mean_variance) > needed
+    reach = max(curve[0].beta, over.beta / (REACH if spare else DECADE))
     if only_needed is None or only_needed.above >= over.above:
         note = f"No beta was found that leaves exactly {needed} latents; the one given leaves more."
         return _rounded(math.sqrt(reach * over.below)), [note]

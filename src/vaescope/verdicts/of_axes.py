@@ -126,9 +126,15 @@ def separated(factors: "Factors | None") -> Verdict | None:
     lost = [name for k, name in enumerate(factors.names) if factors.normalised[best[k], k] < knows]
     found = f" Best known: {', '.join(pairs)}." if pairs else ""
     found += f" Known to none: {', '.join(lost)}." if lost else ""
-    number = f"MIG is {value:.2f} (one seed, n = {protocol.n:,}): "
-    if value >= high.value:
-        tone: Tone = "good"
+    chance = "" if factors.mig.chance is None else f", {factors.mig.chance:.2f} by chance"
+    seen = ", supervised" if factors.supervised else ""
+    number = f"MIG is {value:.2f} (one seed{seen}{chance}, n = {protocol.n:,}): "
+    if factors.supervised:
+        tone: Tone = "note"
+        says = f"{number}the encoder saw the factors, so that this is no finding of its own.{found}"
+        advice = "Judge it on data whose factors it did not see, or against a model without u."
+    elif value >= high.value:
+        tone = "good"
         says = f"{number}the axes tell the factors apart.{found}"
         advice = "Train other seeds before you rely on it: they can differ as much as methods do."
     elif value >= low.value:

@@ -91,7 +91,7 @@ THRESHOLDS: Mapping[str, Threshold] = {
 }
 
 PAPERS: Mapping[str, Paper] = {
-    "001": Paper("Bonheme and Grzes 2021", "https://arxiv.org/abs/2109.12679"),
+    "001": Paper("Bonheme and Grzes 2023", "https://arxiv.org/abs/2109.12679"),
     "002": Paper("Zietlow 2022, chapter 3", "https://arxiv.org/abs/1812.06775"),
     "ldm": Paper("Rombach et al. 2022", "https://arxiv.org/abs/2112.10752"),
     "mig": Paper("Chen et al. 2018", "https://arxiv.org/abs/1802.04942"),

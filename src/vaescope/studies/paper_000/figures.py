@@ -35,11 +35,15 @@ _VARIED = ["shape", "scale", "x", "y"]
 
 
 def _work(scale: Scale) -> Trained:
-    fixed: dict[str, Any] = {"preset": "ivae-dsprites"}
+    # Table 2: 300,000 steps, of which the released code makes 269,568 (the preset's number).
+    fixed: dict[str, Any] = {
+        "preset": "ivae-dsprites", "steps": 300_000, "split.shares": [0.9, 0.0, 0.1],
+    }  # fmt: skip
     seeds = 10
     if scale != "paper":
         seeds, steps, latent = (6, 6000, 10) if scale == "laptop" else (2, 20, 4)
-        fixed |= {
+        fixed = {
+            "preset": "ivae-dsprites",
             "data.size": 32, "data.grid": _GRID, "prior.name": "conditional",
             "prior.width": len(_VARIED), "prior.factors": _VARIED, "latent": latent,
             "optimiser.lr": 1e-3, "steps": steps,
@@ -135,7 +139,7 @@ STUDY = Study(
         ),
         Claim(
             "No latent is mixed.",
-            "000 section 5", Level("mixed"), "below", 0.5, "none of 30",
+            "000 App. B", Level("mixed"), "below", 0.5, "none of 30",
         ),
         Claim(
             "The prior variance of passive latents is itself near 0.",
@@ -170,14 +174,14 @@ STUDY = Study(
         Dots("Prior variance of passive latents", "prior_variance_passive", "preset"),
     ),
     ("000 Tab 1-2", "000 Fig 1 a-c", "000 Fig 2 a-c", "000 Fig 3 a-c", "000 Fig 4 a-b", "000 text"),
-    "iVAE with the paper's convolutions, prior network 50-50-50 and mean 0, Bernoulli likelihood; "
-    "u is scaled by the whole dataset's classes, where the paper's code scales by those of the "
-    "batch. The paper: dSprites at 64 pixels, 30 latents, 269,568 steps. Laptop scale: 32 pixels, "
-    "three shapes, three scales, eight by eight positions, no rotation, 10 latents, 6,000 steps "
-    "at learning rate 1e-3, six seeds; a first run of 3,000 steps was not at rest. Latents are "
-    "typed by their KL to the model's own prior: by 001's rule every passive latent whose prior "
-    "variance is near 0 would be called active. The encoder sees the factors, so that none of "
-    "this speaks of disentanglement.",
+    "iVAE with the paper's convolutions, prior network 50-50-50 and mean 0, Bernoulli "
+    "likelihood; u is scaled by the whole dataset's classes, where the paper's code scales by "
+    "those of the batch. The paper: dSprites at 64 pixels, 30 latents, 300,000 steps on 90% of "
+    "the rows. Laptop scale: 32 pixels, three shapes, three scales, eight by eight positions, no "
+    "rotation, 10 latents, 6,000 steps at learning rate 1e-3, six seeds; a first run of 3,000 "
+    "steps was not at rest. Latents are typed by their KL to the model's own prior: by 001's "
+    "rule every passive latent whose prior variance is near 0 would be called active. The "
+    "encoder sees the factors, so that none of this speaks of disentanglement.",
     "Passive latents follow the conditional prior (KS .02, twice what two draws of one "
     "distribution have by chance; variances within 5% example by example) and active ones their "
     "mean (KS .01 to the mean, .15 to the prior). Training is near its end but not at it: "

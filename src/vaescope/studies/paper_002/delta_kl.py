@@ -6,7 +6,7 @@ from typing import Any, final
 
 import torch
 
-from vaescope.build import build_data
+from vaescope.build import build_data, held_out_rows, training_rows
 from vaescope.latents.polarised import DeltaKL, delta_kl
 from vaescope.opening import encode
 from vaescope.sweeps.grid import plan
@@ -62,13 +62,15 @@ def share_of_longer(last_above: float, total: int, longer: int) -> float:
 
 
 def watched(settings: Mapping[str, Any], *, every: int) -> Watched:
-    """Trains one experiment and checks Delta-KL every few steps, on rows that it may have seen."""
+    """Trains one experiment and checks Delta-KL every few steps, on rows that it never sees where
+    it has a split."""
     (spec,) = plan([dict(settings)], where="The training that is watched")
-    data = build_data(spec.data)
-    rows = data.sample(ROWS, seed=0)
+    whole = build_data(spec.data)
+    data, unseen = training_rows(spec, whole), held_out_rows(spec, whole)
+    rows = unseen.sample(ROWS, seed=0)
     state = new_state(spec, torch.device("cpu"))
     found = []
     for _ in steps(state, spec, data, choose(spec.precision, state.device, state.vae)):
         if state.step % every == 0:
-            found.append(delta_kl(encode(state.vae, data, index=rows, batch=ROWS)))
+            found.append(delta_kl(encode(state.vae, unseen, index=rows, batch=ROWS)))
     return Watched(tuple(one.delta for one in found), every, found[-1])

@@ -31,6 +31,7 @@ def _work(scale: Scale) -> Trained:
             for seed in range(seeds)
         ),
         measure,
+        version=2,
     )  # fmt: skip
 
 

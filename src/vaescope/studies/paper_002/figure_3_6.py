@@ -14,6 +14,7 @@ from vaescope.studies.effects import Gap, Level
 from vaescope.studies.measuring import POINTS, distortion, some, subject, used
 from vaescope.studies.panels import Dots, Images
 from vaescope.studies.paper_002.images import Settings
+from vaescope.studies.paper_002.synthetic import SPLIT
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained, cells
 from vaescope.studies.verdict import Claim
 from vaescope.types import Floats, Integers
@@ -35,7 +36,7 @@ METHODS: Mapping[str, Settings] = {
 def _settings(scale: Scale) -> Settings:
     if scale == "paper":
         return {"data.name": "celeba", "net.name": "conv", "net.layout": "rolinek", "latent": 32,
-                "optimiser.lr": 1e-4, "steps": 126_600}  # fmt: skip
+                "optimiser.lr": 1e-4, "batch": 64, "steps": 126_624, **SPLIT}  # fmt: skip
     faces = scale == "laptop"
     width = 200 if faces else 20
     return {

@@ -1,12 +1,12 @@
 """Scores along beta: a plateau, then a collapse in steps. Paper 002 figure 3.7, synthetic data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from vaescope.studies.effects import Gap, Level, Trend
 from vaescope.studies.panels import Curves
-from vaescope.studies.paper_002.synthetic import decaying, linear, measure, nonlinear
+from vaescope.studies.paper_002.synthetic import decaying, linear, measure, nonlinear, thesis
 from vaescope.studies.study import Cell, Scale, Study, Trained
 from vaescope.studies.verdict import Claim
 
@@ -40,43 +40,55 @@ NONLINEAR: tuple[tuple[float, str], ...] = (
     (5.0, "past"),
     (40.0, "above"),
 )
+#: The thesis chose 1e-3 on its plateau and does not print the others. From a usual initialisation
+#: twice the whole variance is below 1.
+NONLINEAR_PAPER: tuple[tuple[float, str], ...] = (
+    (1e-5, "small"),
+    (1e-4, "rising"),
+    (1e-3, "plateau"),
+    (1e-2, "past"),
+    (1e-1, "past"),
+    (1.0, "above"),
+)
 
 
 @final
 @dataclass(frozen=True)
 class _Size:
-    rows: int
-    linear_steps: int
+    linear: Mapping[str, Any]
     linear_seeds: int
-    nonlinear_steps: int
+    nonlinear: Mapping[str, Any]
     generators: int
     nonlinear_seeds: int
 
 
 _SIZES = {
-    "smoke": _Size(500, 10, 2, 3, 1, 1),
-    "laptop": _Size(50_000, 12_000, 8, 5000, 12, 2),
-    "paper": _Size(50_000, 375_000, 20, 375_000, 20, 5),
-}
+    "smoke": _Size(
+        {**linear(rows=500), **decaying(1e-2, 10)}, 2,
+        {**nonlinear(rows=500), **decaying(5e-3, 3)}, 1, 1,
+    ),
+    "laptop": _Size(
+        {**linear(), **decaying(1e-2, 12_000)}, 8, {**nonlinear(), **decaying(5e-3, 5000)}, 12, 2
+    ),
+    "paper": _Size(thesis("linear"), 20, thesis("nonlinear"), 20, 5),
+}  # fmt: skip
 
 
-def _cells(size: _Size) -> Iterator[Cell]:
+def _cells(size: _Size, curved: Iterable[tuple[float, str]]) -> Iterator[Cell]:
     for beta, stage in LINEAR:
         for seed in range(size.linear_seeds):
             yield Cell(
                 {
-                    "preset": "beta-vae", **linear(rows=size.rows),
-                    **decaying(1e-2, size.linear_steps), "objective.beta": beta, "seed": seed,
+                    "preset": "beta-vae", **size.linear, "objective.beta": beta, "seed": seed,
                 },
                 {"task": "linear", "stage": stage},
             )  # fmt: skip
     for generator in range(size.generators):
-        for beta, stage in NONLINEAR:
+        for beta, stage in curved:
             for seed in range(size.nonlinear_seeds):
                 yield Cell(
                     {
-                        "preset": "beta-vae", **nonlinear(rows=size.rows),
-                        **decaying(5e-3, size.nonlinear_steps), "objective.beta": beta,
+                        "preset": "beta-vae", **size.nonlinear, "objective.beta": beta,
                         "data.generator_seed": generator, "seed": seed,
                     },
                     {"task": "nonlinear", "stage": stage},
@@ -84,10 +96,10 @@ def _cells(size: _Size) -> Iterator[Cell]:
 
 
 def _work(scale: Scale) -> Trained:
-    made = _cells(_SIZES[scale])
+    made = _cells(_SIZES[scale], NONLINEAR_PAPER if scale == "paper" else NONLINEAR)
     if scale == "smoke":
         made = (cell for cell in made if cell.labels["stage"] in ("small", "plateau", "above"))
-    return Trained(tuple(made), measure)
+    return Trained(tuple(made), measure, version=2)
 
 
 def _stage(stage: str) -> dict[str, str]:
@@ -144,7 +156,7 @@ STUDY = Study(
             _STAGES,
         ),
         Claim(
-            "On its plateau the nonlinear task is closer to orthogonal than at beta 1e-3.",
+            "On its plateau the nonlinear task is closer to orthogonal than at the smallest beta.",
             "002 Fig. 3.7", Gap("dto", _curved("plateau"), _curved("small"), _GENERATOR),
             "below", 0.0,
         ),
@@ -153,7 +165,7 @@ STUDY = Study(
             "002 Fig. 3.7", Level("used", _curved("plateau"), _GENERATOR), "above", 1.9,
         ),
         Claim(
-            "On its plateau the nonlinear task has a better score than at beta 1e-3.",
+            "On its plateau the nonlinear task has a better score than at the smallest beta.",
             "002 Fig. 3.7", Gap("ds", _curved("plateau"), _curved("small"), _GENERATOR),
             "above", 0.0,
         ),

@@ -21,6 +21,7 @@ from vaescope.studies.measuring import (
     subject,
     used,
 )
+from vaescope.studies.paper_002.synthetic import SPLIT
 from vaescope.studies.study import Measured, Scale
 
 __all__ = [
@@ -61,7 +62,8 @@ def sprites(scale: Scale) -> Settings:
         return {
             **_THESIS, "data.name": "dsprites", "latent": 5, "net.encoder": [1200, 1200],
             "net.decoder": [1200, 1200, 1200], "net.decoder_activation": "tanh",
-            "steps": 460_800,  # 50 epochs of four fifths of 737,280 images
+            "batch": 64, "steps": 460_800,  # 50 epochs of four fifths of 737,280 images
+            **SPLIT,
         }  # fmt: skip
     if scale == "laptop":
         return {**_THESIS, **SPRITES, "optimiser.lr": 3e-2, "steps": 2000}
@@ -81,7 +83,7 @@ def mnist(name: str, scale: Scale) -> Settings:
     return {
         **_THESIS, "data.name": name, "latent": 6, "net.encoder": [400],
         "net.decoder": [500, 500], "net.decoder_activation": "tanh",
-        "steps": long if scale == "paper" else 2000,
+        "batch": 64, "steps": long if scale == "paper" else 2000, **SPLIT,
     }  # fmt: skip
 
 

@@ -94,7 +94,7 @@ def _claims() -> tuple[Claim, ...]:
 STUDY = Study(
     "002/table-3.2-images",
     "The share of training with Delta-KL below 3%: dSprites, MNIST and Fashion-MNIST",
-    lambda scale: Computed(_cells(scale), _compute, version=2),
+    lambda scale: Computed(_cells(scale), _compute, version=3),
     _claims(),
     tuple(
         Dots(f"Share of training, {_NAMES[task]}", "share", "dimension", {"task": task})

@@ -24,7 +24,7 @@ from vaescope.specs import BetaVAESpec
 from vaescope.studies.effects import Gap, Level
 from vaescope.studies.measuring import POINTS, subject
 from vaescope.studies.panels import Curves, Dots
-from vaescope.studies.paper_002.synthetic import decaying, nonlinear
+from vaescope.studies.paper_002.synthetic import THESIS_BETA, decaying, nonlinear, thesis
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained
 from vaescope.studies.verdict import Claim
 
@@ -111,25 +111,25 @@ def _cells(scale: Scale) -> Iterator[Cell]:
         **decaying(1e-2, {"smoke": 20, "laptop": 8000, "paper": 50_000}[scale]),
     }  # fmt: skip
     for seed in range(seeds):
-        for beta in BETAS:
+        for strength in BETAS:
             yield Cell(
                 {
-                    **cloud, "preset": "beta-vae", "objective.beta": beta, "latent": 3,
+                    **cloud, "preset": "beta-vae", "objective.beta": strength, "latent": 3,
                     "seed": seed,
                 },
                 {"model": "linear VAE"},
             )  # fmt: skip
         yield Cell({**cloud, "preset": "ae", "latent": 2, "seed": seed}, {"model": "linear AE"})
     # The curved cloud, with the runs of 002/table-3.3-synth.
-    curved = {
-        **nonlinear(rows=500 if scale == "smoke" else 50_000),
-        **decaying(5e-3, {"smoke": 3, "laptop": 5000, "paper": 375_000}[scale]),
-    }
+    beta, curved = THESIS_BETA["nonlinear"], thesis("nonlinear")
+    if scale != "paper":
+        rows, steps = (500, 3) if scale == "smoke" else (50_000, 5000)
+        beta, curved = 0.3, {**nonlinear(rows=rows), **decaying(5e-3, steps)}
     for generator in range({"smoke": 1, "laptop": 12, "paper": 20}[scale]):
         for seed in range({"smoke": 1, "laptop": 2, "paper": 10}[scale]):
             own = {"data.generator_seed": generator, "seed": seed}
             yield Cell(
-                {**curved, "preset": "beta-vae", "objective.beta": 0.3, **own},
+                {**curved, "preset": "beta-vae", "objective.beta": beta, **own},
                 {"model": "nonlinear VAE"},
             )
             yield Cell({**curved, "preset": "ae", **own}, {"model": "nonlinear AE"})
@@ -147,7 +147,7 @@ _SHAPE = "random 2-10-6 networks for a cloud that is only drawn"
 STUDY = Study(
     "002/theorem-2",
     "Linear VAEs perform PCA; autoencoders only span its plane",
-    lambda scale: Trained(tuple(_cells(scale)), measure),
+    lambda scale: Trained(tuple(_cells(scale)), measure, version=2),
     (
         Claim(
             "A linear VAE's columns lie along the principal axes, within 3 degrees.",

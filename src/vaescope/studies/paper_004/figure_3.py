@@ -109,6 +109,7 @@ def work(scale: Scale) -> Trained:
             *_row("alpha", base, "objective.alpha", alphas, seeds),
         ),
         measure,
+        version=2,
     )
 
 

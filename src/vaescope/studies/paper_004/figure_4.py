@@ -21,7 +21,14 @@ __all__ = ["STUDY"]
 #: Samples of either side between which the discrepancy is measured.
 SAMPLES = 1000
 ALPHAS = (0.0, 10.0, 100.0, 300.0)
+#: The released scripts' values, which the claims are of; the paper's 0.9 is run beside them.
 GAMMAS = (0.0, 0.8)
+PAPER_GAMMAS = (*GAMMAS, 0.9)
+#: App. B: cropped CelebA, 60 epochs of its training rows, 162,079 of the split here.
+PAPER = {
+    "data.name": "celeba", "split.shares": [0.8, 0.1, 0.1], "optimiser.lr": 2e-4,
+    "optimiser.betas": [0.5, 0.999], "batch": 256, "steps": 37_987,
+}  # fmt: skip
 SUBSTITUTE = "Fashion-MNIST for CelebA, as in the released code"
 
 
@@ -68,10 +75,12 @@ def work(scale: Scale) -> Trained:
     if scale == "laptop":
         base |= {"data.size": 28, **small, "net.encoder": [128], "net.decoder": [128]}
         base |= {"latent": 20, "batch": 64, "steps": 1500, "optimiser.lr": 1e-3}
-    betas = (5.0,) if scale == "laptop" else (0.1, 5.0)
+    betas, gammas = ((5.0,), GAMMAS) if scale == "laptop" else ((0.1, 5.0), PAPER_GAMMAS)
+    if scale == "paper":
+        base |= PAPER
     return Trained(
-        sum((_cells(base, gamma, 1.0, ALPHAS, seeds) for gamma in GAMMAS), ())
-        + sum((_cells(base, gamma, b, (0.0, 100.0), seeds) for gamma in GAMMAS for b in betas), ()),
+        sum((_cells(base, gamma, 1.0, ALPHAS, seeds) for gamma in gammas), ())
+        + sum((_cells(base, gamma, b, (0.0, 100.0), seeds) for gamma in gammas for b in betas), ()),
         measure,
     )
 

@@ -1,0 +1,277 @@
+"""Every setting that one of the five papers prints, with its place, and who follows it.
+
+Values are the papers' words in the terms of an experiment: dotted keys, and three that follow from
+several: `epochs` (of the training rows), `seeds` and `strengths` (how many there are). What a paper
+leaves open has no entry. `tests/studies/test_paper_settings.py` compares each study's `paper` scale
+and each preset with this table: what differs must have its reason here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+__all__ = ["FOLLOWERS", "OWN", "PRINTED", "Follower", "Printed"]
+
+
+@final
+@dataclass(frozen=True)
+class Printed:
+    """One training as a paper prints it."""
+
+    place: str
+    values: Mapping[str, Any]
+
+
+@final
+@dataclass(frozen=True)
+class Follower:
+    """A preset, or the rows of a study's `paper` scale with these labels, that follow a training.
+
+    `departures` has a reason for each printed setting that is another one here.
+    """
+
+    name: str
+    printed: str
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    departures: Mapping[str, str] = field(default_factory=dict)
+
+
+_SPLIT = {"split.shares": [0.8, 0.1, 0.1]}
+_ADAGRAD = {"optimiser.name": "adagrad", "optimiser.lr": 1e-2, "net.name": "mlp"}
+_RELU_TANH = {"net.encoder_activation": "relu", "net.decoder_activation": "tanh"}
+_ADAM = {"optimiser.name": "adam", "optimiser.betas": [0.9, 0.999]}
+_MNIST = {
+    **_ADAGRAD, **_RELU_TANH, **_SPLIT, "net.encoder": [400], "net.decoder": [500, 500],
+    "latent": 6, "objective.beta": 1.0,
+}  # fmt: skip
+_SHAPES = {
+    **_ADAM, "optimiser.lr": 1e-4, "optimiser.amsgrad": True, "net.name": "conv",
+    "net.layout": "mathieu", "latent": 10, "likelihood.name": "bernoulli",
+    "data.name": "dsprites", "data.size": 64, "seeds": 100,
+}  # fmt: skip
+
+_TABLE = "zietlow2022 Tab. 3.1; split and data in section 3.3.1"
+PRINTED: Mapping[str, Printed] = {
+    "grzes2023 dSprites": Printed(
+        "grzes2023 App. B, Tab. 1 and 2",
+        {
+            **_ADAM, "data.name": "dsprites", "data.size": 64, "batch": 64, "latent": 30,
+            "optimiser.eps": 1e-8, "optimiser.lr": 1e-4, "likelihood.name": "bernoulli",
+            "steps": 300_000, "split.shares": [0.9, 0.0, 0.1], "prior.hidden": [50, 50, 50],
+            "prior.activation": "leaky-relu", "prior.learned_mean": False, "prior.width": 5,
+        },
+    ),
+    "bonheme2023 noisy dSprites": Printed(
+        "bonheme2023 section 4, empirical setup; Fig. 10",
+        {"data.name": "dsprites-noisy", "objective.name": "beta-tcvae", "seeds": 50,
+         "strengths": 6},
+    ),
+    "zietlow2022 dSprites": Printed(
+        _TABLE,
+        {
+            **_ADAGRAD, **_RELU_TANH, **_SPLIT, "data.name": "dsprites", "latent": 5, "epochs": 50,
+            "net.encoder": [1200, 1200], "net.decoder": [1200, 1200, 1200], "objective.beta": 4.0,
+        },
+    ),
+    "zietlow2022 linear": Printed(
+        _TABLE,
+        {
+            **_SPLIT, "data.n": 50_000, "data.ratio": 2.0, "optimiser.name": "adam",
+            "optimiser.lr": 1e-3, "net.name": "linear", "latent": 2, "epochs": 600,
+            "objective.beta": 1e-4,
+        },
+    ),
+    "zietlow2022 nonlinear": Printed(
+        _TABLE,
+        {
+            **_SPLIT, "data.n": 50_000, "data.initialisation": "fan-in", "optimiser.name": "adam",
+            "optimiser.lr": 1e-3, "net.name": "mlp", "net.encoder": [60, 40, 20],
+            "net.decoder": [60, 40, 20], "net.encoder_activation": "tanh",
+            "net.decoder_activation": "tanh", "latent": 2, "epochs": 600, "objective.beta": 1e-3,
+        },
+    ),
+    "zietlow2022 MNIST": Printed(_TABLE, {**_MNIST, "data.name": "mnist", "epochs": 400}),
+    "zietlow2022 fMNIST": Printed(_TABLE, {**_MNIST, "data.name": "fashion-mnist", "epochs": 500}),
+    "zietlow2022 CelebA": Printed(
+        _TABLE,
+        {
+            **_SPLIT, "data.name": "celeba", "optimiser.name": "adam", "optimiser.lr": 1e-4,
+            "net.name": "conv", "net.layout": "rolinek", "latent": 32, "epochs": 50,
+            "objective.beta": 4.0,
+        },
+    ),
+    "zietlow2022 chapter 4 beta-VAE": Printed("zietlow2022 Tab. 4.1", {"objective.beta": 8.0}),
+    "zietlow2022 chapter 4 TC-VAE": Printed("zietlow2022 Tab. 4.1", {"objective.beta": 6.0}),
+    "zietlow2022 chapter 4 FactorVAE": Printed("zietlow2022 Tab. 4.1", {"objective.gamma": 35.0}),
+    "bhowal2024 dSprites": Printed(
+        "bhowal2024 Tab. 3; squared error in section 3.1",
+        {
+            "data.name": "dsprites", "net.name": "mlp", "net.encoder": [1200, 1200],
+            "net.decoder": [1200, 1200], "net.encoder_activation": "relu",
+            "net.decoder_activation": "relu", "objective.beta": 6.0, "optimiser.name": "adam",
+            "optimiser.lr": 1e-3, "likelihood.name": "squared-error",
+        },
+    ),
+    "mathieu2019 2D-shapes, Gaussian": Printed(
+        "mathieu2019 App. B, Tab. 1a", {**_SHAPES, "batch": 64, "epochs": 20}
+    ),
+    "mathieu2019 2D-shapes, Student-t": Printed(
+        "mathieu2019 App. B, Tab. 1a",
+        {**_SHAPES, "batch": 256, "epochs": 40, "prior.name": "student-t"},
+    ),
+    "mathieu2019 pinwheel": Printed(
+        "mathieu2019 App. B, Tab. 1b",
+        {
+            **_ADAM, "data.name": "pinwheel", "data.classes": 4, "data.per_class": 100,
+            "data.radial_std": 0.1, "data.tangential_std": 0.3, "data.rate": 0.25,
+            "net.name": "mlp", "net.encoder": [100], "net.decoder": [100], "latent": 2,
+            "net.encoder_activation": "relu", "net.decoder_activation": "relu",
+            "objective.divergence": "inclusive-kl", "prior.variance": 0.03, "batch": 400,
+            "epochs": 500, "optimiser.lr": 1e-3, "optimiser.amsgrad": True,
+        },
+    ),
+    "mathieu2019 CelebA": Printed(
+        "mathieu2019 App. B, Tab. 1c; gamma in section 6.3",
+        {
+            "data.name": "celeba", "optimiser.name": "adam", "optimiser.lr": 2e-4,
+            "optimiser.betas": [0.5, 0.999], "net.name": "dcgan", "net.base": 32, "latent": 50,
+            "batch": 256, "epochs": 60, "prior.spike_std": 0.05, "prior.gamma": 0.9, "seeds": 3,
+        },
+    ),
+}  # fmt: skip
+
+_SCRIPTS = "the released scripts' value"
+_SWEPT = "the study sweeps it; the paper does not print the grid"
+_BASELINE = {"objective.beta": "an arm of the table without a KL term, or with beta 1"}
+_NO_STEPS = "a decoder that is never trained"
+_UNTRAINED = {**_BASELINE, "optimiser.lr": _NO_STEPS, "epochs": _NO_STEPS}
+_PINWHEEL = {
+    "data.radial_std": "the generator that the paper links calls the two the other way round",
+    "data.tangential_std": "the generator that the paper links calls the two the other way round",
+}
+_RELEASED_NET = {
+    "net.decoder": "the released code's 1200-1200-1200",
+    "net.decoder_activation": "the released code's tanh",
+}
+_SPARSE = {
+    "data.name": "Fashion-MNIST, as in the released code",
+    "optimiser.lr": _SCRIPTS, "optimiser.betas": _SCRIPTS, "batch": _SCRIPTS, "epochs": _SCRIPTS,
+    "prior.gamma": _SCRIPTS,
+}  # fmt: skip
+
+
+def _arms(study: str, printed: str, labels: Mapping[str, Any]) -> tuple[Follower, ...]:
+    """The five models of table 3.3 on one task."""
+    return tuple(
+        Follower(study, printed, {**labels, "method": method}, departures)
+        for method, departures in (
+            ("beta-vae", {}), ("vae", _BASELINE), ("ae", _BASELINE), ("full", {}),
+            ("random", _UNTRAINED),
+        )
+    )  # fmt: skip
+
+
+def _mnist(task: str, printed: str) -> tuple[Follower, ...]:
+    return tuple(
+        Follower("002/table-3.3-mnist", printed, {"task": task, "method": method}, departures)
+        for method, departures in (
+            ("vae", {}), ("ae", _BASELINE), ("full", {}), ("random", _UNTRAINED),
+        )
+    )  # fmt: skip
+
+
+_LENGTHS = {"epochs": "restarts of 10, 30 and 50 epochs, as in Fig. 3.4"}
+FOLLOWERS: tuple[Follower, ...] = (
+    Follower("000/figures", "grzes2023 dSprites"),
+    Follower("001/figure-10", "bonheme2023 noisy dSprites"),
+    *_arms("002/table-3.3-synth", "zietlow2022 linear", {"task": "linear"}),
+    *_arms("002/table-3.3-synth", "zietlow2022 nonlinear", {"task": "nonlinear"}),
+    *_arms("002/table-3.3-dsprites", "zietlow2022 dSprites", {}),
+    *_mnist("mnist", "zietlow2022 MNIST"),
+    *_mnist("fashion-mnist", "zietlow2022 fMNIST"),
+    Follower("002/table-3.4", "zietlow2022 linear", {}, {"data.ratio": "1.0, 1.2, 1.5: Tab. 3.4"}),
+    Follower("002/figure-3.4", "zietlow2022 dSprites", {}, _LENGTHS),
+    Follower("002/figure-3.6", "zietlow2022 CelebA", {"method": "beta-vae"}),
+    Follower("002/figure-3.7-dsprites", "zietlow2022 dSprites", {}, {"objective.beta": _SWEPT}),
+    *(
+        Follower(
+            "002/figure-3.7-synth", f"zietlow2022 {task}", {"task": task},
+            {"objective.beta": _SWEPT},
+        )
+        for task in ("linear", "nonlinear")
+    ),
+    *(
+        Follower("003/table-6", "bhowal2024 dSprites", {"method": method}, departures)
+        for method, departures in (
+            ("vae", {**_RELEASED_NET, **_BASELINE}), ("beta-vae", _RELEASED_NET),
+            ("beta-tcvae", _RELEASED_NET),
+        )
+    ),
+    Follower("004/figure-2-anisotropic", "mathieu2019 2D-shapes, Gaussian"),
+    Follower("004/seed-share", "mathieu2019 2D-shapes, Gaussian"),
+    *(
+        Follower("004/figure-2-student-t", "mathieu2019 2D-shapes, Student-t", {"df": df})
+        for df in (1.5, 3.0, 5.0, 10.0, 30.0)
+    ),
+    Follower("004/figure-3", "mathieu2019 pinwheel", {"row": "alpha"}, _PINWHEEL),
+    Follower(
+        "004/figure-3", "mathieu2019 pinwheel", {"row": "beta"},
+        {**_PINWHEEL, "objective.divergence": "alpha is 0: the divergence has no weight"},
+    ),
+    Follower("004/figure-4", "mathieu2019 CelebA", {"gamma": 0.9}),
+    Follower(
+        "004/figure-4", "mathieu2019 CelebA", {"gamma": 0.8},
+        {"prior.gamma": "the released scripts' value, which the claims are of"},
+    ),
+    Follower(
+        "004/figure-4", "mathieu2019 CelebA", {"gamma": 0.0},
+        {"prior.gamma": "the Gaussian prior of the ablation"},
+    ),
+    # Presets.
+    Follower(
+        "ivae-dsprites", "grzes2023 dSprites", {},
+        {"steps": "what the released code makes of 300,000", "split.shares": "trains on all rows"},
+    ),
+    Follower(
+        "anisotropic-vae", "mathieu2019 2D-shapes, Gaussian", {}, {"optimiser.lr": _SCRIPTS}
+    ),
+    Follower(
+        "student-t-vae", "mathieu2019 2D-shapes, Student-t", {},
+        {"optimiser.lr": _SCRIPTS, "batch": _SCRIPTS, "epochs": _SCRIPTS},
+    ),
+    Follower("pinwheel", "mathieu2019 pinwheel", {}, _PINWHEEL),
+    Follower("sparse-vae", "mathieu2019 CelebA", {}, _SPARSE),
+    Follower(
+        "beta-vae", "zietlow2022 chapter 4 beta-VAE", {},
+        {"objective.beta": "4, the value of Higgins et al. and of Tab. 3.1"},
+    ),
+    Follower("beta-tcvae", "zietlow2022 chapter 4 TC-VAE"),
+    Follower("factor-vae", "zietlow2022 chapter 4 FactorVAE"),
+)  # fmt: skip
+
+_LIBRARY = "disentanglement_lib's settings, which none of the five papers prints"
+_CLOSED = "a computation: nothing is trained"
+#: Studies and presets that follow no printed training, and why.
+OWN: Mapping[str, str] = {
+    "002/table-3.2-synth": "a computation that takes `thesis(task)` itself; tested in its own file",
+    "002/table-3.2-images": "a computation that takes the settings of table 3.3",
+    "002/theorem-2": "a drawn cloud without numbers; the nonlinear task is that of table 3.3",
+    "002/worked-example": _CLOSED,
+    "002/figure-7.6": _CLOSED,
+    "002/dto-steps": "a study of our own: steps and beta are what it varies",
+    "002/orthogonal": "the thesis asks for it and has no experiment",
+    "004/figure-6": _CLOSED,
+    "004/theorems": _CLOSED,
+    "004/appendix-c-estimator": _CLOSED,
+    "004/appendix-c-training": "the appendix has no experiment",
+    "ae": _LIBRARY,
+    "vae": _LIBRARY,
+    "annealed-vae": _LIBRARY,
+    "dip-vae-i": _LIBRARY,
+    "dip-vae-ii": _LIBRARY,
+    "entropy-vae": "the twin of the beta-vae preset, for Corollary 1 of mathieu2019",
+    "ivae": "settings of Khemakhem et al. 2020, which is not one of the five papers",
+    "orthogonal-ae": "an objective of our own",
+    "orthogonal-vae": "an objective of our own",
+    "demo": "a demonstration of our own",
+}
