@@ -54,7 +54,7 @@ def test_the_intercept_is_the_mean_of_the_curvature_and_the_quadratic_follows_al
 
 
 def test_tanh_follows_a_sigmoid_away_from_its_centre_by_its_bias() -> None:
-    """There a sigmoid bends: an odd function about the code would leave most of what a line does."""
+    """There a sigmoid bends: an odd function about the code leaves most of what a line does."""
     found = local_decoders(
         lambda z: torch.sigmoid(3.0 * z + 1.5), MEAN, VARIANCE, draws=1000
     ).errors
