@@ -190,8 +190,8 @@ def report(others: list[Row], runs: list[Row], points: int) -> str:
         f"like for like on {len(others)} models of YannDubs/disentangling-vae (trained by others)",
         f"and {len(runs)} short runs trained here, at {points} posteriors each; {draws[0]} to",
         f"{draws[-1]} noise vectors to fit, 50 per latent, and as many fresh ones to judge. Noise",
-        f"goes into latents whose mean posterior variance is at most {PASSIVE}. Output space (means",
-        f"of x); squared error. torch {version('torch')}, vaescope {version('vaescope')}, one",
+        f"goes into latents whose mean posterior variance is at most {PASSIVE}. Output space (the",
+        f"mean of x); squared error. torch {version('torch')}, vaescope {version('vaescope')}, one",
         "thread. Intervals are 95% over points of one model, or over models where it says so; one",
         "seed per model.",
         "",
@@ -229,9 +229,9 @@ def report(others: list[Row], runs: list[Row], points: int) -> str:
         "",
         f"Nearer than the Jacobian's estimate, of {len(rows)} models: linear {nearer('linear')}, "
         f"with intercept {nearer('intercept')}, tanh {nearer('tanh')},",
-        f"quadratic {nearer('quadratic')}. A least-squares fit leaves out what it cannot follow, so "
-        "that E||f||^2 falls short of L by about its own",
-        "error; the Jacobian's estimate has no such shortfall, but errs where the decoder bends.",
+        f"quadratic {nearer('quadratic')}. A least-squares fit leaves out what it cannot follow, "
+        "so that E||f||^2 falls short of L by about its",
+        "own error; the Jacobian's estimate has no such shortfall, but errs where the decoder bends.",
         "",
     ]
     return "\n".join(lines)
