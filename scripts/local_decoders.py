@@ -231,7 +231,8 @@ def report(others: list[Row], runs: list[Row], points: int) -> str:
         f"with intercept {nearer('intercept')}, tanh {nearer('tanh')},",
         f"quadratic {nearer('quadratic')}. A least-squares fit leaves out what it cannot follow, "
         "so that E||f||^2 falls short of L by about its",
-        "own error; the Jacobian's estimate has no such shortfall, but errs where the decoder bends.",
+        "own error; the Jacobian's estimate has no such shortfall, but errs where the decoder",
+        "bends.",
         "",
     ]
     return "\n".join(lines)
