@@ -285,8 +285,9 @@ def _errors(rows: list[dict[str, float]], space: str) -> LocalErrors:
     table = [[row.get(f"error {name}", np.nan) for name in MODELS] for row in rows]
     return LocalErrors(
         linear.value, linear.interval, linear.n, space,
-        *(_spread(rows, f"error {name}", space) for name in MODELS),
-        *(_spread(rows, f"gain {name}", space) for name in MODELS[1:]),
+        linear, _spread(rows, "error intercept", space), _spread(rows, "error tanh", space),
+        _spread(rows, "error quadratic", space), _spread(rows, "gain intercept", space),
+        _spread(rows, "gain tanh", space), _spread(rows, "gain quadratic", space),
         np.array(table),
     )  # fmt: skip
 
@@ -296,7 +297,9 @@ def _loss(rows: list[dict[str, float]], space: str) -> StochasticLoss:
     names = ("jacobian", *MODELS)
     return StochasticLoss(
         loss.value, loss.interval, loss.n, space,
-        *(_spread(rows, f"estimate {name}", space) for name in names),
+        _spread(rows, "estimate jacobian", space), _spread(rows, "estimate linear", space),
+        _spread(rows, "estimate intercept", space), _spread(rows, "estimate tanh", space),
+        _spread(rows, "estimate quadratic", space),
         _spread(rows, "exact", space),
         {name: _spread(rows, f"off {name}", space) for name in names},
     )  # fmt: skip

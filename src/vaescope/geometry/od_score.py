@@ -35,7 +35,7 @@ _TURNS = 200
 class ODScore(Measured):
     """(u^2 / 2d + s^2 + v^2 / 2d) / 3: 0 for orthogonal columns, less than 4/3 - 1/sqrt(d).
 
-    Columns that are all the same come near that end: 0.46 for 2, 1.01 for 20, 1.12 for 50. What
+    Nearly equal columns come near that end: 0.46 for d = 2, 1.01 for 20, 1.12 for 50. What
     axes without meaning get depends on d and on the singular values: hold the score against
     `chance`. Lemma 4, on which it rests, wants distinct singular values: see `warning`.
     """

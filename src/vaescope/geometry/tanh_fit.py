@@ -91,7 +91,7 @@ def fit_tanh(eps: Tensor, target: Tensor, start: Tensor, *, tolerance: float = 1
     # What the linear fit misses by less than 1e-8 of all that it misses cannot gain anything
     # that shows.
     bent = torch.nonzero((start != 0).any(0) & (missed > 1e-8 * missed.sum())).flatten()
-    for block in bent.split(max(1, _BLOCK // len(eps))):
+    for block in torch.split(bent, max(1, _BLOCK // len(eps))):
         found, loss = _fit_block(eps, target[:, block], start[:, block], tolerance)
         better = loss < missed[block]
         kept = block[better]
@@ -106,8 +106,8 @@ def _fit_block(
     """The fit of a few outputs and its loss."""
     size = (eps @ start).pow_(2).mean(0).sqrt()
     trials = []
-    for factor, at in _STARTS:
-        b = torch.full_like(size, at)
+    for factor, first in _STARTS:
+        b = torch.full_like(size, first)
         m, log_g = start / (1.0 - torch.tanh(b) ** 2), (factor * size).log()
         trials.append((_loss(eps, target, m, b, log_g), torch.cat([m, b[None], log_g[None]])))
     loss, which = torch.stack([trial[0] for trial in trials]).min(0)
