@@ -98,8 +98,8 @@ def test_oblique_steps_are_off_and_chance_is_that_of_random_mixtures() -> None:
 
 
 def test_rendered_shapes3d_is_near_its_principal_directions_on_four_and_on_six_factors() -> None:
-    """Nearer than half way from chance. Covariances of neighbourhoods read 42.8 degrees on six, and
-    were undefined on four."""
+    """Nearer than half way from chance, which covariances of neighbourhoods are not on four: 37
+    degrees, where chance is 44."""
     four = {"floor_hue": [0], "shape": [1]}
     for grid in (four, None):
         data = shapes3d_rendered(size=16, grid=grid)
