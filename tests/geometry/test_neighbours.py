@@ -53,6 +53,37 @@ def test_shrinking_means_bring_neighbours_nearer_and_lower_the_rate(x: np.ndarra
     assert blurred.distance.value > sharp.distance.value
 
 
+def test_the_sum_is_over_as_many_nearest_examples_as_posteriors_overlap(
+    x: np.ndarray, generator: np.random.Generator
+) -> None:
+    """Dist(L_KL) as printed, written out row by row. The coefficient of equal variances has a
+    closed form: exp(-||mu_i - mu_k||^2 / 8 v)."""
+    mean, v = x + 0.5 * generator.normal(size=x.shape), 0.3
+    found = neighbours(x, mean, np.full_like(x, v), overlap=0.7)
+    sums, counts = [], []
+    for i in range(len(x)):
+        others = np.delete(np.arange(len(x)), i)
+        apart = ((mean[i] - mean[others]) ** 2).sum(1)
+        k = int((np.exp(-apart / (8 * v)) >= 0.7).sum())
+        near = np.argsort(((x[i] - x[others]) ** 2).sum(1))[:k]
+        sums.append((apart[near] + 2 * 3 * v).sum())
+        counts.append(k)
+    assert found.overlapping.value == pytest.approx(np.mean(counts))
+    assert found.summed_distance.value == pytest.approx(np.mean(sums))
+    assert len(set(counts)) > 10  # k_i is each row's own
+
+
+def test_the_printed_sum_rises_with_less_rate_because_more_posteriors_overlap(
+    x: np.ndarray,
+) -> None:
+    """Means at half the distance with wider posteriors: less rate, nearer means, a larger sum."""
+    sharp = neighbours(x, x, np.full_like(x, 0.05))
+    blurred = neighbours(x, 0.5 * x, np.full_like(x, 0.5))
+    assert blurred.kl_nats.value < sharp.kl_nats.value
+    assert blurred.overlapping.value > 5 * sharp.overlapping.value
+    assert blurred.summed_distance.value > sharp.summed_distance.value
+
+
 def test_blocks_do_not_change_the_result(x: np.ndarray) -> None:
     small, whole = (
         neighbours(x, x[:, ::-1] ** 3, np.full_like(x, 0.1), block=block) for block in (37, 400)

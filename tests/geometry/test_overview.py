@@ -43,7 +43,7 @@ def test_every_key_of_the_interface_is_there_as_strict_json() -> None:
     for measure in plain.values():
         assert {"value", "interval", "n", "space"} <= set(measure)
     assert {"u", "s", "v"} <= set(plain["od_score"])
-    for part in ("jacobian", "linear", "tanh", "quadratic"):
+    for part in ("jacobian", "linear", "intercept", "tanh", "quadratic"):
         assert {"value", "interval", "n", "space"} <= set(plain["stochastic_loss"][part])
     assert plain["dto"]["n"] == 200
     assert plain["dto"]["space"] == "likelihood"

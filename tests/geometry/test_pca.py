@@ -3,10 +3,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from vaescope.data.dsprites import dsprites
-from vaescope.data.synthetic import linear_gaussian, principal_axes, synth_linear, synth_nonlinear
+from vaescope.data.synthetic import linear_gaussian, principal_axes, synth_linear
 from vaescope.errors import ShapeError
-from vaescope.geometry import data_bias, plane_rotation, principal_alignment, principal_order
+from vaescope.geometry import plane_rotation, principal_alignment, principal_order
 
 
 def rows(data: object) -> np.ndarray:
@@ -62,55 +61,6 @@ def test_an_encoder_that_trusts_the_wrong_latents_is_seen() -> None:
     z = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
     found = principal_order(linear(np.diag([3.0, 2.0, 1.0])), z, np.tile([0.3, 0.2, 0.1], (100, 1)))
     assert found.value == pytest.approx(-1.0)
-
-
-def test_the_bias_of_synth_linear_is_zero_degrees_at_ratio_two() -> None:
-    data = synth_linear(ratio=2.0)
-    found = data_bias(rows(data), data.sources)
-    assert found.defined and found.defined_share == 1.0
-    assert found.value == pytest.approx(0.0, abs=0.01)
-    assert found.space == "output"
-
-
-def test_the_bias_of_synth_linear_is_undefined_at_ratio_one() -> None:
-    data = synth_linear(ratio=1.0)
-    found = data_bias(rows(data), data.sources)
-    assert not found.defined
-    assert found.to_dict()["value"] is None
-    assert "undefined" in found.summary()
-
-
-def test_factors_that_move_the_data_obliquely_are_off() -> None:
-    """Effects (1, 0) and (cos t, sin t) / 2: principal directions bisect them, unevenly."""
-    w = np.random.default_rng(0).uniform(size=(20_000, 2))
-    t = np.radians(50)
-    effect = np.array([[1.0, 0.0], [0.5 * np.cos(t), 0.5 * np.sin(t)]])
-    found = data_bias(w @ effect, w)
-    axes = np.linalg.svd(effect)[2].T
-    units = effect.T / np.linalg.norm(effect, axis=1)
-    wanted = np.degrees(np.arccos(np.abs((axes * units).sum(0)))).mean()
-    assert found.value == pytest.approx(wanted, abs=1.0)
-
-
-def test_a_random_network_has_a_bias_of_its_own() -> None:
-    data = synth_nonlinear(n=20_000)
-    found = data_bias(rows(data), data.sources)
-    assert 1.0 < found.value < 45.0
-
-
-def test_grids_of_integer_factors_are_taken_by_steps() -> None:
-    every = list(range(0, 32, 4))
-    data = dsprites(size=32, grid={"shape": [1], "orientation": [0], "x": every, "y": every})
-    found = data_bias(rows(data), data.factors.classes(np.arange(len(data))), neighbours=20)
-    assert len(found.per_point) == 50
-    assert 0.0 <= found.defined_share <= 1.0
-
-
-def test_factors_are_wanted_for_every_example() -> None:
-    with pytest.raises(ShapeError, match="one row per example"):
-        data_bias(np.zeros((5, 2)), np.zeros((4, 2)))
-    with pytest.raises(ShapeError, match="varies"):
-        data_bias(np.zeros((5, 2)), np.zeros((5, 2)))
 
 
 def test_curved_decoders_are_averaged_over_points() -> None:

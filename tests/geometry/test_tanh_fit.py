@@ -12,14 +12,38 @@ def least_squares(eps: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     return torch.linalg.lstsq(eps, target).solution
 
 
-def test_a_saturating_decoder_is_found_again() -> None:
+def test_a_saturating_decoder_with_biases_is_found_again() -> None:
     eps = noise(400, 3)
     matrix = torch.tensor([[1.0, -2.0, 0.5], [0.3, 0.0, 1.0], [0.0, 1.5, -1.0]]).double()
+    bias = torch.tensor([0.0, -0.8, 0.4]).double()
     gain = torch.tensor([0.7, 1.5, 4.0]).double()
-    target = TanhFit(matrix, gain)(eps)
+    target = gain * (torch.tanh(eps @ matrix / gain + bias) - torch.tanh(bias))
     found = fit_tanh(eps, target, least_squares(eps, target))
     torch.testing.assert_close(found.matrix, matrix, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(found.bias, bias, rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(found.gain, gain, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(found(eps), target, rtol=1e-3, atol=1e-3)
+
+
+def test_its_slope_is_its_derivative_at_zero_and_there_it_is_zero() -> None:
+    matrix = torch.tensor([[1.0, -2.0], [0.3, 0.5]]).double()
+    found = TanhFit(matrix, torch.tensor([0.8, 0.0]).double(), torch.tensor([1.5, torch.inf]))
+    zero = torch.zeros(1, 2, dtype=torch.float64)
+    assert float(found(zero).abs().max()) == 0.0
+    slope = torch.autograd.functional.jacobian(lambda e: found(e[None])[0], zero[0])
+    torch.testing.assert_close(found.slope, slope.T)
+
+
+def test_curvature_that_saturates_is_followed_by_its_bias() -> None:
+    """1 - exp(-u) bends everywhere: a line leaves a third of what the fit leaves at most 5% of."""
+    eps = noise(400, 1)
+    target = 1.0 - torch.exp(-eps)
+    start = least_squares(eps, target)
+    found = fit_tanh(eps, target, start)
+    fresh = torch.linspace(-2, 2, 101, dtype=torch.float64)[:, None]
+    left = (1.0 - torch.exp(-fresh) - found(fresh)).square().mean()
+    line = (1.0 - torch.exp(-fresh) - fresh @ start).square().mean()
+    assert left < 0.05 * line
 
 
 def test_what_is_linear_or_bends_outwards_stays_linear() -> None:
@@ -47,10 +71,11 @@ def test_it_is_never_worse_than_the_linear_fit_and_at_a_minimum() -> None:
     assert bent.any()
     matrix = found.matrix[:, bent].clone().requires_grad_()
     log_gain = found.gain[bent].log().requires_grad_()
-    model = TanhFit(matrix, log_gain.exp())
+    bias = found.bias[bent].clone().requires_grad_()
+    model = TanhFit(matrix, bias, log_gain.exp())
     loss = ((target[:, bent] - model(eps)) ** 2).mean(0).sum()
     loss.backward()
-    for part in (matrix, log_gain):
+    for part in (matrix, bias, log_gain):
         assert part.grad is not None
         assert float(part.grad.abs().max()) < 1e-2 * loss.item()
 
@@ -59,9 +84,9 @@ def test_a_step_near_the_solution_leads_to_it() -> None:
     """Gauss-Newton without damping: the miss is squared, or a derivative is wrong."""
     eps = noise(300, 2)
     matrix = torch.tensor([[1.0], [-0.5]], dtype=torch.float64)
-    log_gain = torch.zeros(1, dtype=torch.float64)
-    target = TanhFit(matrix, log_gain.exp())(eps)
+    bias, log_gain = torch.full((2, 1), 0.3, dtype=torch.float64)
+    target = TanhFit(matrix, bias, log_gain.exp())(eps)
     away = 1e-3
-    step = _direction(eps, target, matrix + away, log_gain - away, torch.zeros(1))
-    torch.testing.assert_close(step[:-1], torch.full_like(matrix, -away), rtol=1e-2, atol=0)
-    torch.testing.assert_close(step[-1], torch.full_like(log_gain, away), rtol=1e-2, atol=0)
+    step = _direction(eps, target, matrix + away, bias + away, log_gain - away, torch.zeros(1))
+    torch.testing.assert_close(step[:-1], torch.full((3, 1), -away).double(), rtol=2e-2, atol=0)
+    torch.testing.assert_close(step[-1], torch.full_like(log_gain, away), rtol=2e-2, atol=0)

@@ -19,6 +19,7 @@ from vaescope.geometry.columns import (
     column_norm,
     column_norm_of,
 )
+from vaescope.geometry.data_bias import DataBias, data_bias
 from vaescope.geometry.jacobian import Grams, Jacobians, grams, grams_of, jacobians
 from vaescope.geometry.local_decoder import (
     LocalDecoders,
@@ -39,10 +40,8 @@ from vaescope.geometry.orthogonality import (
 )
 from vaescope.geometry.overview import Overview, overview
 from vaescope.geometry.pca import (
-    DataBias,
     PrincipalAlignment,
     PrincipalOrder,
-    data_bias,
     principal_alignment,
     principal_order,
 )

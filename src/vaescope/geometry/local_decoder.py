@@ -1,10 +1,12 @@
-"""Local decoders: linear, saturating and quadratic models of a decoder around a code. Paper 003.
+"""Local decoders: linear, affine, saturating and quadratic models of a decoder around a code.
 
-Tables 1 and 2 of the paper done like for like. In the released code the linear model is trained
-for one step at a thousandth of the other's learning rate, and the error printed is not one. Here
-all are fitted to convergence on the same posterior noise, and judged on fresh noise:
+bhowal2024 Tables 1 and 2 done like for like. In the released code the linear model is trained for
+one step at a thousandth of the other's learning rate, and the error printed is not one. Here all
+are fitted to convergence on the same posterior noise, and judged on fresh noise:
 delta = E||Dec(mu + eps) - Dec(mu) - f(eps)||^2 / E||Dec(mu + eps) - Dec(mu)||^2.
-As g tanh(M eps / g) is odd, it cannot follow curvature; the quadratic model can.
+The paper names no function; its released layer is tanh(M eps + b), with or without the tanh. So
+there are M eps, M eps + c, g [tanh(M eps / g + b) - tanh b] and a quadratic. The intercept c is
+the mean of the curvature, the term that Lemma 7 leaves out; f(0) = 0 for all the others.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +30,7 @@ from vaescope.types import Array, Floats
 __all__ = ["LocalDecoders", "LocalErrors", "StochasticLoss", "local_decoders"]
 
 Matrix = NDArray[np.float64]
-MODELS = ("linear", "tanh", "quadratic")
+MODELS = ("linear", "intercept", "tanh", "quadratic")
 #: Draws times outputs that are fitted at once: 2 GB in float64, and several of them are alive.
 _MOST = 2**28
 
@@ -42,21 +44,24 @@ class LocalErrors(Measured):
     """
 
     linear: Spread
+    intercept: Spread  # linear with intercept
     tanh: Spread
     quadratic: Spread
-    tanh_gain: Spread  # linear - tanh at the same points: positive if tanh is nearer
-    quadratic_gain: Spread  # linear - quadratic
-    per_point: Matrix  # (n, 3) linear, tanh, quadratic; NaN where it was not fitted
+    intercept_gain: Spread  # linear - intercept at the same points: positive if that is nearer
+    tanh_gain: Spread
+    quadratic_gain: Spread
+    per_point: Matrix  # (n, 4) in the order of MODELS; NaN where it was not fitted
 
     def summary(self) -> str:
-        gains = (
-            "{:+.4f} ({:+.4f} to {:+.4f})".format(gain.value, *(gain.interval or (0.0, 0.0)))
-            for gain in (self.tanh_gain, self.quadratic_gain)
+        intercept, tanh, quadratic = (
+            f"{gain.value:+.4f}"
+            + ("" if gain.interval is None else " ({:+.4f} to {:+.4f})".format(*gain.interval))
+            for gain in (self.intercept_gain, self.tanh_gain, self.quadratic_gain)
         )
-        tanh, quadratic = gains
         return (
-            f"local errors in {self.space} space: linear {self.linear.value:.4f} over {self.n} "
-            f"points; over {self.tanh.n} of them tanh {self.tanh.value:.4f}, quadratic "
+            f"local errors in {self.space} space: linear {self.linear.value:.4f}, with intercept "
+            f"{self.intercept.value:.4f}, gain {intercept}, over {self.n} points; over "
+            f"{self.tanh.n} of them tanh {self.tanh.value:.4f}, quadratic "
             f"{self.quadratic.value:.4f}, gain over linear there: tanh {tanh}, quadratic "
             f"{quadratic}"
         )
@@ -72,6 +77,7 @@ class StochasticLoss(Measured):
 
     jacobian: Spread  # E||J eps||^2
     linear: Spread
+    intercept: Spread
     tanh: Spread
     quadratic: Spread
     jacobian_exact: Spread  # sum_j sigma_j^2 ||J_j||^2: the same without noise
@@ -87,7 +93,8 @@ class StochasticLoss(Measured):
 
 @dataclass(frozen=True, eq=False)
 class LocalDecoders(Shown):
-    """What the fits say, and the Gram matrices of their linear parts for the OD-Score."""
+    """What the fits say, and Gram matrices for the OD-Score: of M of the linear fit, and of the
+    derivative at 0 of the tanh fit, whose M alone has rows scaled by its biases."""
 
     errors: LocalErrors
     stochastic_loss: StochasticLoss
@@ -113,6 +120,10 @@ def _second_order(xi: Tensor) -> Tensor:
     return torch.cat([xi, xi[:, rows] * xi[:, columns]], 1)
 
 
+def _with_constant(xi: Tensor) -> Tensor:
+    return torch.cat([xi, xi.new_ones(len(xi), 1)], 1)
+
+
 def _least_squares(features: Tensor, target: Tensor) -> Tensor:
     solution: Tensor = torch.linalg.lstsq(features, target).solution
     return solution
@@ -128,7 +139,14 @@ class _Fitted:
 
 def _fit(xi: Tensor, target: Tensor, *, nonlinear: bool) -> _Fitted:
     linear = _least_squares(xi, target)
-    straight = _Fitted({"linear": lambda fresh: fresh @ linear}, {"linear": linear})
+    affine = _least_squares(_with_constant(xi), target)
+    straight = _Fitted(
+        {
+            "linear": lambda fresh: fresh @ linear,
+            "intercept": lambda fresh: _with_constant(fresh) @ affine,
+        },
+        {"linear": linear},
+    )
     if not nonlinear:
         return straight
     tanh = fit_tanh(xi, target, linear)
@@ -137,7 +155,7 @@ def _fit(xi: Tensor, target: Tensor, *, nonlinear: bool) -> _Fitted:
         "tanh": tanh,
         "quadratic": lambda fresh: _second_order(fresh) @ second,
     }
-    return _Fitted(straight.models | bent, straight.matrices | {"tanh": tanh.matrix})
+    return _Fitted(straight.models | bent, straight.matrices | {"tanh": tanh.slope})
 
 
 def _moved(reader: Reader, centre: Tensor, noise: Tensor, columns: list[int], batch: int) -> Tensor:
@@ -176,7 +194,7 @@ def local_decoders(
     seed: int = 0,
     batch: int = 256,
 ) -> LocalDecoders:
-    """Fits the three local decoders at each posterior N(mean, diag(variance)); where they would
+    """Fits the four local decoders at each posterior N(mean, diag(variance)); where they would
     take too long, tanh and quadratic ones at `nonlinear` of them, spread over the rows.
 
     `draws` noise vectors to fit and as many fresh ones to judge, by default 50 per latent. Noise
@@ -267,7 +285,8 @@ def _errors(rows: list[dict[str, float]], space: str) -> LocalErrors:
     table = [[row.get(f"error {name}", np.nan) for name in MODELS] for row in rows]
     return LocalErrors(
         linear.value, linear.interval, linear.n, space,
-        linear, _spread(rows, "error tanh", space), _spread(rows, "error quadratic", space),
+        linear, _spread(rows, "error intercept", space), _spread(rows, "error tanh", space),
+        _spread(rows, "error quadratic", space), _spread(rows, "gain intercept", space),
         _spread(rows, "gain tanh", space), _spread(rows, "gain quadratic", space),
         np.array(table),
     )  # fmt: skip
@@ -276,10 +295,11 @@ def _errors(rows: list[dict[str, float]], space: str) -> LocalErrors:
 def _loss(rows: list[dict[str, float]], space: str) -> StochasticLoss:
     loss = _spread(rows, "loss", space)
     names = ("jacobian", *MODELS)
-    estimates = {name: _spread(rows, f"estimate {name}", space) for name in names}
     return StochasticLoss(
         loss.value, loss.interval, loss.n, space,
-        estimates["jacobian"], estimates["linear"], estimates["tanh"], estimates["quadratic"],
+        _spread(rows, "estimate jacobian", space), _spread(rows, "estimate linear", space),
+        _spread(rows, "estimate intercept", space), _spread(rows, "estimate tanh", space),
+        _spread(rows, "estimate quadratic", space),
         _spread(rows, "exact", space),
         {name: _spread(rows, f"off {name}", space) for name in names},
     )  # fmt: skip

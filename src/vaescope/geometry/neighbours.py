@@ -1,8 +1,11 @@
-"""Neighbours in the data and in the latents. Paper 003 Theorem 2.
+"""Neighbours in the data and in the latents. bhowal2024 Theorem 2.
 
 (a) Posteriors that overlap belong to neighbours in the data; (b) with less rate, data neighbours
 come closer in the latents. Measured, not assumed: the expected distance of samples contains both
 posterior variances, which grow as the rate falls, so it can rise; the means' distance is beside it.
+The theorem's Dist(L_KL) is a sum over the k_i nearest examples of x_i, k_i being the number of
+posteriors that overlap with its own. More posteriors overlap as the rate falls, so that the sum has
+more terms: it is beside our mean over a fixed number of neighbours.
 """
 
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.codes import Codes
-from vaescope.errors import ShapeError
+from vaescope.errors import RangeError, ShapeError
 from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
 from vaescope.latents.kl import rate_of_rows
 from vaescope.prior_density import PriorDensity, standard_normal
@@ -27,7 +30,9 @@ class Neighbours(Measured):
     """The value is the share of the k nearest posteriors that are among the k nearest examples."""
 
     chance: float  # that share for posteriors without any relation to the data
-    distance: Spread  # E||z_i - z_k||^2 over data neighbours k, samples of both posteriors
+    distance: Spread  # mean of E||z_i - z_k||^2 over the k data neighbours, samples of both
+    summed_distance: Spread  # Dist(L_KL) as printed: its sum over the k_i nearest examples
+    overlapping: Spread  # k_i, the posteriors that overlap with that of x_i
     distance_of_means: Spread
     relative_distance: float  # distance over that of any two examples
     kl_nats: Spread
@@ -38,6 +43,8 @@ class Neighbours(Measured):
             f"{self.value:.1%} of the {self.k} nearest posteriors are nearest examples (chance "
             f"{self.chance:.1%}); data neighbours are {self.distance.value:.3g} apart "
             f"({self.relative_distance:.2f} of any two) at a rate of {self.kl_nats.value:.2f} nats"
+            f"; summed over as many as overlap, {self.overlapping.value:.1f} on average, "
+            f"{self.summed_distance.value:.3g}"
         )
 
 
@@ -71,6 +78,7 @@ def neighbours(
     *,
     prior: PriorDensity | None = None,
     k: int = 10,
+    overlap: float = 0.5,
     block: int = 128,
 ) -> Neighbours:
     """Theorem 2's two quantities for examples x and posteriors N(mean, diag(variance)).
@@ -78,10 +86,17 @@ def neighbours(
     Neighbours of posteriors are by Bhattacharyya distance, those of data by squared error. The rate
     is to `prior`, or to N(0, I) where none is given. Takes time and memory of n^2 and
     block * n * d: a few thousand examples.
+
+    Args:
+        k: neighbours of the mean and of the share.
+        overlap: Bhattacharyya coefficient, 1 for equal posteriors, from which two overlap; the
+            theorem says "overlaps (is close)" and gives no number. For the sum only.
     """
     data = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
     mu, v = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
     n = len(data)
+    if not 0.0 < overlap < 1.0:
+        raise RangeError(f"overlap is {overlap}; wanted it between 0 and 1.", "Pass e.g. 0.5.")
     if mu.shape != v.shape or len(mu) != n or not 0 < k < n or np.any(v <= 0):
         raise ShapeError(
             f"There are {n} examples, means of shape {mu.shape} and variances of shape {v.shape} "
@@ -89,12 +104,14 @@ def neighbours(
             "Encode the same rows with a stochastic encoder.",
         )
     noise = v.sum(axis=1)
-    share, between, of_means = (np.empty(n) for _ in range(3))
+    share, between, of_means, summed, counts = (np.empty(n) for _ in range(5))
     everything = 0.0
     for start in range(0, n, block):
         rows = slice(start, min(n, start + block))
-        near = _nearest(_squared(data[rows], data), start, k)
-        overlapping = _nearest(_bhattacharyya(mu, v, rows), start, k)
+        away = _squared(data[rows], data)
+        near = _nearest(away, start, k)
+        latent = _bhattacharyya(mu, v, rows)
+        overlapping = _nearest(latent, start, k)
         apart = _squared(mu[rows], mu)
         samples = apart + noise[rows, None] + noise[None, :]
         samples[np.arange(len(samples)), start + np.arange(len(samples))] = 0.0
@@ -103,11 +120,18 @@ def neighbours(
         share[rows] = shared
         of_means[rows] = np.take_along_axis(apart, near, axis=1).mean(axis=1)
         between[rows] = np.take_along_axis(samples, near, axis=1).mean(axis=1)
+        counts[rows] = (latent <= -np.log(overlap)).sum(axis=1)  # its own is at infinity by now
+        nearest_first = np.take_along_axis(samples, np.argsort(away, axis=1), axis=1)
+        cumulative = np.pad(nearest_first.cumsum(axis=1), ((0, 0), (1, 0)))
+        summed[rows] = np.take_along_axis(
+            cumulative, counts[rows].astype(np.int64)[:, None], axis=1
+        )[:, 0]
     own = standard_normal(mu.shape[1]) if prior is None else prior
-    rate = rate_of_rows(Codes(mu, v, mu, prior=own))
+    rate = rate_of_rows(Codes(mu, v, mu, prior=own)).mean(axis=0)
     typical = everything / (n * (n - 1))
     return Neighbours(
         float(share.mean()), interval_of_mean(share), n, "latent", k / (n - 1),
-        spread_of(between, "latent"), spread_of(of_means, "latent"),
-        float(between.mean()) / typical, spread_of(rate.mean(axis=0), "latent"), k,
+        spread_of(between, "latent"), spread_of(summed, "latent"), spread_of(counts, "latent"),
+        spread_of(of_means, "latent"),
+        float(between.mean()) / typical, spread_of(rate, "latent"), k,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Orthogonality deviation score of a local decoder's matrix, corrected. Paper 003 section 4.4.
+"""Orthogonality deviation score of a local decoder's matrix, corrected. bhowal2024 section 4.4.
 
 Bhowal et al. 2024, https://proceedings.mlr.press/v235/bhowal24a.html. The released code compares
 factors of the full SVD without matching order and sign, takes an elementwise power for a matrix
@@ -16,9 +16,10 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from vaescope.geometry.jacobian import Grams, grams
-from vaescope.geometry.orthogonality import distances
+from vaescope.geometry.orthogonality import degeneracy_warning, degenerate, distances
 from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
+from vaescope.seeds import rng
 from vaescope.types import Array, Floats
 
 __all__ = ["LegacyOD", "ODScore", "legacy_od", "od_score", "od_score_of"]
@@ -26,28 +27,46 @@ __all__ = ["LegacyOD", "ODScore", "legacy_od", "od_score", "od_score_of"]
 Matrix = NDArray[np.float64]
 
 
+#: Turned matrices from which the chance level is taken, at least.
+_TURNS = 200
+
+
 @dataclass(frozen=True, eq=False)
 class ODScore(Measured):
-    """(u^2 / 2d + s^2 + v^2 / 2d) / 3: between 0, for orthogonal columns, and 1."""
+    """(u^2 / 2d + s^2 + v^2 / 2d) / 3: 0 for orthogonal columns, less than 4/3 - 1/sqrt(d).
+
+    Nearly equal columns come near that end: 0.46 for d = 2, 1.01 for 20, 1.12 for 50. What
+    axes without meaning get depends on d and on the singular values: hold the score against
+    `chance`. Lemma 4, on which it rests, wants distinct singular values: see `warning`.
+    """
 
     u: Spread  # ||U - M's columns made unit||_F after alignment
     s: Spread  # ||sorted S - sorted column norms|| / ||S||
     v: Spread  # ||V P' - I||_F: the distance to orthogonality
+    chance: Spread  # the score of axes turned at random, with these singular values
+    degenerate_share: float  # of points where two singular values cannot be told apart
     columns: tuple[int, ...]
+
+    @property
+    def warning(self) -> str:
+        """Empty, or why the score may mean nothing: orthogonal columns of equal norm have any V,
+        and then any score up to that of random axes."""
+        return degeneracy_warning(self.degenerate_share)
 
     def summary(self) -> str:
         return (
-            f"OD-Score {self.value:.3f} over {self.n} points in {self.space} space: "
-            f"u {self.u.value:.3f}, s {self.s.value:.3f}, v {self.v.value:.3f}"
+            f"OD-Score {self.value:.3f} over {self.n} points in {self.space} space (random axes "
+            f"{self.chance.value:.3f}): u {self.u.value:.3f}, s {self.s.value:.3f}, "
+            f"v {self.v.value:.3f}" + (f"; {self.warning}" if self.warning else "")
         )
 
 
-def _aligned_u(g: Matrix, singular: Matrix, v: Matrix, norms: Matrix) -> Matrix:
+def _aligned_u(singular: Matrix, v: Matrix, norms: Matrix) -> Matrix:
     """||U P' - M D^-1||_F, D the column norms; needs neither U nor M, as U = M V S^-1 makes
     their inner product the sum of s_i |V_ji| / ||c_j|| over the matched pairs."""
-    d = g.shape[-1]
-    out = np.empty(len(g))
-    for point in range(len(g)):
+    n, d = singular.shape
+    out = np.empty(n)
+    for point in range(n):
         size = np.abs(v[point])
         latent, value = linear_sum_assignment(size, maximize=True)
         norm = norms[point, latent]
@@ -58,20 +77,37 @@ def _aligned_u(g: Matrix, singular: Matrix, v: Matrix, norms: Matrix) -> Matrix:
     return out
 
 
-def od_score_of(found: Grams) -> ODScore:
-    """The score of Gram matrices that are at hand, e.g. `grams_of(fit.matrices)`."""
-    singular, v = found.singular()
-    norms, d = found.norms, len(found.columns)
-    d_v = distances(v)
-    d_u = _aligned_u(found.values, singular, v, norms)
+def _terms(singular: Matrix, v: Matrix, norms: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """u, s and v of each matrix U S V' of a stack, from S, V and the norms of its columns."""
     total = np.linalg.norm(singular, axis=1)
     off = np.linalg.norm(singular - np.sort(norms, axis=1)[:, ::-1], axis=1)
     d_s = np.divide(off, total, out=np.zeros_like(off), where=total > 0)
-    value = (d_u**2 / (2.0 * d) + d_s**2 + d_v**2 / (2.0 * d)) / 3.0
+    return _aligned_u(singular, v, norms), d_s, distances(v)
+
+
+def _score(u: Matrix, s: Matrix, v: Matrix, d: int) -> Matrix:
+    return np.asarray((u**2 / (2.0 * d) + s**2 + v**2 / (2.0 * d)) / 3.0)
+
+
+def _chance(singular: Matrix, space: str) -> Spread:
+    """The mean score of U S V' with V Haar-random and these singular values, shape (n, d)."""
+    n, d = singular.shape
+    turned = np.repeat(singular, -(-_TURNS // n), axis=0)
+    gauss = rng(0, "od-score-chance", d).standard_normal((len(turned), d, d))
+    v = np.linalg.qr(gauss)[0]  # the signs that make it Haar only flip columns
+    norms = np.sqrt((v**2 @ turned[:, :, None] ** 2)[:, :, 0])
+    return spread_of(_score(*_terms(turned, v, norms), d), space)
+
+
+def od_score_of(found: Grams) -> ODScore:
+    """The score of Gram matrices that are at hand, e.g. `grams_of(fit.matrices)`."""
+    singular, v = found.singular()
+    d_u, d_s, d_v = _terms(singular, v, found.norms)
+    value = _score(d_u, d_s, d_v, len(found.columns))
     return ODScore(
         float(value.mean()), interval_of_mean(value), found.n, found.space,
         spread_of(d_u, found.space), spread_of(d_s, found.space), spread_of(d_v, found.space),
-        found.columns,
+        _chance(singular, found.space), float(degenerate(singular).mean()), found.columns,
     )  # fmt: skip
 
 
@@ -86,7 +122,8 @@ def od_score(
     """Corrected OD-Score of the decoder's Jacobians; of fitted matrices, see `od_score_of`.
 
     The paper divides each term by its maximum over the models compared, so that a score depends
-    on its rivals; here each has its own bound.
+    on its rivals; here each has a bound of its own: 1 for u^2 / 2d, 2 - 2/sqrt(d) for s^2 and
+    1 - 1/sqrt(d) for v^2 / 2d.
     """
     found = grams(decode, points, space=space, likelihood=likelihood, columns=columns)
     return od_score_of(found)

@@ -25,6 +25,7 @@ from vaescope.types import Array, Floats
 __all__ = [
     "DEGENERATE",
     "Orthogonality",
+    "degeneracy_warning",
     "degenerate",
     "distance_of",
     "distance_to_orthogonality",
@@ -107,6 +108,16 @@ def degenerate(singular: Matrix, *, ratio: float = DEGENERATE) -> NDArray[np.boo
     return np.asarray(((smaller > ratio * larger) | vanishes).any(axis=1))
 
 
+def degeneracy_warning(share: float) -> str:
+    """What is wrong where V may turn freely at this share of the points; empty below half."""
+    if share < 0.5:
+        return ""
+    return (
+        f"at {share:.0%} of the points two singular values are within "
+        f"{1.0 - DEGENERATE:.0%} of each other, so V may turn freely there"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Orthogonality(Measured):
     """DtO, 0 for orthogonal columns of distinct norms, with what to hold it against."""
@@ -121,12 +132,7 @@ class Orthogonality(Measured):
     @property
     def warning(self) -> str:
         """Empty, or why the distance may mean nothing."""
-        if self.degenerate_share < 0.5:
-            return ""
-        return (
-            f"at {self.degenerate_share:.0%} of the points two singular values are within "
-            f"{1.0 - DEGENERATE:.0%} of each other, so V may turn freely there"
-        )
+        return degeneracy_warning(self.degenerate_share)
 
     def summary(self) -> str:
         between = "" if self.interval is None else " ({:.3f} to {:.3f})".format(*self.interval)

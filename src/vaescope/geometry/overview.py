@@ -105,7 +105,7 @@ def overview(
             measures["dto_random_decoder"] = baseline
         dto = distance_of(found, random_decoder=baseline)
         if dto.warning:
-            notes.append(f"Distance to orthogonality: {dto.warning}.")
+            notes.append(f"Distance to orthogonality and OD-Score: {dto.warning}.")
         measures |= {"dto": dto, "dto_haar": dto.haar, "od_score": od_score_of(found),
                      "column_cosine": column_cosine_of(found)}  # fmt: skip
         mechanism = ima_contrast_of(found)

@@ -1,8 +1,7 @@
-"""Principal component analysis beside VAEs: of a linear decoder, of latents, of the data itself.
+"""Principal component analysis beside VAEs: of a linear decoder and of latents.
 
-Paper 002 Theorem 2: a linear VAE's columns are the principal axes. Section 3.3.5: latents by
-ascending posterior variance are non-linear principal components. Chapter 4: VAEs disentangle where
-the factors move the data along its local principal directions, which needs no model to be seen.
+zietlow2022 Theorem 2: a linear VAE's columns are the principal axes. Section 3.3.5: latents by
+ascending posterior variance are non-linear principal components.
 """
 
 from collections.abc import Sequence
@@ -13,23 +12,20 @@ import torch
 from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
-from scipy.spatial import cKDTree
 from torch import Tensor
 
 from vaescope.errors import ShapeError
 from vaescope.geometry.jacobian import grams, jacobians
 from vaescope.geometry.orthogonality import DEGENERATE
 from vaescope.geometry.reader import as_points, read_at, variances_of
-from vaescope.geometry.result import Interval, Measured, interval_of_mean
+from vaescope.geometry.result import Measured, interval_of_mean
 from vaescope.geometry.space import Decode
-from vaescope.seeds import rng
 from vaescope.types import Array, Floats
 
 __all__ = [
-    "DataBias",
     "PrincipalAlignment",
     "PrincipalOrder",
-    "data_bias",
+    "matched",
     "matched_angles",
     "principal_alignment",
     "principal_order",
@@ -47,6 +43,11 @@ def matched_angles(columns: Matrix, axes: Matrix) -> Matrix:
     >>> matched_angles(np.array([[0.0, 1.0], [-2.0, 1.0]]), np.eye(2))
     array([ 0., 45.])
     """
+    return matched(columns, axes)[0]
+
+
+def matched(columns: Matrix, axes: Matrix) -> tuple[Matrix, NDArray[np.int64]]:
+    """Angles of the columns and which axis is each one's partner."""
     units, along = _units(columns), _units(axes)
     own, partner = linear_sum_assignment(np.abs(units.T @ along), maximize=True)
     along = along[:, partner]
@@ -54,7 +55,7 @@ def matched_angles(columns: Matrix, axes: Matrix) -> Matrix:
     # arccos has no digits left near 1; the part that sticks out has.
     rest = np.linalg.norm(units[:, own] - along * inner, axis=0)
     angles = np.degrees(np.arctan2(rest, np.abs(inner)))
-    return np.asarray(np.where(rest + np.abs(inner) > 0, angles, 90.0))
+    return np.asarray(np.where(rest + np.abs(inner) > 0, angles, 90.0)), partner
 
 
 def _units(columns: Matrix) -> Matrix:
@@ -173,98 +174,3 @@ def principal_order(
         value, None, len(z), "output", tuple(int(i) for i in chosen[order]), spread[order],
         norms[order], explained,
     )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class DataBias(Measured):
-    """The value is the mean angle, degrees, between factors' directions and local principal
-    directions; NaN where they are undefined. n counts the points where they are defined."""
-
-    per_point: Matrix  # NaN where undefined
-    defined_share: float
-
-    @property
-    def defined(self) -> bool:
-        return self.defined_share >= 0.5
-
-    def summary(self) -> str:
-        if not self.defined:
-            return (
-                f"the data's own bias is undefined: at {1.0 - self.defined_share:.0%} of the "
-                "points two directions have nearly the same variance and may turn freely"
-            )
-        return (
-            f"factors are {self.value:.1f} degrees off the data's local principal directions "
-            f"({self.n} points)"
-        )
-
-
-def _box(tree: cKDTree, w: Matrix, row: int, count: int) -> NDArray[np.int64]:
-    """Rows around one, in a box of the factors: all that are as near as the count-th."""
-    for wanted in (count, 4 * count, 16 * count):
-        k = min(wanted, len(w) - 1) + 1
-        radius = tree.query(w[row], k=k, p=np.inf)[0][-1]
-        rows = np.array(tree.query_ball_point(w[row], radius * (1.0 + 1e-9), p=np.inf))
-        if np.all(np.ptp(w[rows], axis=0) > 0):
-            break
-    return rows
-
-
-def _local_angle(x: Matrix, w: Matrix) -> float:
-    """Mean angle at one point, NaN if undefined: x and w are the neighbourhood's rows."""
-    centred, factors = x - x.mean(axis=0), w - w.mean(axis=0)
-    if np.linalg.matrix_rank(factors) < factors.shape[1]:
-        return float("nan")
-    effect = np.linalg.lstsq(factors, centred, rcond=None)[0]  # (factors, outputs)
-    rest = (centred - factors @ effect) / np.sqrt(len(x))
-    # Factors are independent by definition: their chance correlation in the box is left out.
-    moved = effect * factors.std(axis=0)[:, None]
-    sizes = np.linalg.norm(moved, axis=1)
-    seen = sizes > 1e-6 * sizes.max(initial=0.0)
-    if not seen.any():
-        return float("nan")
-    singular, axes = np.linalg.svd(np.vstack([moved, rest]), full_matrices=False)[1:]
-    k = int(seen.sum())
-    if _close(singular[: k + 1]):
-        return float("nan")
-    return float(matched_angles(effect[seen].T, axes[:k].T).mean())
-
-
-def data_bias(
-    x: Floats, factors: Array, *, points: int = 50, neighbours: int = 256, seed: int = 0
-) -> DataBias:
-    """Angle between the directions in which factors move the data and its local principal ones.
-
-    Around each of some rows, a box in factor space (whole steps of integer factors, fractions of
-    the range of continuous ones) gives a linear effect of each factor and what it leaves. The
-    principal directions of both together are compared with the effects. 0 is the bias that VAEs
-    exploit; where two directions have nearly equal variance nothing is defined (002 section
-    3.3.4). No model is needed.
-    """
-    data = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
-    w = np.asarray(factors)
-    if w.ndim != 2 or len(w) != len(data):
-        raise ShapeError(
-            f"factors have shape {w.shape} for {len(data)} examples; wanted one row per example.",
-            "Pass dataset.sources or the classes of the factors.",
-        )
-    w = w[:, np.ptp(w, axis=0) > 0]
-    if w.shape[1] == 0:
-        raise ShapeError("No factor varies.", "Pass factors that do.")
-    whole = np.issubdtype(w.dtype, np.integer)
-    w = w.astype(np.float64) / (1.0 if whole else np.ptp(w, axis=0))
-    tree = cKDTree(w)
-    rows = rng(seed, "data-bias").choice(len(w), size=min(points, len(w)), replace=False)
-    boxes = [_box(tree, w, int(row), neighbours) for row in rows]
-    angles = np.array([_local_angle(data[box], w[box]) for box in boxes])
-    known = angles[np.isfinite(angles)]
-    share = len(known) / len(angles)
-    value, interval = float("nan"), None
-    if share >= 0.5:
-        value = float(known.mean())
-        interval = _degrees(interval_of_mean(known))
-    return DataBias(value, interval, len(known), "output", angles, share)
-
-
-def _degrees(interval: Interval | None) -> Interval | None:
-    return None if interval is None else (max(0.0, interval[0]), interval[1])

@@ -21,7 +21,7 @@ class Preset:
     says: str
     points: int | None = None  # rows of metrics that need no split; None: all
     bins: int = 20  # of equal width, for each latent
-    posterior_information: bool = False  # MIG and MIG-sup by q(z|x) instead of bins; no shape
+    posterior_information: bool = False  # MIG and MIG-sup by q(z|x) instead of bins
     adjusted_information: bool = True  # MIG-sup and modularity: for chance, without dead latents
     engine: str = "first-order"  # of DCI
     standardised_codes: bool = True  # SAP and the beta-VAE score
@@ -49,7 +49,7 @@ PROTOCOLS: Mapping[str, Preset] = {
     ),
     "chen": Preset(
         "chen",
-        "MIG and MIG-sup as in paper 003: by the posteriors of samples, without the factor shape",
+        "MIG and MIG-sup as in bhowal2024: by the posteriors of samples, on the released factors",
         posterior_information=True,
     ),
     "kim": Preset(
