@@ -197,3 +197,25 @@ def test_a_decoder_that_cannot_be_differentiated_leaves_geometry_out_with_a_reas
     content = found.to_dict()
     for key in KEYS:
         assert content["geometry"][key] is not None or key in content["skipped"]
+
+
+def test_what_was_inferred_stands_above_the_verdicts_everywhere(tmp_path: Path) -> None:
+    found = vs.inspect(Autoencoder(), vectors(), effort="fast", images=False)
+    assert found.summary().startswith("Read: posterior pair,logvar; output ")
+    assert found._repr_html_().index("Read: posterior") < found._repr_html_().index("latents")
+    found.save(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert page.index("Read: posterior pair,logvar") < page.index(found.verdicts[0].says[:20])
+    (first, *_) = found.to_dict()["inferred"]
+    assert first["what"] == "posterior" and set(first) == {"what", "value", "why", "margin"}
+
+
+def test_a_model_that_does_not_reconstruct_is_told_so_first() -> None:
+    deaf = vs.inspect(encode=encode, decode=lambda z: decode(0 * z), data=vectors(), effort="fast")
+    assert deaf.verdicts[0].id == "unreconstructed"
+    half = vs.inspect(
+        encode=encode, decode=lambda z: 0.5 * decode(z), data=vectors(), effort="fast"
+    )
+    assert "unreconstructed" not in {verdict.id for verdict in half.verdicts}
+    # Half of each example is missed: a quarter of its square.
+    np.testing.assert_allclose(half.unexplained or 0, 0.25, rtol=0.02)

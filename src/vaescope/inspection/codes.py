@@ -131,7 +131,7 @@ def judged(found: Inspection) -> Inspection:
     verdicts = judge(
         found.latents, found.samples, factors=found.factors, measures=found.measures,
         geometry=found.geometry, traversals=found.traversals, training=found.training,
-        maps=found.maps,
+        maps=found.maps, unexplained=found.unexplained,
     )  # fmt: skip
     return replace(found, verdicts=verdicts)
 

@@ -76,6 +76,7 @@ def dissect(
             geometry=geometry,
             column_norm=norms,
             fit=fit,
+            unexplained=_unexplained(model),
             traversals=moved,
             reconstructions=_reconstructions(model) if images else None,
             network=network,
@@ -83,6 +84,19 @@ def dissect(
         )
     verdicts = judged(whole)
     return verdicts if images else replace(verdicts, traversals=replace(moved, outputs=None))
+
+
+@torch.no_grad()
+def _unexplained(model: OpenModel, *, most: int = 512) -> float | None:
+    """Squared error of reconstructions at posterior means over that of the mean image."""
+    places = np.unique(np.linspace(0, len(model.rows) - 1, most).astype(np.int64))
+    x = model.x(model.rows[places])
+    z = torch.from_numpy(model.latents(places)).float().to(model.device)
+    missed = torch.cat(
+        [model.decode(z[i : i + 128]).mean - x[i : i + 128] for i in range(0, len(x), 128)]
+    )
+    spread = (x - x.mean(0)).square().mean()
+    return float(missed.square().mean() / spread) if float(spread) > 0 else None
 
 
 def _decoder_module(model: OpenModel) -> torch.nn.Module | None:

@@ -170,6 +170,7 @@ class Inspection:
     column_norm: Vector | None = None  # of each latent in the decoder's first layer
     maps: Maps | None = None
     fit: Fit | None = None
+    unexplained: float | None = None  # squared error of reconstructions over that of the mean image
     traversals: Traversals | None = None
     reconstructions: Reconstructions | None = None
     network: Network | None = None  # the decoder as layers, where the report can run it
@@ -180,8 +181,14 @@ class Inspection:
     skipped: Mapping[str, str] = field(default_factory=dict)  # why a part is None
 
     def summary(self) -> str:
-        """The verdicts, one a line."""
-        return "\n".join(f"{verdict.says} {verdict.advice}" for verdict in self.verdicts)
+        """What was inferred about the model, then the verdicts, one a line."""
+        read = [f"Read: {self.read}."] if self.inferred else []
+        return "\n".join([*read, *(f"{own.says} {own.advice}" for own in self.verdicts)])
+
+    @property
+    def read(self) -> str:
+        """What was inferred, e.g. `posterior pair,logvar; output probabilities`."""
+        return "; ".join(f"{own.what} {own.read}" for own in self.inferred)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the shape of the interface; latents by number."""
@@ -194,7 +201,16 @@ class Inspection:
             "fit": None if self.fit is None else self.fit.to_dict(),
             "column_norm": None if self.column_norm is None else self.column_norm.tolist(),
             "maps": None if self.maps is None else self.maps.to_dict(),
-            "inferred": {one.what: one.read for one in self.inferred},
+            "inferred": [
+                {
+                    "what": own.what,
+                    "value": own.read,
+                    "why": own.why,
+                    "margin": getattr(own, "margin", None),
+                }
+                for own in self.inferred
+            ],
+            "reconstruction": self.unexplained,
             "notes": [*map(str, self.inferred), *self.notes],
             "verdicts": [verdict.to_dict() for verdict in self.verdicts],
         }

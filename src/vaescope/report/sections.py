@@ -82,7 +82,8 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
     shows = any(part.kind == "pictures" for section in sections for part in section.parts)
     page = Page(
         subject.name,
-        f"{subject.says} Numbers are over {_examples(subject.n, subject.of)}.",
+        f"{subject.says} Numbers are over {_examples(subject.n, subject.of)}."
+        + (f" Read: {inspection.read}." if inspection.inferred else ""),
         tuple(_facts(inspection)),
         tuple(_statement(verdict) for verdict in inspection.verdicts),
         sections,

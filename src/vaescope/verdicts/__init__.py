@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from vaescope.verdicts.of_axes import correlated, orthogonal, separated
 from vaescope.verdicts.of_latents import fills_prior, polarised, settled, silent
 from vaescope.verdicts.of_maps import scaled
+from vaescope.verdicts.of_reconstructions import reconstructs
 from vaescope.verdicts.verdict import PAPERS, THRESHOLDS, Paper, Threshold, Tone, Verdict, listed
 
 if TYPE_CHECKING:
@@ -31,9 +32,11 @@ def judge(
     traversals: "Traversals | None" = None,
     training: "Training | None" = None,
     maps: "Maps | None" = None,
+    unexplained: float | None = None,
 ) -> tuple[Verdict, ...]:
     """What can be said from the parts that are there, the weightiest first."""
     verdicts = (
+        reconstructs(unexplained),
         polarised(latents, None if measures is None else measures.types),
         correlated(latents, measures),
         silent(latents, traversals),

@@ -86,6 +86,7 @@ THRESHOLDS: Mapping[str, Threshold] = {
     "dto": Threshold(0.5, "half of what axes turned at random have: a rule of thumb"),
     "dto_random": Threshold(0.8, "four fifths of what random axes have: a rule of thumb"),
     "near": Threshold(0.05, "where two singular values are so near, axes may turn (002, 3.3.4)"),
+    "reconstruction": Threshold(0.95, "a collapsed model has 1, its mean image: a rule of thumb"),
     "scaling": Threshold(0.1, "a tenth: a rule of thumb"),
     "settled": Threshold(0.05, "a twentieth of the loss: a rule of thumb"),
 }
