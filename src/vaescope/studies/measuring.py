@@ -6,20 +6,22 @@ from functools import lru_cache
 import numpy as np
 
 from vaescope.build import build_data, held_out_rows
+from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.geometry.orthogonality import distance_to_orthogonality
 from vaescope.geometry.space import Space
 from vaescope.latents.kl import kl_of_rows
-from vaescope.latents.types import types
+from vaescope.latents.types import Types, types
 from vaescope.metrics.knn_score import knn_score
 from vaescope.models import OpenModel
 from vaescope.opening import open_model
+from vaescope.prior_density import GaussianDensity
 from vaescope.runs import Run
 from vaescope.seeds import rng
 from vaescope.specs import Experiment
 from vaescope.types import Integers
 
-__all__ = ["counts", "distortion", "ds", "dto", "rate", "some", "subject", "used"]
+__all__ = ["counts", "distortion", "ds", "dto", "rate", "some", "subject", "typed", "used"]
 
 #: Points at which Jacobians are taken; rows that are encoded unless a study says otherwise.
 POINTS, ROWS = 200, 5000
@@ -38,12 +40,21 @@ def subject(run: Run, *, rows: int = ROWS) -> OpenModel:
     return open_model(run, data, rows=rows)
 
 
+def typed(codes: Codes) -> Types:
+    """Types by the rule that the papers' claims are about: bonheme2023's where the prior is N(0, I)
+    and the posterior diagonal, the KL to what an unused latent becomes elsewhere. By name, so that
+    no study changes with the default."""
+    standard = isinstance(codes.prior, GaussianDensity) and codes.prior.standard
+    diagonal = codes.covariance is None
+    return types(codes, criterion="bonheme2023" if standard and diagonal else "kl")
+
+
 def used(of: OpenModel) -> Integers:
     """The latents that are not passive; all of a plain autoencoder, whose codes have no types."""
     every = np.arange(of.codes.d)
     if not of.codes.stochastic:
         return every
-    return every[[name != "passive" for name in types(of.codes).names]]
+    return every[[name != "passive" for name in typed(of.codes).names]]
 
 
 def some(of: OpenModel, count: int) -> Integers:
@@ -86,5 +97,5 @@ def rate(of: OpenModel) -> float:
 
 def counts(of: OpenModel) -> Mapping[str, int]:
     """How many latents are of each type by the rule that suits the prior."""
-    names = types(of.codes).names
+    names = typed(of.codes).names
     return {kind: names.count(kind) for kind in ("active", "mixed", "passive")}

@@ -63,7 +63,7 @@ def measure(run: Run) -> Measured:
         index=np.tile(of.rows, times),
         auxiliary=build_auxiliary(of.experiment, of.data),
     )
-    kinds = types(codes)  # by KL to the model's own prior: 001's rule takes every iVAE for active
+    kinds = types(codes, criterion="kl")  # bonheme2023's rule takes every iVAE for active
     found = polarised(codes, kinds=kinds)
     assert codes.prior_variance is not None
     mean, variance = codes.mean.astype(np.float64), codes.variance.astype(np.float64)

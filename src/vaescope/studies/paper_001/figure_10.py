@@ -9,11 +9,10 @@ import numpy as np
 
 from vaescope.codes import Codes
 from vaescope.latents.correlation import mean_against_sample, total_correlation
-from vaescope.latents.types import types
 from vaescope.runs import Run
 from vaescope.seeds import rng
 from vaescope.studies.effects import Gap, Level, Trend
-from vaescope.studies.measuring import counts, subject
+from vaescope.studies.measuring import counts, subject, typed
 from vaescope.studies.panels import Curves, Dots
 from vaescope.studies.study import Measured, Scale, Study, Trained, cells
 from vaescope.studies.verdict import Claim
@@ -90,7 +89,7 @@ def measure(run: Run) -> Measured:
         part, part_ranked = row[f"gap{suffix}"], row[f"gap_rank{suffix}"]
         row[f"share{suffix}"] = None if part is None else part / whole
         row[f"share_rank{suffix}"] = None if part_ranked is None else part_ranked / ranked
-    passive = np.flatnonzero([name == "passive" for name in types(of.codes).names])
+    passive = np.flatnonzero([name == "passive" for name in typed(of.codes).names])
     row["share_random"] = _random_share(of.codes, len(passive), whole)
     without, by_lot = row["share_without_passive"], row["share_random"]
     row["share_excess"] = None if without is None or by_lot is None else by_lot - without

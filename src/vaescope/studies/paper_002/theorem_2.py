@@ -17,12 +17,11 @@ from vaescope.data.synthetic import principal_axes
 from vaescope.geometry.columns import column_cosine
 from vaescope.geometry.jacobian import jacobians
 from vaescope.geometry.pca import matched_angles
-from vaescope.latents.types import types
 from vaescope.models import OpenModel
 from vaescope.runs import Run
 from vaescope.specs import BetaVAESpec
 from vaescope.studies.effects import Gap, Level
-from vaescope.studies.measuring import POINTS, subject
+from vaescope.studies.measuring import POINTS, subject, typed
 from vaescope.studies.panels import Curves, Dots
 from vaescope.studies.paper_002.synthetic import THESIS_BETA, decaying, nonlinear, thesis
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained
@@ -60,7 +59,7 @@ def measured(of: OpenModel) -> dict[str, float | int | None]:
     variances, axes = principal_axes(x)
     used = np.arange(of.codes.d)
     if of.codes.stochastic:
-        used = used[[name != "passive" for name in types(of.codes).names]]
+        used = used[[name != "passive" for name in typed(of.codes).names]]
     row: dict[str, float | int | None] = {
         "error_over_pca": _squared_error(of) / float(variances[2:].sum()),
         "cosine": (

@@ -10,12 +10,11 @@ import numpy as np
 from vaescope.geometry.jacobian import grams, jacobians
 from vaescope.geometry.od_score import legacy_od, od_score_of
 from vaescope.geometry.orthogonality import distance_of, haar_baseline
-from vaescope.latents.types import types
 from vaescope.metrics.mig import mig
 from vaescope.metrics.mig_sup import mig_sup
 from vaescope.runs import Run
 from vaescope.studies.effects import Gap, Trend
-from vaescope.studies.measuring import counts, distortion, some, subject
+from vaescope.studies.measuring import counts, distortion, some, subject, typed
 from vaescope.studies.panels import Dots, Scatter
 from vaescope.studies.study import Measured, Scale, Study, Trained, cells
 from vaescope.studies.verdict import Claim
@@ -60,7 +59,7 @@ def _work(scale: Scale) -> Trained:
 def measure(run: Run) -> Measured:
     """Orthogonality of the decoder over the latents in use, and MIG."""
     of = subject(run)
-    used = np.flatnonzero([name != "passive" for name in types(of.codes).names])
+    used = np.flatnonzero([name != "passive" for name in typed(of.codes).names])
     row: dict[str, float | int | None] = {
         **counts(of), "mig": mig(of.codes).value, "mig_sup": mig_sup(of.codes).value,
         "distortion": distortion(of),
