@@ -1,10 +1,12 @@
 """What studies measure of a run."""
 
+import ast
 from pathlib import Path
 
 import numpy as np
 import torch
 
+import vaescope.studies
 from vaescope.build import build_vae, training_rows
 from vaescope.codes import Codes
 from vaescope.geometry.orthogonality import haar_baseline
@@ -84,3 +86,11 @@ def test_a_run_with_a_split_is_measured_on_rows_that_it_never_saw(tmp_path: Path
     scored = {tuple(row) for row in of.data.sources[of.rows].tolist()}
     assert len(scored) == 100 and len(seen) == 800
     assert not scored & {tuple(row) for row in seen.tolist()}
+
+
+def test_every_study_names_the_criterion_of_its_types() -> None:
+    root = Path(vaescope.studies.__file__).parent
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "types":
+                assert "criterion" in {word.arg for word in node.keywords}, path
