@@ -105,6 +105,6 @@ DECODERS: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "flat probabilities": (lambda y: y.sigmoid().flatten(1), "probabilities"),
     "tuple": (lambda y: (y.sigmoid(), None), "probabilities"),
     "dict": (lambda y: {"reconstruction": y.sigmoid()}, "probabilities"),
-    "Bernoulli": (lambda y: td.Bernoulli(logits=y), "probabilities"),
-    "Normal": (lambda y: td.Normal(y.sigmoid(), 0.3), "probabilities"),
+    "Bernoulli": (lambda y: td.Bernoulli(logits=y), "own"),
+    "Normal": (lambda y: td.Normal(y.sigmoid(), 0.3), "own"),
 }

@@ -99,9 +99,22 @@ def test_likelihoods_are_those_of_the_outputs_meaning(core: Core, digits: Tensor
     )
 
 
-def test_samples_alone_are_refused_and_called_samples(core: Core, digits: Tensor) -> None:
+def test_samples_alone_are_read_by_their_noise(core: Core, digits: Tensor) -> None:
+    model = adapt(Form(core, sample), digits)
+    assert read(model, "posterior") == "drawn,variance"
+    assert_codes(model, core, digits)
+
+
+def test_samples_of_a_noise_that_is_not_torchs_are_refused_and_called_samples(
+    core: Core, digits: Tensor
+) -> None:
+    rng = np.random.default_rng(0)
+
+    def returns(mean: Tensor, logvar: Tensor) -> Tensor:
+        return mean + std(logvar) * torch.from_numpy(rng.normal(size=mean.shape)).float()
+
     with pytest.raises(UsageError, match=r"these are samples.*returns \(mean, logvar\)"):
-        adapt(Form(core, sample), digits)
+        adapt(Form(core, returns), digits)
 
 
 def test_encoder_is_asked_where_encode_gives_samples_or_means_only(

@@ -4,14 +4,16 @@ diffusers, scikit-learn. What is not told is inferred, said, and can be overridd
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from vaescope.adapters.decoding import OUTPUTS, likelihood
+from vaescope.adapters.asked import Asked
+from vaescope.adapters.inference import Reading, choose
+from vaescope.adapters.input_format import images_of
 from vaescope.adapters.model import Inference, Model, Posterior
-from vaescope.adapters.outputs import LAYOUTS, decoded, posterior_of
-from vaescope.adapters.readings import Asked, Reading, choose
+from vaescope.adapters.output_format import UNIT, Range, decoded
+from vaescope.adapters.posterior_format import LAYOUTS, posterior_of
 from vaescope.adapters.sources import Source, source_of
-from vaescope.adapters.ways import images_of
 from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
 
@@ -26,14 +28,16 @@ def adapt(
     model: Any = None,
     x: Tensor | None = None,
     *,
-    encode: Callable[[Tensor], Any] | None = None,
-    decode: Callable[[Tensor], Any] | None = None,
+    encode: Callable[..., Any] | None = None,
+    decode: Callable[..., Any] | None = None,
     asked: Asked = Asked(),  # noqa: B008 - frozen
     name: str | None = None,
+    came: Range = UNIT,
 ) -> Model:
     """Reads a model by trying it on some data `x`: float tensors, images NCHW in [0, 1].
 
-    Raises UsageError where no reading works, or where two work equally well.
+    `came` is the range that the images were in before; `asked.condition` has a row for each of x.
+    Raises UsageError where no reading works, or where two work about equally well.
     """
     if x is None or x.ndim < 2 or len(x) < 2:
         raise UsageError("To read a model takes at least two examples.", "Pass images.")
@@ -43,13 +47,50 @@ def adapt(
     # Of the parts only: a list of modules is in training mode whatever they are in.
     was_training = any(part.training for part in parts if not list(part.children()))
     probes = min(PROBES, max(2, PROBE_PIXELS // x[0].numel()))
+    x = x[:probes].contiguous().to(bare.device)
+    u = _condition(asked.condition, len(x))
     with bare.evaluating():
-        reading, tried = choose(source, x[:probes].to(bare.device), asked)
+        reading, tried = choose(source, x, u, asked, came)
     inferred = tuple(_inferred(reading, tried, source, asked, was_training, images_of(x)))
+    event = tuple(x.shape[1:])
     return Model(
-        name or source.name, _encode(reading), _raw(reading, tuple(x.shape[1:])),
-        _likelihood(reading, source), source.module, inferred, source.scaling,
+        name or source.name, _encode(reading), _raw(reading, event), reading.likelihood.of_values,
+        source.module, inferred, source.scaling, density=_density(reading, event),
     )  # fmt: skip
+
+
+def _unread(_: Tensor) -> Any:
+    raise AssertionError("a model is read before it is used")
+
+
+def _condition(given: Any, n: int) -> Tensor | None:
+    return None if given is None else torch.as_tensor(given)[:n]
+
+
+def _encode(reading: Reading) -> Callable[..., Posterior]:
+    def encode(x: Tensor, u: Tensor | None = None) -> Posterior:
+        return posterior_of(reading.opening.candidate.take(reading.way(x, u)), reading.spread)
+
+    return encode
+
+
+def _raw(reading: Reading, event: tuple[int, ...]) -> Callable[..., Tensor]:
+    def raw(z: Tensor, u: Tensor | None = None) -> Tensor:
+        shaped = z.reshape(z.shape[0], *reading.shape)
+        return decoded(reading.decoder[1](shaped, u), event).values
+
+    return raw
+
+
+def _density(reading: Reading, event: tuple[int, ...]) -> Callable[..., Distribution] | None:
+    if reading.likelihood.plain:
+        return None
+
+    def density(z: Tensor, u: Tensor | None = None) -> Distribution:
+        shaped = z.reshape(z.shape[0], *reading.shape)
+        return reading.likelihood.of(decoded(reading.decoder[1](shaped, u), event))
+
+    return density
 
 
 #: What the values of a spread cannot tell.
@@ -59,57 +100,37 @@ _LOOKALIKES = {
 }
 
 
-def _unread(_: Tensor) -> Any:
-    raise AssertionError("a model is read before it is used")
-
-
-def _encode(reading: Reading) -> Callable[[Tensor], Posterior]:
-    def encode(x: Tensor) -> Posterior:
-        return posterior_of(reading.candidate.take(reading.way(x)), reading.spread)
-
-    return encode
-
-
-def _raw(reading: Reading, event: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
-    return lambda z: decoded(reading.decoder[1](z), event)
-
-
-def _likelihood(reading: Reading, source: Source) -> Callable[[Tensor], Distribution]:
-    meaning, output_range = reading.output, reading.output_range
-    return lambda y: likelihood(y, meaning, output_range, source.likelihood)
-
-
 def _inferred(
     reading: Reading, tried: int, source: Source, asked: Asked, was_training: bool, images: bool
 ) -> list[Inference]:
     among = f"of {tried} readings tried it reconstructs best" if tried > 1 else "no other one works"
     error = f"{among}, with an error {reading.error:.3g} times a constant image's"
     spread = "" if reading.spread == "none" else f",{reading.spread}"
-    why = f"{LAYOUTS[reading.layout]}; {error}"
+    why = f"{LAYOUTS[reading.layout]}; {reading.opening.evidence or error}"
     if spread:
         why += f"; spreads are from {reading.spreads[0]:.3g} to {reading.spreads[1]:.3g}"
-        if reading.candidate.kind is None and asked.spread() is None:
+        if not reading.opening.evidence and asked.spread() is None:
             why += _LOOKALIKES[reading.spread]
     seen = f"outputs are from {reading.seen[0]:.3g} to {reading.seen[1]:.3g}"
-    out = f"{OUTPUTS[reading.output]}; {seen}"
+    out = f"{reading.why_output}; {seen}"
     low, high = reading.value_range
+    margin = reading.margin
     found = [
         Inference("posterior", f"{reading.layout}{spread}", why, asked.posterior is not None),
-        Inference("output", reading.output, out, asked.output is not None),
+        Inference("output", reading.output, out, asked.output is not None, margin),
     ]
     if images:
         told = asked.value_range is not None or source.range is not None
         why = source.says or ("as you said" if asked.value_range else error)
-        if reading.output_range != reading.value_range:
-            why += (
-                f"; its outputs are in [{reading.output_range[0]:g}, {reading.output_range[1]:g}]"
-            )
-        found.append(Inference("value_range", f"{low:g},{high:g}", why, told))
-    if reading.candidate.family:
+        ends = reading.likelihood.output_range
+        if ends != reading.value_range:
+            why += f"; its outputs are in [{ends[0]:g}, {ends[1]:g}]"
+        found.append(Inference("value_range", f"{low:g},{high:g}", why, told, margin))
+    if reading.opening.candidate.family:
         found.append(
-            Inference("family", "gaussian", f"the posterior is a {reading.candidate.family}, of "
-                      "which mean and variance are taken; its KL and its samples are those of a "
-                      "Gaussian", told=True)
+            Inference("family", "gaussian", f"the posterior is a {reading.opening.candidate.family}"
+                      ", of which mean and variance are taken; its KL and its samples are those of "
+                      "a Gaussian", told=True)
         )  # fmt: skip
     form = reading.way.form
     if form != "as they are":
