@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from tests.adapters.corpus.style import Style, labels, one_hot
+from tests.adapters.corpus.style import Style
 from tests.adapters.corpus.training import Truth, model_in, truth_of
+from torch import nn
 
 import vaescope as vs
 from vaescope.errors import VaescopeError
@@ -24,6 +25,8 @@ __all__ = ["Outcome", "judge", "outcome_of", "silently_wrong"]
 ARGUMENTS = ("posterior", "output", "value_range", "likelihood", "prior", "condition")
 FUNCTIONS = ("encode", "decode")
 ROUNDS = 5
+#: Advice about the images rather than about the model.
+_UNIT = re.compile(r"wanted 0 to 1|[Dd]ivide them by 255|undo the standardisation")
 _DOUBT = re.compile(r"uncertain|poor|could be either", re.IGNORECASE)
 
 
@@ -62,6 +65,7 @@ def outcome_of(style: Style, state: str) -> Outcome:
 def judge(style: Style, state: str, model: Any, truth: Truth) -> Outcome:
     said: dict[str, Any] = {}
     asked: list[str] = []
+    images = style.gives(style.images())
 
     def ends(word: str, rate: float | None, says: str) -> Outcome:
         return Outcome(style.name, state, word, rate, truth.rate, says)
@@ -69,7 +73,7 @@ def judge(style: Style, state: str, model: Any, truth: Truth) -> Outcome:
     for _ in range(ROUNDS):
         try:
             found = vs.inspect(
-                **{**style.call(model), **said}, data=style.gives(style.images()),
+                **{**style.call(model), **said}, data=images,
                 effort="fast", images=False,
             )  # fmt: skip
         except VaescopeError as error:
@@ -82,7 +86,11 @@ def judge(style: Style, state: str, model: Any, truth: Truth) -> Outcome:
             if not faults:
                 return ends("asked then right" if asked else "right", rate, "; ".join(asked))
             question = _question(found)
-        answers = _answers(style, model, question, said)
+        if _UNIT.search(question) and "images" not in asked:
+            images = style.images()
+            asked.append("images")
+            continue
+        answers = _answers(style, model, question, said, rescaled="images" in asked)
         if not answers and question and rate is None:
             return ends("asked in vain", None, f"{list(said)} {question}")
         if not answers:
@@ -107,34 +115,38 @@ def _question(found: Any) -> str:
     return " ".join(naming)
 
 
-def _answers(style: Style, model: Any, question: str, said: Mapping[str, Any]) -> dict[str, Any]:
+def _answers(
+    style: Style, model: Any, question: str, said: Mapping[str, Any], *, rescaled: bool
+) -> dict[str, Any]:
     """The owner's answers to what the question names."""
     named = [name for name in ARGUMENTS if f"{name}=" in question]
     answers = {
-        name: _offered(style.answers[name], question)
+        name: _offered(style.answer(name), question, model)
         for name in named
-        if name in style.answers and name not in said
+        if style.answer(name) and name not in said
     }
     if answers or style.conditional or set(said) & set(FUNCTIONS):
         return answers
-    functions = _functions(style, model)
+    functions = _functions(style, model, rescaled=rescaled)
     return functions if any(f"{name}=" in question for name in FUNCTIONS) else {}
 
 
-def _offered(words: tuple[Any, ...], question: str) -> Any:
+def _offered(words: tuple[Any, ...], question: str, model: Any) -> Any:
     """The first word that the question offers, else the first."""
-    return next((word for word in words if str(word) in question), words[0])
+    chosen = next((word for word in words if str(word) in question), words[0])
+    return chosen(model) if callable(chosen) and not isinstance(chosen, nn.Module) else chosen
 
 
-def _functions(style: Style, model: Any) -> dict[str, Any]:
-    """encode= and decode= as the class's owner would write them."""
+def _functions(style: Style, model: Any, *, rescaled: bool) -> dict[str, Any]:
+    """encode= and decode= as the class's owner would write them, for the images that are given."""
 
     def encode(x: Any) -> Any:
-        mean, variance = style.posterior(model, x)
+        mean, variance = style.posterior(model, style.takes(x) if rescaled else x)
         return mean if style.deterministic else (mean, variance.log())
 
     def decode(z: Any) -> Any:
-        return style.output(model, z)
+        y = style.output(model, z)
+        return style.back(y) if rescaled else y
 
     return {"encode": encode, "decode": decode}
 
@@ -197,8 +209,3 @@ def _near(value: Any, wanted: Any, share: float, least: float) -> bool:
 
 def _listed(values: Any) -> str:
     return "[" + " ".join(f"{value:.2f}" for value in np.atleast_1d(values)) + "]"
-
-
-def condition() -> Any:
-    """What conditional styles answer: the labels, one-hot, a row for each image."""
-    return one_hot(labels()).numpy()

@@ -13,7 +13,7 @@ HIDDEN = 48
 
 
 class Layers(nn.Module):
-    """64 pixels -> 48 units -> heads of 4 latents -> 48 units -> 64 pixels."""
+    """64 pixels -> 48 units -> heads of 6 latents -> 48 units -> 64 pixels."""
 
     def __init__(self, pixels: int = 64, latents: int = LATENTS) -> None:
         super().__init__()

@@ -20,9 +20,9 @@ class Basic(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.fc1 = nn.Linear(64, 48)
-        self.fc21 = nn.Linear(48, 4)
-        self.fc22 = nn.Linear(48, 4)
-        self.fc3 = nn.Linear(4, 48)
+        self.fc21 = nn.Linear(48, 6)
+        self.fc22 = nn.Linear(48, 6)
+        self.fc3 = nn.Linear(6, 48)
         self.fc4 = nn.Linear(48, 64)
 
     def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:

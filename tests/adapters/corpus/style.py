@@ -6,6 +6,7 @@ The truth comes from the layers of the class itself. Nothing here knows vaescope
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from torch.nn import functional as F
 __all__ = ["NATS", "Style", "colour", "digits", "labels", "mlp", "one_hot"]
 
 ROWS = 400
-LATENTS = 4
+LATENTS = 6
 
 Nats = Callable[[Tensor, Tensor], Tensor]  # of an output and images -> -log p(x|z) of each
 
@@ -59,7 +60,7 @@ def colour() -> Tensor:
 def mlp(*sizes: int, end: nn.Module | None = None) -> nn.Sequential:
     """Linear layers with ReLU between them."""
     layers: list[nn.Module] = []
-    for before, after in zip(sizes[:-1], sizes[1:], strict=True):
+    for before, after in pairwise(sizes):
         layers += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*layers[:-1], *([] if end is None else [end]))
 
@@ -85,6 +86,22 @@ NATS: Mapping[str, Nats] = {
 }
 
 
+#: What an owner says of the output and of the likelihood, by what the class is trained with.
+_ANSWERS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("output", "probabilities"): ("probabilities",),
+    ("output", "logits"): ("logits",),
+    ("output", "squared-error"): ("pixels",),
+    ("output", "normal:0.1"): ("pixels",),
+    ("output", "laplace:0.1"): ("pixels",),
+    ("likelihood", "probabilities"): ("bernoulli",),
+    ("likelihood", "logits"): ("bernoulli",),
+    ("likelihood", "squared-error"): ("squared-error",),
+    ("likelihood", "normal:0.1"): ("gaussian:0.01",),
+    ("likelihood", "laplace:0.1"): ("laplace:0.1",),
+    ("likelihood", "continuous-bernoulli"): ("continuous-bernoulli",),
+}
+
+
 def _as_it_is(x: Tensor) -> Tensor:
     return x
 
@@ -107,7 +124,7 @@ class Style:
     trained_with: str = "probabilities"
     fair: tuple[str, ...] = ()  # beside `trained_with`
     own_nats: Callable[[Any, Tensor, Tensor], Tensor] | None = None  # parameters of its own
-    beta: float = 1.0
+    beta: float = 0.4
     images: Callable[[], Tensor] = digits
     range: tuple[float, float] = (0.0, 1.0)
     taken: Callable[[Tensor], Tensor] = _as_it_is  # of NCHW images in `range`
@@ -115,7 +132,8 @@ class Style:
     conditional: bool = False
     gaussian_prior: Callable[[Any], tuple[Tensor, Tensor]] | None = None  # mean and variance
     log_prior: Callable[[Any, Tensor], Tensor] | None = None  # None: N(0, I)
-    #: What its owner answers when asked; of several words, the one that the question offers.
+    #: What its owner answers when asked, beside the usual; of several words, the one that the
+    #: question offers. Functions are of the model.
     answers: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     call: Callable[[Any], Mapping[str, Any]] = lambda model: {"model": model}
     module: Callable[[Any], nn.Module] = lambda model: model
@@ -129,6 +147,21 @@ class Style:
 
     def gives(self, unit: Tensor) -> Any:
         return self.takes(unit) if self.given is None else self.given(unit)
+
+    def back(self, y: Tensor) -> Tensor:
+        """Outputs in [0, 1]."""
+        low, high = self.range
+        return (y - low) / (high - low)
+
+    def answer(self, name: str) -> tuple[Any, ...]:
+        """What its owner says of an argument; nothing where there is nothing to say."""
+        if name in self.answers:
+            return self.answers[name]
+        if name == "value_range":
+            return (self.range,)
+        if name == "prior" and self.log_prior is None and self.gaussian_prior is None:
+            return ("normal",)
+        return _ANSWERS.get((name, self.trained_with), ())
 
     def nats(self, model: Any, y: Tensor, x: Tensor) -> Tensor:
         """-log p(x|z) of each image under what the class is trained with."""

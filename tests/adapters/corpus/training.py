@@ -31,11 +31,14 @@ class Truth:
     rate: float  # nats, over all latents
     types: tuple[str, ...] | None
     distortions: dict[str, float]  # nats under every fair likelihood
-    error: float  # squared error of the reconstruction over that of the mean image
 
 
 def _seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+def beta_in(style: Style, state: str) -> float:
+    return COLLAPSE * max(1.0, style.beta) if state == "collapsed" else style.beta
 
 
 def model_in(style: Style, state: str, *, seed: int = 0) -> Any:
@@ -44,7 +47,7 @@ def model_in(style: Style, state: str, *, seed: int = 0) -> Any:
         torch.manual_seed(seed)
         model = style.make()
         if state != "untrained":
-            _train(style, model, style.beta * (COLLAPSE if state == "collapsed" else 1.0), seed)
+            _train(style, model, beta_in(style, state), seed)
     style.module(model).eval()
     return model
 
@@ -110,13 +113,10 @@ def truth_of(style: Style, model: Any) -> Truth:
     if style.log_prior is None and not style.deterministic:
         each = _kl(style, copied, mean, variance)
         kl = each.mean(dim=(0, *range(2, each.ndim))).double().numpy()
-    at_mean = style.output(copied, mean, *extra)
-    at_mean = at_mean.sigmoid() if style.trained_with == "logits" else at_mean
-    error = (at_mean - x).square().mean() / (x - x.mean(0)).square().mean()
     codes = mean.double().numpy(), variance.double().numpy()
     return Truth(
         *codes, kl, float(np.mean(rates)) if rates else 0.0, _types(style, copied, *codes),
-        {name: float(np.mean(kept)) for name, kept in nats.items()}, float(error),
+        {name: float(np.mean(kept)) for name, kept in nats.items()},
     )  # fmt: skip
 
 
