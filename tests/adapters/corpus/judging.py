@@ -145,6 +145,8 @@ def _functions(style: Style, model: Any, *, rescaled: bool) -> dict[str, Any]:
         return mean if style.deterministic else (mean, variance.log())
 
     def decode(z: Any) -> Any:
+        if style.decode is not None:
+            return style.decode(model, z)
         y = style.output(model, z)
         return style.back(y) if rescaled else y
 

@@ -224,7 +224,7 @@ STYLES = (
     _style("Independent Bernoulli", IndependentBernoulli, _linear, "logits"),
     _style("ContinuousBernoulli", ContinuousBernoulliObject, _linear, "continuous-bernoulli"),
     _style("mean and log variance", MeanAndLogVariance, _two_heads, "own",
-           own_nats=_two_headed_nats,
+           own_nats=_two_headed_nats, decode=lambda m, z: m.decode(z),
            answers={"posterior": ("logvar", "pair,logvar"), "likelihood": ("gaussian",)}),
     _style("attribute mse", lambda: Hinted("mse"), probabilities, "squared-error", beta=0.02),
     _style("attribute bce", lambda: Hinted("bce"), probabilities, "probabilities"),

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 __all__ = ["NATS", "Style", "colour", "digits", "labels", "mlp", "one_hot"]
 
-ROWS = 400
+ROWS = 256
 LATENTS = 6
 
 Nats = Callable[[Tensor, Tensor], Tensor]  # of an output and images -> -log p(x|z) of each
@@ -32,7 +32,7 @@ def _digits() -> tuple[Tensor, Tensor]:
 
 
 def digits() -> Tensor:
-    """400 handwritten digits of 8x8 pixels in [0, 1], NCHW."""
+    """256 handwritten digits of 8x8 pixels in [0, 1], NCHW."""
     return _digits()[0].clone()
 
 
@@ -53,7 +53,7 @@ def _colour() -> Tensor:
 
 
 def colour() -> Tensor:
-    """The same digits in inks and on papers of random colours: (400, 3, 8, 8) in [0, 1]."""
+    """The same digits in inks and on papers of random colours: (256, 3, 8, 8) in [0, 1]."""
     return _colour().clone()
 
 
@@ -137,8 +137,9 @@ class Style:
     answers: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     call: Callable[[Any], Mapping[str, Any]] = lambda model: {"model": model}
     module: Callable[[Any], nn.Module] = lambda model: model
+    decode: Callable[[Any, Tensor], Any] | None = None  # for decode=; None: as `output` is
     deterministic: bool = False
-    #: Whether sampling has to be fair about the fit: maps and full covariances have none.
+    #: Whether a fit is wanted: maps and full covariances have none.
     fit: bool = True
 
     def takes(self, unit: Tensor) -> Tensor:

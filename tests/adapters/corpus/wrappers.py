@@ -326,7 +326,7 @@ def _functions(model: Any) -> Any:
 
 
 def _lambdas(model: Any) -> Any:
-    return {"encode": lambda x: model.encoder(x), "decode": lambda z: model.decoder(z)}
+    return {"encode": lambda x: model.encoder(x)[:2], "decode": lambda z: model.decoder(1.0 * z)}
 
 
 PAIR = {"posterior": ("logvar", "pair,logvar")}
