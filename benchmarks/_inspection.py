@@ -17,7 +17,7 @@ import torch
 
 from vaescope.allocator import keep_freed_memory
 from vaescope.build import build_vae
-from vaescope.inspection import PARTS, inspect_run
+from vaescope.inspection import PARTS, inspect
 from vaescope.runs import Run, strict_json
 from vaescope.settings import from_command_line
 from vaescope.training.checkpoint import weights_bytes
@@ -54,7 +54,7 @@ def measure(effort: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         run = a_run(Path(folder))
         note("start")
-        found = inspect_run(run, effort=effort, progress=note)
+        found = inspect(run, effort=effort, progress=note)
         note("report")
         found.save(Path(folder) / "report.html")
         note("end")

@@ -16,8 +16,8 @@ import torch
 from family import replace_section
 
 from vaescope.build import build_data
-from vaescope.encoding import encode
 from vaescope.metrics import mcc
+from vaescope.opening import encode
 from vaescope.runs import Run
 from vaescope.settings import from_command_line
 from vaescope.training.run import train_run

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from vaescope.build import build_data
-from vaescope.encoding import encode
 from vaescope.latents import types
 from vaescope.metrics import mig
+from vaescope.opening import encode
 from vaescope.settings import from_command_line
 from vaescope.training.loop import new_state, steps
 from vaescope.training.precision import Precision, choose

@@ -9,8 +9,8 @@ import torch
 from vaescope.build import build_vae
 from vaescope.codes import Codes
 from vaescope.data.in_memory import from_arrays
-from vaescope.encoding import encode
 from vaescope.errors import RangeError
+from vaescope.opening import encode
 from vaescope.settings import from_command_line
 from vaescope.vae import VAE
 

@@ -10,20 +10,20 @@ import pytest
 import torch
 
 from vaescope.build import build_data, build_vae
-from vaescope.codes import Codes
+from vaescope.codes import Codes, central
 from vaescope.inspection import (
     Inspection,
     Moments,
     Subject,
     Training,
+    inspect,
     inspect_codes,
-    inspect_run,
 )
 from vaescope.report import page_of
 from vaescope.runs import Run, strict_json
 from vaescope.settings import from_command_line
 from vaescope.training.checkpoint import weights_bytes
-from vaescope.traversals import central, traverse
+from vaescope.traversals import traverse
 from vaescope.verdicts import THRESHOLDS, Verdict, judge
 
 SUBJECT = Subject("run", "data", 400, 400, "A model.")
@@ -189,7 +189,7 @@ def untrained(folder: Path, *settings: str) -> Run:
 
 @pytest.fixture(scope="module")
 def inspection(tmp_path_factory: pytest.TempPathFactory) -> Inspection:
-    return inspect_run(untrained(tmp_path_factory.mktemp("runs")), effort="fast")
+    return inspect(untrained(tmp_path_factory.mktemp("runs")), effort="fast")
 
 
 def test_a_run_is_dissected_on_all_of_its_small_data(inspection: Inspection) -> None:
@@ -225,7 +225,7 @@ def test_the_dictionary_has_the_shape_of_the_interface(inspection: Inspection) -
 
 
 def test_a_run_without_images_keeps_no_picture(tmp_path: Path) -> None:
-    result = inspect_run(untrained(tmp_path), images=False)
+    result = inspect(untrained(tmp_path), images=False)
     assert result.reconstructions is None
     assert result.traversals is not None and result.traversals.outputs is None
     assert result.traversals.share.sum() == pytest.approx(1.0)
@@ -236,7 +236,7 @@ def test_the_degenerate_case_is_a_note_of_the_demo_only(
 ) -> None:
     assert "degenerate" in inspection.notes[0]
     other = untrained(tmp_path, "data.grid.y=[0, 31]", "data.grid.x=[0, 31]", "data.grid.shape=[1]")
-    assert inspect_run(other).notes == ()
+    assert inspect(other).notes == ()
 
 
 def test_vectors_and_point_posteriors_are_dissected_too(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_vectors_and_point_posteriors_are_dissected_too(tmp_path: Path) -> None:
     run.history.write_text(
         '{"step": 9, "loss": 1, "distortion": 1, "active": 2, "mixed": 0, "passive": 0}\n'
     )
-    result = inspect_run(run)
+    result = inspect(run)
     assert result.fit is None and result.factors is None
     assert result.training is not None and np.isnan(result.training.rate).all()
     titles = [section.title for section in page_of(result).sections]

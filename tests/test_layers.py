@@ -17,10 +17,10 @@ FLOORS = {
     "errors": 0, "seeds": 0, "types": 0, "paths": 0, "allocator": 0, "regime": 0, "citations": 0,
     "strengths": 0, "principal": 0,
     "data": 1, "nets": 1, "distributions": 1, "priors": 1, "vae": 1, "objectives": 1,
-    "schedules": 1, "divergences": 1,
+    "schedules": 1, "divergences": 1, "prior_density": 1,
     "presets": 2, "model_specs": 2, "specs": 2, "settings": 2, "build": 2, "runs": 2, "codes": 2,
-    "encoding": 2, "training": 2, "baselines": 2, "adapters": 2,
-    "pruned": 2,
+    "codes_file": 2, "encoding": 2, "training": 2, "baselines": 2, "adapters": 2,
+    "pruned": 2, "models": 2, "opening": 2, "user_data": 2,
     "information": 3, "metrics": 3, "latents": 3, "traversals": 3, "watching": 3, "estimator": 3,
     "decomposition": 3, "geometry": 3, "measures": 3,
     "inspection": 4, "verdicts": 4, "sweeps": 4, "tables": 4, "statistics": 4,
@@ -30,6 +30,8 @@ FLOORS = {
 
 NO_TORCH = (
     "codes",
+    "codes_file",
+    "prior_density",
     "decomposition",
     "information",
     "measures",

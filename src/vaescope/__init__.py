@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vaescope import decomposition, geometry, information, latents, metrics
     from vaescope.codes import Codes
-    from vaescope.comparing import compare
+    from vaescope.comparing.compare import compare
     from vaescope.data import Dataset
-    from vaescope.encoding import encode, load_vae
+    from vaescope.encoding import load_vae
     from vaescope.estimator import VAEEstimator
     from vaescope.exporting import export_onnx, load_pretrained, save_pretrained
-    from vaescope.inspection import inspect
-    from vaescope.pruning import prune
+    from vaescope.inspection.inspect import inspect
+    from vaescope.models import OpenModel
+    from vaescope.opening import encode, open_model
+    from vaescope.pruning.prune import prune
     from vaescope.runs import Run
-    from vaescope.training.api import load_dataset, train
+    from vaescope.training.api import train
     from vaescope.tuning import tune_beta
+    from vaescope.user_data import load_dataset
     from vaescope.vae import VAE
     from vaescope.watching import watch
 
@@ -27,6 +30,7 @@ __all__ = [
     "VAE",
     "Codes",
     "Dataset",
+    "OpenModel",
     "Run",
     "VAEEstimator",
     "compare",
@@ -41,6 +45,7 @@ __all__ = [
     "load_pretrained",
     "load_vae",
     "metrics",
+    "open_model",
     "prune",
     "save_pretrained",
     "train",
@@ -53,16 +58,18 @@ __version__ = "0.1.0"
 _HOMES = {
     "Codes": "vaescope.codes",
     "Dataset": "vaescope.data",
+    "OpenModel": "vaescope.models",
     "Run": "vaescope.runs",
     "VAE": "vaescope.vae",
     "VAEEstimator": "vaescope.estimator",
     "compare": "vaescope.comparing",
-    "encode": "vaescope.encoding",
+    "encode": "vaescope.opening",
     "export_onnx": "vaescope.exporting",
     "inspect": "vaescope.inspection",
-    "load_dataset": "vaescope.training.api",
+    "load_dataset": "vaescope.user_data",
     "load_pretrained": "vaescope.exporting",
     "load_vae": "vaescope.encoding",
+    "open_model": "vaescope.opening",
     "prune": "vaescope.pruning",
     "save_pretrained": "vaescope.exporting",
     "train": "vaescope.training.api",

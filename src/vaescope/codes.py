@@ -2,7 +2,6 @@
 these and names no torch."""
 
 import logging
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,17 @@ from zipfile import is_zipfile
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.errors import DataError, RangeError, ShapeError
+from vaescope.codes_file import FORMAT, check_finite, fields_of, numbers
+from vaescope.errors import RangeError, ShapeError
 from vaescope.paths import disk_errors, reading, replacing
+from vaescope.prior_density import GaussianDensity, PriorDensity, standard_normal
 from vaescope.seeds import rng
-from vaescope.types import Array, Floats, Integers
+from vaescope.types import Floats, Integers
 
-__all__ = ["Codes", "cholesky", "draw"]
+__all__ = ["Codes", "central", "cholesky", "draw", "sample_noise"]
 
 _LOG = logging.getLogger("vaescope")
-_FORMAT = 1
+_SAVE = "Save plain arrays with np.savez(path, mean=..., variance=..., factors=...)."
 #: Sums of fourth powers of it are still finite in float64; float32 never gets there.
 _LARGEST = 1e70
 #: By so much two arrays of the same quantity may differ, which are often of float32.
@@ -40,9 +41,10 @@ class Codes:
     factor_sizes: tuple[int, ...] = ()
     factor_values: Floats | None = None  # (n, k) continuous sources
     covariance: Floats | None = None  # (n, d, d): full-covariance posteriors
-    prior_mean: Floats | None = None
-    prior_variance: Floats | None = None
-    prior_nearest: bool = False  # these two are of the Gaussian nearest to a prior that is none
+    prior: PriorDensity = None  # type: ignore[assignment]  # None: N(0, I), assumed
+    prior_assumed: bool = False  # nobody said it
+    unused: Floats | None = None  # (d,) or (n, d) variance of a latent that ignores x; NaN: none
+    unused_why: str = ""  # why there is none
     u: Floats | None = None
     index: Integers | None = None  # (n,) row in a full grid
     supervised: bool = False  # the encoder saw the factors
@@ -61,6 +63,29 @@ class Codes:
         """Whether all posteriors have a density: of narrower ones float64 cannot hold the peak."""
         return bool(self.variance.min() > 1.0 / _LARGEST)
 
+    @property
+    def unused_variance(self) -> Floats:
+        """Posterior variance of a latent that ignores x, (d,) or (n, d), NaN where there is none:
+        what the objective says, else what the prior gives under the ELBO."""
+        return self.prior.unused_variance() if self.unused is None else self.unused
+
+    @property
+    def prior_mean(self) -> Floats | None:
+        """(n, d) of a Gaussian prior; None of N(0, I) and of other families."""
+        gaussian = self._gaussian
+        return None if gaussian is None else np.broadcast_to(gaussian.mean, self.mean.shape)
+
+    @property
+    def prior_variance(self) -> Floats | None:
+        """(n, d) of a Gaussian prior; None of N(0, I) and of other families."""
+        gaussian = self._gaussian
+        return None if gaussian is None else np.broadcast_to(gaussian.variance, self.mean.shape)
+
+    @property
+    def _gaussian(self) -> GaussianDensity | None:
+        prior = self.prior
+        return prior if isinstance(prior, GaussianDensity) and not prior.standard else None
+
     def require_factors(self, what: str) -> Integers:
         if self.factors is None:
             raise ShapeError(
@@ -70,6 +95,10 @@ class Codes:
         return self.factors
 
     def __post_init__(self) -> None:
+        _check_array("mean", self.mean, ("n", "d"))
+        if self.prior is None:
+            object.__setattr__(self, "prior", standard_normal(self.d))
+            object.__setattr__(self, "prior_assumed", True)
         _check(self)
 
     @staticmethod
@@ -80,15 +109,25 @@ class Codes:
                 raise ValueError("it is no npz file, or the end of it is missing")
             with np.load(path, allow_pickle=False) as archive:
                 arrays = {name: np.asarray(archive[name]) for name in archive.files}
-        return _from_arrays(arrays, str(path), seed)
+        known = {entry.name for entry in fields(Codes)} - {"prior_assumed"}
+        content = fields_of(arrays, known, str(path))
+        if "sample" in content:
+            return Codes(**content)
+        _LOG.info("%s has no samples: one is drawn per row with seed %d", path, seed)
+        checked = Codes(**content, sample=content["mean"])
+        sample = draw(checked.mean, checked.variance, checked.covariance, seed=seed)
+        return replace(checked, sample=sample)
 
     def save(self, path: str | Path) -> None:
         """Writes an npz file that `load` reads back as the same codes."""
-        arrays: dict[str, Any] = {"format": _FORMAT}
+        arrays: dict[str, Any] = {"format": FORMAT}
         for entry in fields(self):
             value = getattr(self, entry.name)
-            if value is not None and not (isinstance(value, tuple) and not value):
+            if entry.name not in ("prior", "prior_assumed") and not _absent(value):
                 arrays[entry.name] = value
+        if not self.prior_assumed:
+            arrays["prior"] = self.prior.to_json()
+            arrays |= {f"prior_{name}": own for name, own in self.prior.arrays().items()}
         target = Path(path)
         with disk_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -96,13 +135,27 @@ class Codes:
             np.savez(file, **arrays)
 
 
+def _absent(value: object) -> bool:
+    return value is None or (isinstance(value, tuple | str) and not value)
+
+
 def draw(mean: Floats, variance: Floats, covariance: Floats | None, *, seed: int) -> Floats:
     """A sample of each posterior, the same for the same seed: in the mean's type."""
-    noise = rng(seed, "codes-sample").standard_normal(mean.shape)
+    noise = sample_noise(mean.shape, seed=seed)
     if covariance is None:
         return np.asarray(mean + np.sqrt(variance) * noise, dtype=mean.dtype)
     sample = mean + np.einsum("nij,nj->ni", cholesky(covariance), noise)
     return np.asarray(sample, dtype=mean.dtype)
+
+
+def sample_noise(shape: tuple[int, ...], *, seed: int) -> NDArray[np.float64]:
+    """The standard normal noise of which the samples of codes are made."""
+    return rng(seed, "codes-sample").standard_normal(shape)
+
+
+def central(mean: Floats) -> int:
+    """The row whose code is nearest to the average code: a typical example."""
+    return int(np.argmin(((mean - mean.mean(axis=0)) ** 2).sum(axis=1)))
 
 
 def cholesky(covariance: Floats) -> NDArray[np.float64]:
@@ -126,149 +179,11 @@ def cholesky(covariance: Floats) -> NDArray[np.float64]:
     return np.asarray(factors, dtype=np.float64)
 
 
-_SAVE = "Save plain arrays with np.savez(path, mean=..., variance=..., factors=...)."
-#: Accepted spellings of each array.
-_ALSO = {"mu": "mean", "log_var": "logvar"}
-#: How a spread may be given -> its variance.
-_SPREADS: Mapping[str, Callable[[Floats], Floats]] = {
-    "variance": lambda values: values,
-    "std": np.square,
-    "logvar": np.exp,
-}
-
-
-def _from_arrays(arrays: Mapping[str, Array], where: str, seed: int) -> Codes:
-    for other, name in _ALSO.items():
-        if other in arrays and name in arrays:
-            raise ShapeError(f"{where} has {name} and {other}; wanted one.", "Leave one out.")
-    named = {_ALSO.get(name, name): value for name, value in arrays.items()}
-    version = _scalar("format", named.pop("format", np.array(_FORMAT)))
-    if version > _FORMAT:
-        raise DataError(
-            f"{where} has format {version}; this vaescope reads up to {_FORMAT}.",
-            "Install a newer vaescope.",
-        )
-    if "mean" not in named:
-        raise ShapeError(
-            f"{where} has no array `mean` (or `mu`); it has {', '.join(sorted(named)) or 'none'}.",
-            "Save the posterior means as `mean`, shape (n, d).",
-        )
-    mean = _numbers("mean", named.pop("mean"))
-    variance = _variance(named, where)
-    if variance.shape != mean.shape:
-        raise ShapeError(
-            f"variance has shape {variance.shape}; wanted {mean.shape}, the shape of mean.",
-            "Save one variance per mean.",
-        )
-    sample = named.pop("sample", None)
-    for name in ("factors", "index"):  # of unsigned ones, differences would be wrong
-        if name in named and named[name].dtype.kind in "iub":
-            named[name] = _signed(name, named[name])
-    factors = named.get("factors")
-    names = tuple(str(name) for name in np.ravel(named.pop("factor_names", np.array([]))))
-    sizes = _integers("factor_sizes", named.pop("factor_sizes", np.array([], dtype=int)))
-    if factors is not None and factors.ndim == 2 and np.issubdtype(factors.dtype, np.integer):
-        names = names or tuple(f"factor {k}" for k in range(factors.shape[1]))
-        sizes = sizes or tuple(int(size) + 1 for size in factors.max(axis=0, initial=-1))
-    known = {entry.name for entry in fields(Codes)}
-    unknown = sorted(set(named) - known)
-    if unknown:
-        _LOG.info("%s: not used: %s", where, ", ".join(unknown))
-    rest: dict[str, Any] = {name: value for name, value in named.items() if name in known}
-    for name in ("factor_values", "covariance", "prior_mean", "prior_variance", "u"):
-        if name in rest:
-            rest[name] = _numbers(name, rest[name])
-    for name in ("supervised", "prior_nearest"):
-        if name in rest:
-            rest[name] = bool(_scalar(name, rest[name]))
-    if "spatial" in rest:
-        rest["spatial"] = _integers("spatial", rest["spatial"])
-    rest |= {"factor_names": names, "factor_sizes": sizes}
-    if sample is not None:
-        return Codes(mean, variance, _numbers("sample", sample), **rest)
-    _LOG.info("%s has no samples: one is drawn per row with seed %d", where, seed)
-    checked = Codes(mean, variance, mean, **rest)
-    return replace(checked, sample=draw(mean, variance, checked.covariance, seed=seed))
-
-
-def _variance(named: dict[str, Array], where: str) -> Floats:
-    given = [name for name in _SPREADS if name in named]
-    if not given and "covariance" in named and named["covariance"].ndim == 3:
-        _LOG.info("%s has no variances: they are the diagonals of covariance", where)
-        return np.diagonal(_numbers("covariance", named["covariance"]), axis1=1, axis2=2)
-    if len(given) != 1:
-        raise ShapeError(
-            f"{where} has {' and '.join(given) or 'no variance'}; wanted exactly one of "
-            f"variance, std, logvar. It has besides: {', '.join(sorted(set(named) - set(given)))}.",
-            "Save one of them. Where there is no noise, save zeros.",
-        )
-    name = given[0]
-    values = _numbers(name, named.pop(name))
-    _check_finite(name, values)
-    if name != "logvar" and np.any(values < 0):
-        raise ShapeError(
-            f"{name} has negative values, least {values.min():g}.",
-            "If these are logarithms of variances, save them as `logvar`.",
-        )
-    with np.errstate(over="ignore"):
-        variance = _SPREADS[name](values)
-        tiny = np.finfo(variance.dtype).tiny
-        if not np.all(((variance >= tiny) | (values == 0)) & np.isfinite(variance)):
-            variance = _SPREADS[name](values.astype(np.float64))  # float32 has lost it
-    if not np.isfinite(variance).all():
-        raise ShapeError(
-            f"{name} has values up to {values.max():g}, of which the variance is infinite.",
-            "Look for the cause in the encoder, or save what they are under its name: variance, "
-            "std or logvar.",
-        )
-    return variance
-
-
-def _signed(name: str, values: Array) -> Integers:
-    if values.size and int(values.max()) > np.iinfo(np.int64).max:
-        raise ShapeError(f"{name} has the value {values.max()}.", "Count from 0.")
-    return values.astype(np.int64)
-
-
-def _integers(name: str, values: Array) -> tuple[int, ...]:
-    if values.size and values.dtype.kind not in "iub":
-        raise ShapeError(f"{name} has type {values.dtype}; wanted integers.", "Convert it.")
-    return tuple(int(value) for value in np.ravel(values))
-
-
-def _scalar(name: str, value: Array) -> int:
-    values = _integers(name, value)
-    if len(values) != 1:
-        raise ShapeError(f"{name} has {len(values)} values; wanted one.", "Save a single number.")
-    return values[0]
-
-
-def _numbers(name: str, values: Array) -> Floats:
-    """In float32 or float64: half precision has no squares below 1e-7."""
-    if values.dtype.kind not in "fiu":
-        raise ShapeError(f"{name} has type {values.dtype}; wanted real numbers.", "Convert it.")
-    if values.dtype in (np.float32, np.float64):
-        return values
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
-
-
-def _check_finite(name: str, array: Array) -> None:
-    if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
-        bad = int(np.count_nonzero(~np.isfinite(array)))
-        raise ShapeError(
-            f"{name} has {bad} values that are NaN or infinite.",
-            "Remove those rows, or look for the cause in the encoder.",
-        )
-
-
 def _check(codes: Codes) -> None:
-    _check_array("mean", codes.mean, ("n", "d"))
     n, d = codes.mean.shape
     wanted: dict[str, tuple[int | str, ...]] = {
         "variance": (n, d), "sample": (n, d), "factors": (n, "k"), "factor_values": (n, "k"),
-        "covariance": (n, d, d), "prior_mean": (n, d), "prior_variance": (n, d), "u": (n, "any"),
-        "index": (n,),
+        "covariance": (n, d, d), "u": (n, "any"), "index": (n,),
     }  # fmt: skip
     for name, shape in wanted.items():
         array = getattr(codes, name)
@@ -279,6 +194,7 @@ def _check(codes: Codes) -> None:
             f"variance has negative values, least {codes.variance.min():g}.",
             "Give variances, not logarithms of them.",
         )
+    _check_prior(codes)
     if codes.index is not None and codes.index.dtype.kind not in "iu":
         raise ShapeError(
             f"index has type {codes.index.dtype}; wanted integers, rows in a grid.", "Convert it."
@@ -306,12 +222,30 @@ def _check_array(name: str, array: object, shape: tuple[int | str, ...]) -> None
             "All arrays have one row per example; leave out what is empty.",
         )
     if name != "factors":  # of which more can be said
-        _numbers(name, array)
-    _check_finite(name, array)
+        numbers(name, array)
+    check_finite(name, array)
     if array.dtype == np.float64 and np.abs(array).max() > _LARGEST:
         raise ShapeError(
             f"{name} has values up to {np.abs(array).max():.3g}; wanted below {_LARGEST:g}.",
             "Squares of such numbers are infinite: look for the cause in the encoder.",
+        )
+
+
+def _check_prior(codes: Codes) -> None:
+    prior, unused = codes.prior, codes.unused
+    if prior.d != codes.d or (prior.per_row and len(prior.mean) != codes.n):
+        raise ShapeError(
+            f"prior has parameters for {prior.mean.shape} (examples,) latents; wanted "
+            f"({codes.n}, {codes.d}) or ({codes.d},).",
+            "Give the prior of these latents and, where it depends on the example, of these rows.",
+        )
+    if unused is not None and (
+        unused.shape not in ((codes.d,), codes.mean.shape) or np.any(unused <= 0)
+    ):
+        raise ShapeError(
+            f"unused has shape {unused.shape} and values from {np.nanmin(unused):g}; wanted "
+            f"positive variances of shape ({codes.d},) or ({codes.n}, {codes.d}).",
+            "Give the variance of a latent that ignores x, NaN where there is none.",
         )
 
 

@@ -1,24 +1,27 @@
 """Any dataset through an encoder, once: codes in float32, whatever the training's precision."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from vaescope.build import build_auxiliary, build_vae, data_of
+from vaescope.build import build_vae
 from vaescope.codes import Codes, draw
 from vaescope.data import Dataset
-from vaescope.data.auxiliary import Auxiliary
-from vaescope.distributions import DiagonalGaussian, FullGaussian
-from vaescope.errors import RunError, UsageError
-from vaescope.priors import StandardNormal, nearest_gaussian
+from vaescope.distributions import DiagonalGaussian, FullGaussian, Reparameterised, kl_per_latent
+from vaescope.errors import NonFiniteError, RunError, UsageError, VaescopeError
+from vaescope.prior_density import PriorDensity
 from vaescope.runs import Run
-from vaescope.training.api import as_dataset
 from vaescope.training.checkpoint import load_weights
 from vaescope.types import Floats, Integers
-from vaescope.vae import VAE, as_input
+from vaescope.vae import VAE
 
-__all__ = ["assemble", "encode", "load_vae"]
+if TYPE_CHECKING:
+    from vaescope.models import OpenModel
+
+__all__ = ["Maps", "assemble", "encode_rows", "load_vae"]
 
 
 def load_vae(run: Run) -> VAE:
@@ -33,70 +36,85 @@ def load_vae(run: Run) -> VAE:
     return vae.eval()
 
 
-@torch.inference_mode()
-def encode(
-    model: VAE | Run,
-    data: Any = None,
-    *,
-    index: Integers | None = None,
-    seed: int = 0,
-    batch: int = 256,
-    auxiliary: Auxiliary | None = None,
-) -> Codes:
-    """Codes of the rows `index`, or of all; the sample of each row is drawn with `seed`.
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """Latents that are maps, by channel, over all images and places."""
 
-    A run knows its own data, so `encode(run)` is enough where they have a name. It knows its u
-    too; a bare identifiable VAE needs `auxiliary`. Encoders that see u see factors, so that their
-    codes are marked as supervised.
-    """
-    if isinstance(model, Run):
-        spec = model.open()
-        data = data_of(spec, None if data is None else as_dataset(data))
-        auxiliary = build_auxiliary(spec, data) if auxiliary is None else auxiliary
-        vae = load_vae(model)
-    else:
-        vae = model
-    if data is None:
-        raise UsageError("A bare model does not know its data.", "Pass the dataset to encode.")
-    data = as_dataset(data)
-    rows = np.arange(len(data)) if index is None else np.asarray(index)
-    device = next(vae.parameters()).device
-    was_training = vae.training
-    vae.eval()
-    means, variances, covariances = [], [], []
-    prior_means, prior_variances, us = [], [], []
-    for start in range(0, len(rows), batch):
-        some = rows[start : start + batch]
-        u = None
-        if auxiliary is not None:
-            us.append(auxiliary(some))
-            u = torch.from_numpy(us[-1]).to(device)
-        posterior = vae.encoder(as_input(data.rows(some), device), u)
-        prior = vae.prior(u)
-        means.append(posterior.mean.float().cpu().numpy())
-        variances.append(posterior.variance.float().cpu().numpy())
-        if isinstance(posterior, FullGaussian):
-            # In float32 the product of narrow factors is no longer positive definite.
-            factor = posterior.scale_tril.double()
-            covariances.append((factor @ factor.mT).cpu().numpy())
-        gaussian = prior if isinstance(prior, DiagonalGaussian) else nearest_gaussian(prior)
-        if gaussian is not None and not isinstance(vae.prior, StandardNormal):
-            prior_means.append(gaussian.mean.float().cpu().expand(len(some), -1).numpy())
-            prior_variances.append(gaussian.variance.float().cpu().expand(len(some), -1).numpy())
-    vae.train(was_training)
-    return assemble(
-        data,
-        rows,
-        np.concatenate(means),
-        np.concatenate(variances),
-        covariance=np.concatenate(covariances) if covariances else None,
-        seed=seed,
-        prior_mean=np.concatenate(prior_means) if prior_means else None,
-        prior_variance=np.concatenate(prior_variances) if prior_variances else None,
-        prior_nearest=bool(prior_means) and not isinstance(prior, DiagonalGaussian),
-        u=np.concatenate(us) if us else None,
-        supervised=auxiliary is not None,
-    )
+    shape: tuple[int, ...]  # (height, width)
+    shift: Floats  # (channel,) mean of the latents
+    scale: Floats  # (channel,) standard deviation of samples of them
+    kl_nats: Floats  # (channel,) mean KL to N(0, 1) of one place
+    scaling: float  # 1 / standard deviation over all channels: what brings latents to variance 1
+    configured: float | None  # what the model's own configuration has
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "shape": list(self.shape),
+            "shift": self.shift.tolist(),
+            "scale": self.scale.tolist(),
+            "kl": self.kl_nats.tolist(),
+            "scaling": self.scaling,
+            "configured": self.configured,
+        }
+
+
+def encode_rows(
+    model: "OpenModel", rows: Integers, *, seed: int = 0, batch: int = 256
+) -> tuple[Codes, Maps | None]:
+    """Codes of these rows of the model's data. Of maps, codes have the spatial mean of each
+    channel, and their statistics are beside."""
+    means, variances, covariances, us, sums = [], [], [], [], []
+    shape: tuple[int, ...] = ()
+    with model.evaluating():
+        for start in range(0, len(rows), batch):
+            some = rows[start : start + batch]
+            u = None
+            if model.auxiliary is not None:
+                us.append(model.auxiliary(some))
+                u = torch.from_numpy(us[-1]).to(model.device)
+            q = _posterior(model, model.x(some), u, start)
+            mean, variance = q.mean, q.variance
+            if mean.ndim > 2:
+                shape = tuple(int(size) for size in mean.shape[2:])
+                sums.append(_sums(q))
+                places = tuple(range(2, mean.ndim))
+                mean, variance = mean.mean(places), variance.mean(places)
+            means.append(mean.float().cpu().numpy())
+            variances.append(variance.float().cpu().numpy())
+            if isinstance(q, FullGaussian):
+                # In float32 the product of narrow factors is no longer positive definite.
+                factor = q.scale_tril.double()
+                covariances.append((factor @ factor.mT).cpu().numpy())
+        seen = np.concatenate(us) if us else None
+        prior = model.prior.density(
+            None if seen is None else torch.from_numpy(seen).to(model.device)
+        )
+    joined = {"mean": np.concatenate(means), "variance": np.concatenate(variances)}
+    if not all(np.isfinite(values).all() for values in joined.values()):
+        raise NonFiniteError(
+            f"{model.name} gives means or variances that are NaN or infinite.",
+            "If its spread is a standard deviation, pass posterior=std; else look for the cause "
+            "in the encoder.",
+        )
+    codes = assemble(
+        model.data, rows, joined["mean"], joined["variance"],
+        covariance=np.concatenate(covariances) if covariances else None, seed=seed,
+        prior=prior, prior_assumed=model.prior_assumed, u=seen, supervised=bool(us),
+        spatial=shape, **_unused(model, prior),
+    )  # fmt: skip
+    return codes, _maps(sums, shape, model.scaling) if sums else None
+
+
+def _unused(model: "OpenModel", prior: PriorDensity) -> dict[str, Any]:
+    """Variance of the posterior of a latent that ignores x, as the objective has it."""
+    unused = model.unused
+    if unused is None:
+        return {}
+    if not unused.minima:
+        return {"unused": np.full(prior.d, np.nan), "unused_why": unused.why}
+    if unused.variance is None:  # that of p(z|u), row by row
+        return {"unused": unused.factor * prior.variance}
+    return {"unused": unused.variance}
 
 
 def assemble(
@@ -123,3 +141,43 @@ def assemble(
         index=rows if factors is not None and factors.complete else None,
         **others,
     )
+
+
+def _posterior(model: "OpenModel", x: Tensor, u: Tensor | None, start: int) -> Reparameterised:
+    """The posterior of a batch. Batches that come later may be smaller, and hold other data, than
+    those on which somebody else's model was read."""
+    says = f"{model.name} fails on a batch of {len(x)} after {start} rows"
+    remedy = "Make its encoder take batches of any size, and look for what is odd in these rows."
+    try:
+        q = model.encode(x, u)
+    except VaescopeError:
+        raise
+    except Exception as error:  # anybody's code
+        lines = str(error).splitlines()
+        raise UsageError(
+            f"{says}: {type(error).__name__}: {lines[0][:160] if lines else ''}.", remedy
+        ) from error
+    if q.mean.ndim < 2 or len(q.mean) != len(x):
+        raise UsageError(f"{says}: means have shape {tuple(q.mean.shape)}.", remedy)
+    return q
+
+
+def _sums(q: Reparameterised) -> Tensor:
+    """Sums by channel over images and places: 1, mean, mean^2, variance, KL to N(0, 1)."""
+    mean, variance = q.mean.double(), q.variance.double()
+    zero = torch.zeros_like(mean)
+    kl = kl_per_latent(
+        DiagonalGaussian(mean, variance.clamp_min(1e-30).log()), DiagonalGaussian(zero, zero)
+    )
+    axes = (0, *range(2, mean.ndim))
+    one = torch.ones_like(mean)
+    return torch.stack([part.sum(axes) for part in (one, mean, mean**2, variance, kl)])
+
+
+def _maps(sums: list[Tensor], shape: tuple[int, ...], configured: float | None) -> Maps:
+    total = sum(part.cpu().numpy() for part in sums)
+    n, mean, square, variance, kl = np.asarray(total)
+    shift = mean / n
+    spread = square / n - shift**2 + variance / n  # total variance: of means, and of samples
+    everything = (square.sum() + variance.sum()) / n.sum() - (mean.sum() / n.sum()) ** 2
+    return Maps(shape, shift, np.sqrt(spread), kl / n, float(1.0 / np.sqrt(everything)), configured)

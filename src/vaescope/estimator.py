@@ -20,8 +20,8 @@ from vaescope.data import Dataset
 from vaescope.data.in_memory import CHANNELS, dataset_of
 from vaescope.data.stores import Numbers
 from vaescope.distributions import rate
-from vaescope.encoding import encode
 from vaescope.errors import RangeError, ShapeError, UsageError
+from vaescope.opening import encode
 from vaescope.seeds import rng
 from vaescope.settings import experiment, preset, start
 from vaescope.specs import ConditionalPriorSpec, Experiment, resolve
@@ -124,6 +124,11 @@ class VAEEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._rows(X)
         with _in_precision(self.vae_, rows) as vae:
             return _elbo(vae, rows, self.experiment_.seed)
+
+    def trained_vae(self) -> tuple[VAE, Experiment, list[dict[str, Any]]]:
+        """The model, its settings and the records of its training: what `vs.open_model` takes."""
+        check_is_fitted(self)
+        return self.vae_, self.experiment_, [record.to_dict() for record in self.history_]
 
     def codes(self, X: Any) -> Codes:  # noqa: N803
         """Means, variances and samples as `Codes`: what vs.latents and vs.metrics take."""

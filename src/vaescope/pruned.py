@@ -1,55 +1,60 @@
 """Somebody else's model with fewer latents: those that are gone are constants in its decoder."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from vaescope.adapters import Asked, Model, Posterior, adapt
+from vaescope.adapters import Asked, Inference, Posterior, adapt
 
-__all__ = ["Origin", "Pruned"]
+__all__ = ["Pruned", "asked_again"]
 
 
-@dataclass(frozen=True, eq=False)
-class Origin:
-    """What was read, and how: enough to read a copy of it again."""
-
-    model: Any
-    encode: Callable[[Tensor], Any] | None
-    decode: Callable[[Tensor], Any] | None
-    asked: Asked
-    probes: Tensor  # (n, *event) some data to read it on, images in [0, 1]
+def asked_again(inferred: Sequence[Inference]) -> Asked:
+    """What was read, as one would ask for it: a copy is then read in the same way."""
+    found = {inference.what: inference.read for inference in inferred}
+    ends = [float(end) for end in found.get("value_range", "").split(",") if end]
+    return Asked(
+        found["posterior"].removesuffix(",none"), found["output"],
+        (ends[0], ends[1]) if ends else None,
+    )  # fmt: skip
 
 
 class Pruned(nn.Module):
     """Takes and gives what the model it was made of takes and gives, with `kept` latents only.
 
     `encode` gives their mean and variance, `decode` puts the constants back. The weights are the
-    model's own, not a copy.
+    model's own, not a copy. `probes` are some data to read the model on, images in [0, 1].
     """
 
     places: Tensor
     constants: Tensor
 
-    def __init__(self, origin: Origin, read: Model, kept: Tensor, constants: Tensor) -> None:
+    def __init__(
+        self,
+        model: Any,
+        functions: tuple[Callable[[Tensor], Any] | None, Callable[[Tensor], Any] | None],
+        asked: Asked,
+        probes: Tensor,
+        kept: Tensor,
+        constants: Tensor,
+    ) -> None:
         super().__init__()
-        self.origin, self.read = origin, read
-        self.module = read.module
+        self.made_of = (model, functions, asked, probes)
+        self.read = adapt(model, probes, encode=functions[0], decode=functions[1], asked=asked)
+        self.module = self.read.module
+        self.value_range = asked.value_range or (0.0, 1.0)
+        #: Whether the decoder is a plain function, whose weights cannot be drawn anew.
+        self.of_functions = functions[1] is not None
         # Row i has a one at the place of the i-th kept latent. A product with it can be pushed
         # forward and stacked, which assigning by index cannot.
         self.register_buffer("places", torch.eye(len(constants)).to(constants)[kept])
         self.register_buffer("constants", constants.index_fill(0, kept, 0.0))
 
-    @property
-    def of_functions(self) -> bool:
-        """Whether the decoder is a plain function, whose weights cannot be drawn anew."""
-        return self.origin.decode is not None
-
     def encode(self, x: Tensor) -> Posterior:
         """Mean and variance of the latents that are kept; x in the range that the model takes."""
-        low, high = self.origin.asked.value_range or (0.0, 1.0)
+        low, high = self.value_range
         q = self.read.encode((x - low) / (high - low))
         kept = self.places.argmax(1)
         return Posterior(q.mean[:, kept], q.variance[:, kept])
@@ -65,16 +70,12 @@ class Pruned(nn.Module):
     def __reduce__(self) -> tuple[Any, ...]:
         # Functions of `read` hold on to their module: a copy must be read again, or it would go on
         # decoding with the weights of this one.
-        made = (self.origin.model, self.origin.encode, self.origin.decode, self.origin.asked,
-                self.origin.probes, self.places.argmax(1), self.constants)  # fmt: skip
-        return _again, (*made, self.training)
+        kept = self.places.argmax(1)
+        return _again, (*self.made_of, kept, self.constants, self.training)
 
 
-def _again(
-    model: Any, encode: Any, decode: Any, asked: Asked, probes: Tensor, kept: Tensor,
-    constants: Tensor, training: bool,
-) -> Pruned:  # fmt: skip
-    read = adapt(model, probes, encode=encode, decode=decode, asked=asked)
-    copy = Pruned(Origin(model, encode, decode, asked, probes), read, kept, constants)
+def _again(*made: Any) -> Pruned:
+    *parts, training = made
+    copy = Pruned(*parts)
     copy.training = training
     return copy

@@ -1,7 +1,8 @@
 """The polarised regime's rule: which latents are active, passive or mixed.
 
-Paper 001 (Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679), as its code has
-it: thresholds on the mean and the variance, over the data, of each latent's posterior variance.
+bonheme2023 (Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679), as its code has
+it: thresholds on the mean and the variance, over the data, of each latent's posterior variance;
+here in units of what a latent that ignores x has, and with the means' movement.
 """
 
 from typing import Literal
@@ -9,26 +10,46 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LatentType", "Typed", "count_types", "types_of"]
+__all__ = ["ALPHA", "LatentType", "Typed", "count_types", "types_of"]
 
 LatentType = Literal["active", "passive", "mixed"]
 
+#: bonheme2023's threshold for "close to" and "much less than".
+ALPHA = 0.1
+
 
 def types_of(
-    mean_variance: NDArray[np.float64], variance_of_variance: NDArray[np.float64]
+    mean_ratio: NDArray[np.float64],
+    variance_of_ratio: NDArray[np.float64],
+    movement: NDArray[np.float64] | None = None,
+    *,
+    spread: NDArray[np.float64] | None = None,
 ) -> list[LatentType]:
     """Passive: mean in [0.9, 1.1]; active: mean at most 0.1; both with variance below 0.1.
 
-    Everything else is mixed.
+    Everything else is mixed. A latent that is passive on nine tenths of the data counts as passive,
+    though Definition 2 of bonheme2023 would call it mixed.
 
-    For N(0, I) priors and diagonal posteriors. A latent that is passive on nine tenths of the data
-    counts as passive, though the paper's Definition 2 would call it mixed.
+    Args:
+        mean_ratio: mean over the examples of the posterior variance over that of a latent that
+            ignores x, which is 1 under N(0, I) and the ELBO; NaN where there is no such variance,
+            and nothing passive.
+        variance_of_ratio: variance over the examples of the same.
+        movement: variance over the examples of the posterior mean less the prior's, over the same
+            variance. Passive latents have less than 0.1. None: bonheme2023's own rule, which does
+            not look at means.
+        spread: the variance of a latent that ignores x over that against which an active one is
+            narrow. None: 1, they are the same. Below 1 where a latent that ignores x sits in a
+            spike of the prior: to be active is then to be narrow beside the whole prior.
     """
-    low = variance_of_variance < 0.1
-    active = low & (mean_variance <= 0.1)
-    passive = low & (mean_variance >= 0.9) & (mean_variance <= 1.1)
+    low = variance_of_ratio < ALPHA
+    passive = low & (mean_ratio >= 1.0 - ALPHA) & (mean_ratio <= 1.0 + ALPHA)
+    if movement is not None:
+        passive &= movement < ALPHA
+    units = np.ones_like(mean_ratio) if spread is None else spread
+    active = (mean_ratio * units <= ALPHA) & (variance_of_ratio * units**2 < ALPHA)
     return [
-        "active" if a else "passive" if p else "mixed" for a, p in zip(active, passive, strict=True)
+        "passive" if p else "active" if a else "mixed" for a, p in zip(active, passive, strict=True)
     ]
 
 

@@ -11,11 +11,20 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-__all__ = ["Constant", "Cosine", "Linear", "Schedule"]
+__all__ = ["Constant", "Cosine", "Linear", "Schedule", "value_at"]
 
 
 class Schedule(Protocol):
     def __call__(self, step: Tensor) -> Tensor: ...
+
+
+def value_at(schedule: Schedule, step: float) -> float:
+    """The value as a plain number; at `math.inf` what the schedule ends with.
+
+    >>> value_at(Linear(0.0, 4.0, steps=10), math.inf)
+    4.0
+    """
+    return float(schedule(torch.tensor(step, dtype=torch.float64)))
 
 
 @dataclass(frozen=True)

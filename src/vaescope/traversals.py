@@ -13,7 +13,7 @@ from torch import Tensor
 
 from vaescope.types import Array, Floats, Integers
 
-__all__ = ["Decode", "Reconstructions", "Traversals", "central", "reconstruct", "traverse"]
+__all__ = ["Decode", "Reconstructions", "Traversals", "reconstruct", "traverse"]
 
 Decode = Callable[[Tensor], Tensor]
 
@@ -36,11 +36,6 @@ class Reconstructions:
     originals: Floats  # (n, *event)
     outputs: Floats  # (n, *event)
     labels: tuple[str, ...]  # what each row shows, in words, for those who cannot see it
-
-
-def central(mean: Floats) -> int:
-    """The row whose code is nearest to the average code: a typical example to start from."""
-    return int(np.argmin(((mean - mean.mean(axis=0)) ** 2).sum(axis=1)))
 
 
 @torch.inference_mode()

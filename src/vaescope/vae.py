@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from vaescope.distributions import Distribution, Reparameterised
 from vaescope.errors import UsageError
+from vaescope.prior_density import PriorDensity
 from vaescope.types import Floats
 
 __all__ = [
@@ -99,10 +100,20 @@ class Decoder(nn.Module):
 
 
 class Prior(nn.Module, ABC):
-    """u or nothing -> p(z|u). Declares the call; priors are in `vaescope.priors`."""
+    """u or nothing -> p(z|u). Declares the calls; priors are in `vaescope.priors`."""
 
     @abstractmethod
     def forward(self, u: Tensor | None = None) -> Reparameterised: ...
+
+    def density(self, u: Tensor | None = None) -> PriorDensity:
+        """The same as a NumPy density, which travels in codes; per row where it depends on u."""
+        del u
+        raise UsageError(
+            f"{type(self).__name__} does not say what density it has, so codes cannot be compared "
+            "with it.",
+            "Give it a method density(u=None) that returns one of vaescope.prior_density, e.g. "
+            "GaussianDensity(mean, variance).",
+        )
 
 
 class VAE(nn.Module):

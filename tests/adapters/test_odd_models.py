@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from torch import distributions as td
 
 from vaescope.adapters import Asked, adapt
-from vaescope.adapters.codes import encode_model
-from vaescope.data.in_memory import from_arrays
 from vaescope.errors import UsageError
+from vaescope.opening import open_model
 
 
 @dataclass
@@ -205,10 +204,9 @@ def test_an_encoder_that_fails_on_the_last_batch_is_told_so(
         mean, logvar = core.posterior(x.flatten(1))
         return mean.squeeze(), logvar.squeeze()
 
-    model = adapt(Form(core, pair), digits, encode=encode)
-    data = from_arrays(digits[:257].numpy())
+    opened = open_model(Form(core, pair), digits[:257], encode=encode)
     with pytest.raises(UsageError, match="fails on a batch of 1 after 256 rows"):
-        encode_model(model, data, index=np.arange(257))
+        _ = opened.codes
 
 
 class Normed(Form):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import vaescope as vs
-from vaescope.inspection import Inspection, inspect_run
+from vaescope.inspection import Inspection, inspect
 from vaescope.report import save
 from vaescope.runs import Run
 
@@ -17,7 +17,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="session")
 def inspection(run: Run) -> Inspection:
-    return inspect_run(run)
+    return inspect(run)
 
 
 @pytest.fixture(scope="session")

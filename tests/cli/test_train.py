@@ -9,7 +9,7 @@ import pytest
 import vaescope as vs
 from vaescope.cli.app import main
 from vaescope.cli.train import parse_seeds, settings_with_seed
-from vaescope.errors import UsageError
+from vaescope.errors import RunError, UsageError
 
 ONE_ROW = ["data.name=synth-linear", "data.n=1", "latent=2", "steps=2"]
 
@@ -39,9 +39,13 @@ def test_an_unknown_device_leaves_no_folder_behind(tmp_path: Path) -> None:
 def test_a_run_that_cannot_be_summarised_is_trained_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RunError("The disk is gone.", "Look for it.")
+
+    monkeypatch.setattr("vaescope.opening.open_model", broken)
     monkeypatch.setattr(sys, "argv", ["vaescope", "train", "vae", *ONE_ROW, "--out", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
         main()
     said = capsys.readouterr()
-    assert ended.value.code == 0 and "There is no summary" in said.err
+    assert ended.value.code == 0 and "There is no summary: The disk is gone." in said.err
     assert json.loads((Path(said.out.strip()) / "done.json").read_text())["steps"] == 2

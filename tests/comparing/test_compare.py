@@ -241,7 +241,7 @@ def test_runs_of_different_shapes_are_refused(make: Make) -> None:
 
 def test_what_cannot_be_compared_is_an_error_that_says_so(make: Make, tmp_path: Path) -> None:
     run = make("one")
-    with pytest.raises(UsageError, match="at least two runs"):
+    with pytest.raises(UsageError, match="at least two models"):
         vs.compare(run)
     with pytest.raises(UsageError, match="no metric nonsense"):
         vs.compare(run, run, metrics=["nonsense"])

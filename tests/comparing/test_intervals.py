@@ -21,7 +21,10 @@ def found_sides(
         make(f"beta-{beta:g}-s{seed}", f"objective.beta={beta:g}", f"seed={seed}")
         for beta, seed in runs
     ]
-    return [(side.first, side.second, side.basis) for side in sides_of(read_members(made))]
+    return [
+        (side.first, side.second, side.basis)
+        for side in sides_of(read_members(made, [None] * len(made)))
+    ]
 
 
 def test_one_run_of_each_setting_has_intervals_over_images(make: Make) -> None:

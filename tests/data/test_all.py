@@ -146,7 +146,7 @@ def test_labels_are_the_official_ones(name: str, opened: Callable[[str], Dataset
 def test_two_processes_see_the_same_data() -> None:
     code = (
         "import numpy as np, hashlib\n"
-        "from vaescope.training.api import load_dataset\n"
+        "from vaescope.user_data import load_dataset\n"
         "for name in ('dsprites-noisy', 'synth-nonlinear', 'ica-segments'):\n"
         "    data = load_dataset(name)\n"
         "    rows = data.rows(data.sample(5, seed=1))\n"

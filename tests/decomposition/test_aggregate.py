@@ -6,6 +6,7 @@ import pytest
 from vaescope.codes import Codes
 from vaescope.decomposition import aggregate, inclusive_kl, mmd, mmd_joint
 from vaescope.errors import ShapeError
+from vaescope.prior_density import GaussianDensity
 
 
 def by_hand(x: np.ndarray, y: np.ndarray, widths: list[float]) -> float:
@@ -62,7 +63,7 @@ def test_inclusive_kl_is_zero_where_posteriors_are_the_prior(
     assert inclusive_kl(Codes(zeros, np.ones((30, 2)), zeros)).value == pytest.approx(0, abs=1e-12)
     mean = generator.normal(size=(30, 2))
     variance = np.full((30, 2), 0.1)
-    own = Codes(mean, variance, mean, prior_mean=mean, prior_variance=variance)
+    own = Codes(mean, variance, mean, prior=GaussianDensity(mean, variance))
     assert inclusive_kl(own).value == pytest.approx(0, abs=1e-12)
 
 

@@ -8,7 +8,13 @@ from torch import nn
 from torch.nn.utils.parametrizations import spectral_norm
 
 from vaescope.errors import ShapeError
-from vaescope.geometry import bernoulli_of_means, distance_to_orthogonality, overview, reinitialised
+from vaescope.geometry import (
+    bernoulli_of_means,
+    distance_to_orthogonality,
+    overview,
+    reinitialised,
+    variance_law,
+)
 from vaescope.geometry.overview import KEYS
 from vaescope.geometry.reader import spaced
 from vaescope.nets import SquaredErrorLikelihood
@@ -29,7 +35,7 @@ VARIANCE = np.tile(np.array([0.02, 0.05, 0.1], np.float32), (300, 1))
 def test_every_key_of_the_interface_is_there_as_strict_json() -> None:
     model = decoder()
     found = overview(
-        model, MEAN, VARIANCE, beta=1.0, untrained=lambda seed: reinitialised(model, seed), fits=3
+        model, MEAN, VARIANCE, weight=1.0, untrained=lambda seed: reinitialised(model, seed), fits=3
     )
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert tuple(plain) == KEYS
@@ -126,3 +132,20 @@ def test_a_model_of_somebody_else_is_read(third_party: Callable[[str], object]) 
     )  # fmt: skip
     assert found.measures["dto"].value < found.measures["dto_haar"].value
     assert not found.skipped
+
+
+def test_the_variance_law_gets_weight_reason_and_the_variances_of_chosen_latents() -> None:
+    model = decoder()
+    none = overview(model, MEAN, VARIANCE, reason="no rate at all", fits=2).to_dict()
+    assert none["variance_law"]["ratio"] is None
+    assert none["variance_law"]["reason"] == "no rate at all"
+    prior = np.array([0.2, 0.5, 1.0])
+    found = overview(
+        model, MEAN, VARIANCE, weight=2.0, prior_variance=prior, columns=[2, 0], fits=2
+    )
+    rows = spaced(len(MEAN), 200)
+    alone = variance_law(
+        model, MEAN[rows], VARIANCE[rows], weight=2.0, prior_variance=prior, columns=[2, 0]
+    )
+    assert found.to_dict()["variance_law"] == alone.to_dict()
+    assert alone.ratio is not None

@@ -56,5 +56,5 @@ def test_unfitted_other_rows_and_overrides_are_refused() -> None:
         vs.inspect(estimator, X[:, :4])
     with pytest.raises(UsageError, match="say themselves"):
         vs.inspect(estimator, X, posterior="halves")
-    with pytest.raises(UsageError, match="does not know its data"):
+    with pytest.raises(UsageError, match="Only a run knows its data"):
         vs.inspect(estimator)

@@ -4,6 +4,7 @@ import pytest
 from vaescope.codes import Codes
 from vaescope.errors import RangeError
 from vaescope.latents import kl, kl_of_rows
+from vaescope.prior_density import GaussianDensity
 
 
 def test_kl_against_a_standard_normal_is_the_closed_form() -> None:
@@ -23,8 +24,7 @@ def test_kl_does_not_change_when_latents_and_prior_are_moved_and_stretched(
         3.0 * mean + 1.0,
         9.0 * variance,
         mean,
-        prior_mean=np.ones_like(mean),
-        prior_variance=np.full_like(mean, 9.0),
+        prior=GaussianDensity(np.ones_like(mean), np.full_like(mean, 9.0)),
     )
     np.testing.assert_allclose(kl_of_rows(moved), kl_of_rows(plain))
     assert kl(plain).prior == "N(0, 1)"
@@ -33,7 +33,7 @@ def test_kl_does_not_change_when_latents_and_prior_are_moved_and_stretched(
 
 def test_kl_is_zero_where_the_posterior_is_the_conditional_prior() -> None:
     mean, variance = np.array([[3.0, -1.0]]), np.array([[0.25, 4.0]])
-    codes = Codes(mean, variance, mean, prior_mean=mean, prior_variance=variance)
+    codes = Codes(mean, variance, mean, prior=GaussianDensity(mean, variance))
     np.testing.assert_allclose(kl_of_rows(codes), 0.0, atol=1e-12)
 
 
@@ -54,5 +54,5 @@ def test_a_point_posterior_has_infinite_kl_and_none_in_json() -> None:
 
 def test_a_prior_without_width_is_an_error() -> None:
     zeros = np.zeros((3, 1))
-    with pytest.raises(RangeError, match="positive variances"):
-        kl(Codes(zeros, np.ones((3, 1)), zeros, prior_variance=zeros))
+    with pytest.raises(RangeError, match="variance of a gaussian prior has the value 0"):
+        GaussianDensity(zeros, zeros)

@@ -8,6 +8,7 @@ from vaescope.codes import Codes
 from vaescope.errors import RangeError
 from vaescope.latents import kl, mixture, total_correlation
 from vaescope.latents.mixture import log_marginals, log_mixture, posteriors_of
+from vaescope.prior_density import GaussianDensity
 
 
 def linear_gaussian(weights: np.ndarray, variance: np.ndarray, n: int = 2000) -> Codes:
@@ -111,7 +112,7 @@ def test_a_conditional_prior_is_a_mixture_too(generator: np.random.Generator) ->
     """Posteriors that equal p(z|u) have the same aggregate as the prior."""
     mean = generator.normal(size=(300, 2))
     variance = np.full_like(mean, 0.2)
-    codes = Codes(mean, variance, mean, prior_mean=mean, prior_variance=variance)
+    codes = Codes(mean, variance, mean, prior=GaussianDensity(mean, variance))
     assert mixture(codes).kl_to_prior.value == pytest.approx(0.0, abs=1e-9)
 
 

@@ -10,6 +10,7 @@ from vaescope.codes import Codes
 from vaescope.errors import RangeError
 from vaescope.latents import delta_kl, polarised
 from vaescope.latents.polarised import ks_distance
+from vaescope.prior_density import GaussianDensity
 
 
 @pytest.fixture
@@ -71,7 +72,8 @@ def test_passive_latents_of_a_conditional_prior_follow_that_prior(
     """000, Theorem 2: prior variances of 0.001 and 0.01 by group, posterior the same."""
     prior = np.where(np.arange(4000)[:, None] % 2, 1e-3, 1e-2)
     sample = np.sqrt(prior) * generator.normal(size=prior.shape)
-    result = polarised(Codes(np.zeros_like(prior), prior, sample, prior_variance=prior))
+    zeros = np.zeros_like(prior)
+    result = polarised(Codes(zeros, prior, sample, prior=GaussianDensity(zeros, prior)))
     assert result.types.names == ("passive",)
     assert result.sample_to_prior[0] < 0.04
     assert all(own.holds for own in result.statements if own.holds is not None)

@@ -7,6 +7,7 @@ import pytest
 from vaescope.codes import Codes
 from vaescope.errors import UsageError
 from vaescope.latents import types
+from vaescope.prior_density import GaussianDensity
 from vaescope.regime import types_of
 
 #: Of the third-party models, by their README: passive and mixed latents on the 10,000 codes.
@@ -63,14 +64,14 @@ def conditional(
     mean = spread * generator.normal(size=(500, 1))
     variance = np.full((500, 1), posterior_variance)
     prior = np.full((500, 1), prior_variance)
-    return Codes(mean, variance, mean, prior_mean=np.zeros_like(mean), prior_variance=prior)
+    return Codes(mean, variance, mean, prior=GaussianDensity(np.zeros_like(mean), prior))
 
 
 def test_a_latent_that_equals_its_narrow_prior_is_passive(generator: np.random.Generator) -> None:
     """000: prior variances of passive latents go to 0, which 001's rule takes for active."""
     codes = conditional(1e-3, 1e-3, 1e-4, generator)
-    assert types(codes).criterion == "kl"
-    assert types(codes).names == ("passive",)
+    assert types(codes).criterion == "unused"
+    assert types(codes).names == types(codes, criterion="kl").names == ("passive",)
     assert types(codes, criterion="001").names == ("active",)
     assert types(conditional(1.0, 1e-3, 1.0, generator)).names == ("active",)
     assert types(conditional(1.0, 0.5, 0.7, generator)).names == ("mixed",)
@@ -79,14 +80,17 @@ def test_a_latent_that_equals_its_narrow_prior_is_passive(generator: np.random.G
 
 
 def test_a_standard_prior_that_is_given_changes_nothing(generator: np.random.Generator) -> None:
-    assert types(conditional(1.0, 1.0, 0.0, generator)).criterion == "001"
+    given = conditional(1.0, 0.5, 0.7, generator)
+    assumed = Codes(given.mean, given.variance, given.sample)
+    assert assumed.prior_assumed and not given.prior_assumed
+    assert types(given).to_dict() == types(assumed).to_dict()
 
 
-def test_full_covariance_is_typed_by_kl() -> None:
+def test_full_covariance_is_typed_by_its_marginals() -> None:
     mean = np.zeros((4, 2))
     covariance = np.tile(np.eye(2), (4, 1, 1))
     kinds = types(Codes(mean, np.ones((4, 2)), mean, covariance=covariance))
-    assert (kinds.criterion, kinds.names) == ("kl", ("passive", "passive"))
+    assert kinds.names == ("passive", "passive")
 
 
 def test_the_papers_criteria_at_their_thresholds(generator: np.random.Generator) -> None:
@@ -94,24 +98,27 @@ def test_the_papers_criteria_at_their_thresholds(generator: np.random.Generator)
     noise = generator.normal(size=(4000, 3))
     mean = noise / noise.std(axis=0) * [0.05, 0.2, 0.6]
     codes = Codes(mean, np.tile([0.9, 0.79, 0.3], (4000, 1)), mean)
-    assert types(codes, criterion="002-chapter-3").active.tolist() == [2]
-    assert types(codes, criterion="002-chapter-4").active.tolist() == [1, 2]
-    assert types(codes, criterion="003").active.tolist() == [1, 2]
+    assert types(codes, criterion="zietlow2022-chapter-3").active.tolist() == [2]
+    assert types(codes, criterion="zietlow2022-chapter-4").active.tolist() == [1, 2]
+    assert types(codes, criterion="bhowal2024").active.tolist() == [1, 2]
     assert types(codes).mixed.tolist() == [1, 2]
 
 
 def test_a_criterion_that_does_not_exist_lists_those_that_do() -> None:
     codes = Codes(np.zeros((2, 1)), np.ones((2, 1)), np.zeros((2, 1)))
-    with pytest.raises(UsageError, match="002-chapter-3"):
-        types(codes, criterion="002")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="zietlow2022-chapter-3"):
+        types(codes, criterion="002")
 
 
 def test_definition_2_counts_the_examples_on_which_a_latent_is_passive() -> None:
-    """Passive on 95 of 100 examples: 001's thresholds call it passive, Definition 2 mixed."""
+    """Passive on 95 of 100 examples: bonheme2023's thresholds call it passive, its Definition 2 and
+    our rule, by the five means that move, mixed."""
     variance = np.repeat([[1.0], [0.001]], [95, 5], axis=0)
     mean = np.repeat([[0.0], [1.5]], [95, 5], axis=0)
     kinds = types(Codes(mean, variance, mean))
-    assert kinds.names == ("passive",)
+    assert types(Codes(mean, variance, mean), criterion="bonheme2023").names == ("passive",)
+    assert kinds.names == ("mixed",)
+    assert kinds.kind_of_mixed == ("used for some examples only",)
     assert kinds.passive_fraction.tolist() == [0.95]
 
 

@@ -14,9 +14,9 @@ import torch
 
 import vaescope as vs
 from vaescope.build import build_vae
-from vaescope.encoding import encode, load_vae
+from vaescope.encoding import load_vae
 from vaescope.errors import RunError, UsageError
-from vaescope.priors import unused_variance
+from vaescope.opening import encode
 from vaescope.pruning import Pruning
 from vaescope.pruning.result import Plan
 from vaescope.pruning.run import pruned_vae
@@ -26,6 +26,7 @@ from vaescope.settings import from_command_line
 from vaescope.specs import Experiment, digest, resolve, to_dict
 from vaescope.tables import read_table
 from vaescope.training.checkpoint import weights_bytes
+from vaescope.training.loop import unused_variance
 from vaescope.vae import VAE
 
 VECTORS = ("data.name=synth-linear", "data.n=300", "latent=4")
@@ -234,7 +235,7 @@ def test_a_posterior_with_full_covariance_is_refused(tmp_path: Path) -> None:
     with torch.no_grad():
         vae.encoder.posterior.head.weight.zero_()
         vae.encoder.posterior.head.bias.zero_()  # L = I: each marginal is the prior
-        vae.encoder.posterior.head.bias[1] = 2.0
+        vae.encoder.posterior.head.weight[1] = 5.0  # but for the one whose means move
     with pytest.raises(RunError, match="share their noise"):
         pruned(run_of(tmp_path, spec, vae), tmp_path / "p")
 
@@ -290,7 +291,7 @@ def test_a_run_needs_a_folder_and_nothing_else(tmp_path: Path) -> None:
     run = hand_made(tmp_path, *VECTORS)
     with pytest.raises(UsageError, match="folder"):
         vs.prune(run)
-    with pytest.raises(UsageError, match="says itself"):
+    with pytest.raises(UsageError, match="say themselves"):
         vs.prune(run, out=tmp_path / "p", output="logits")
 
 

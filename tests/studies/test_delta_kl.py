@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from vaescope.build import build_data
-from vaescope.encoding import encode
 from vaescope.latents.polarised import delta_kl
+from vaescope.opening import encode
 from vaescope.runs import Run
 from vaescope.studies.paper_002.delta_kl import share_below, watched
 from vaescope.sweeps.grid import plan

@@ -8,8 +8,8 @@ import torch
 
 from vaescope.build import build_data, build_vae
 from vaescope.data.synthetic import principal_axes
-from vaescope.encoding import encode
-from vaescope.studies.measuring import Subject
+from vaescope.models import OpenModel
+from vaescope.opening import open_vae
 from vaescope.studies.paper_002 import figure_7_6, theorem_2, worked_example
 from vaescope.studies.paper_002.synthetic import SIDE, portrait
 from vaescope.sweeps.grid import plan
@@ -28,7 +28,7 @@ CLOUD = {
 }  # fmt: skip
 
 
-def _optimum(beta: float, *, turn: float = 0.0) -> Subject:
+def _optimum(beta: float, *, turn: float = 0.0) -> OpenModel:
     """A linear VAE with the weights of probabilistic PCA, its latents turned in a plane."""
     (spec,) = plan([{**CLOUD, "objective.beta": beta}])
     data = build_data(spec.data)
@@ -51,8 +51,7 @@ def _optimum(beta: float, *, turn: float = 0.0) -> Subject:
             "encoder.posterior.head.bias": np.concatenate([-encoder @ centre, np.log(spread)]),
         }.items():
             vae.get_parameter(name).copy_(torch.from_numpy(value))
-    rows = np.arange(len(data))
-    return Subject(spec, vae, data, rows, encode(vae, data, index=rows))
+    return open_vae(vae, data, spec=spec, rows=np.arange(len(data)))
 
 
 @pytest.mark.parametrize(("beta", "live"), [(0.4, 3), (1.0, 2), (4.0, 1)])
@@ -109,12 +108,13 @@ def test_the_worked_example_has_the_numbers_of_hand() -> None:
 def test_a_portrait_of_the_sources_themselves_has_a_colour_in_each_corner() -> None:
     (spec,) = plan([{"preset": "beta-vae", "data.name": "synth-linear", "data.n": 4000,
                      "latent": 2, "steps": 1}])  # fmt: skip
-    data, rows = build_data(spec.data), np.arange(4000)
-    vae = build_vae(spec)
-    codes = encode(vae, data, index=rows)
+    data = build_data(spec.data)
+    opened = open_vae(build_vae(spec), data, spec=spec, rows=np.arange(4000))
+    codes = opened.codes
     assert data.sources is not None
     straight = type(codes)(data.sources, codes.variance, codes.sample)
-    picture = portrait(Subject(spec, vae, data, rows, straight))
+    opened.__dict__["_encoded"] = (straight, None)  # as if the encoder had given these
+    picture = portrait(opened)
     assert picture.shape == (SIDE, SIDE, 3)
     y, x = np.nonzero(picture[:, :, 1] < 1.0)
     red, blue = picture[y, x, 0], picture[y, x, 2]

@@ -11,7 +11,7 @@ from safetensors.torch import load, save
 from vaescope.build import build_data
 from vaescope.encoding import load_vae
 from vaescope.errors import RunError
-from vaescope.inspection import inspect_run
+from vaescope.inspection import inspect
 from vaescope.runs import Run
 from vaescope.settings import from_command_line
 from vaescope.tables import read_table
@@ -178,5 +178,5 @@ def test_going_on_under_other_versions_is_said(run: Run, caplog: pytest.LogCaptu
 def test_a_damaged_environment_is_named_by_a_dissection(run: Run) -> None:
     run.environment.write_text("{")
     with pytest.raises(RunError, match=r"environment\.json is not JSON.*") as caught:
-        inspect_run(run, effort="fast")
+        inspect(run, effort="fast")
     assert "Delete it" in caught.value.remedy

@@ -13,7 +13,7 @@ from vaescope.data import Dataset
 from vaescope.data.in_memory import from_arrays
 from vaescope.encoding import load_vae
 from vaescope.errors import Interrupted, UsageError
-from vaescope.inspection import inspect_run
+from vaescope.inspection import inspect
 from vaescope.metrics import mcc
 from vaescope.runs import Run
 from vaescope.settings import from_command_line
@@ -101,7 +101,7 @@ def test_own_arrays_with_factors_train_too(tmp_path: Path) -> None:
     run = vs.train("ivae", data, steps=5, u="scaled", factors=[], width=2, out=tmp_path)
     codes = vs.encode(run, data)
     assert codes.u is not None and codes.u.shape == (40, 2)
-    assert len(inspect_run(run, data).latents) == 5
+    assert len(inspect(run, data).latents) == 5
 
 
 def test_a_wrong_width_says_which_is_right(tmp_path: Path) -> None:

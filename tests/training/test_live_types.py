@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from vaescope.build import build_data, start_from_data
-from vaescope.priors import unused_variance
 from vaescope.settings import from_command_line
 from vaescope.specs import Experiment
-from vaescope.training.loop import State, new_state, steps
+from vaescope.training.loop import State, new_state, steps, unused_variance
 from vaescope.training.many import train_many
 
 CPU = torch.device("cpu")

@@ -6,13 +6,20 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from vaescope.cli.inspect import opened_path
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 
 __all__ = ["compare"]
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Two or more run folders.", metavar="RUN")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="Run folders, and checkpoints with --model.", metavar="RUN"),
+    ],
+    model: Annotated[
+        str | None, typer.Option(help="module:factory that builds the checkpoints' module.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The page to write, F.html.")] = None,
     data: Annotated[
         str | None, typer.Option(help="A dataset's name or a file, instead of the first run's.")
@@ -26,21 +33,23 @@ def compare(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare runs: latents matched by assignment, what differs with intervals, settings.
+    """Compare models: latents matched by assignment, what differs with intervals, settings.
 
     Runs that differ in their seeds only are one setting; intervals are over seeds where there are
     enough of them, else over images.
 
     Example: vaescope compare runs/demo-s0-1a2b3c4d runs/demo-s1-5e6f7a8b
     """
-    from vaescope.comparing import compare as hold
+    from vaescope.comparing import compare as compare_models
     from vaescope.metrics import METRICS
 
     console = messages(quiet=quiet)
     named = {"quick": None, "all": list(METRICS)}
+    models = [opened_path(path, model) for path in runs]
     with console.status("Reading the runs") as status:
-        found = hold(
-            *runs,
+        found = compare_models(
+            *models,
+            names=[None if path.is_dir() else path.stem for path in runs],
             data=data,
             metrics=named[metrics] if metrics in named else metrics.split(","),
             images=out is not None and not no_images,

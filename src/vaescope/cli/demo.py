@@ -33,10 +33,10 @@ def demo(
     experiment = from_command_line("demo", [f"seed={seed}"])
     run, _ = train_one(experiment, "demo", out, device, console)
 
-    from vaescope.inspection import inspect_run
+    from vaescope.inspection import inspect
     from vaescope.report import save
 
-    inspection = inspect_run(run, images=not no_images)
+    inspection = inspect(run, images=not no_images)
     report = out / "report.html"
     save(inspection, report)
     show_summary(inspection, console)

@@ -25,7 +25,7 @@ def encode(
     Example: vaescope encode runs/demo-s0-1a2b3c4d --out codes.npz
     """
     from vaescope.build import build_data
-    from vaescope.encoding import encode as encode_rows
+    from vaescope.opening import encode as encode_rows
     from vaescope.runs import Run
 
     console = messages(quiet=quiet)

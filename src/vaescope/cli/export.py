@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from vaescope.cli.inspect import ends
+from vaescope.cli.inspect import ends, opened_path
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 from vaescope.errors import UsageError
 
@@ -74,13 +74,8 @@ def export(
         if to is Target.hf:
             found = save_pretrained(path, out, data, licence=licence)
         else:
-            subject: Any = path
-            if model is not None:
-                from vaescope.adapters.checkpoints import load_checkpoint
-
-                subject = load_checkpoint(path, model)
             found = export_onnx(
-                subject, out, data, posterior=posterior, output=output,
+                opened_path(path, model), out, data, posterior=posterior, output=output,
                 value_range=ends(value_range), tolerance=tolerance,
             )  # fmt: skip
     result({"to": to.value, **found.to_dict()}, found.summary(), as_json=as_json)

@@ -9,7 +9,7 @@ from vaescope.cli.output import JsonOption, QuietOption, messages, result
 from vaescope.cli.summary import show_summary
 from vaescope.errors import UsageError
 
-__all__ = ["ends", "inspect"]
+__all__ = ["ends", "inspect", "opened_path"]
 
 
 def inspect(
@@ -49,17 +49,7 @@ def inspect(
     from vaescope.inspection import PARTS
     from vaescope.inspection import inspect as dissect
 
-    subject: Any = path
-    if model is not None:
-        from vaescope.adapters.checkpoints import load_checkpoint
-
-        subject = load_checkpoint(path, model)
-    elif not path.is_dir():
-        raise UsageError(
-            f"{path} is no run folder.",
-            "Give a folder that `vaescope train` made, or a checkpoint with --model "
-            "module:factory.",
-        )
+    subject = opened_path(path, model)
     with console.status("Reading the model") as status:
         found = dissect(
             subject,
@@ -69,12 +59,27 @@ def inspect(
             value_range=ends(value_range),
             effort="fast" if fast else "thorough" if thorough else "default",
             images=not no_images,
-            name=None if model is None else path.stem,
+            name=None if path.is_dir() else path.stem,
             progress=lambda part: status.update(f"{PARTS.index(part) + 1} of {len(PARTS)}: {part}"),
         )
     found.save(out, images=not no_images)
     show_summary(found, console)
     result({"report": str(out), **found.to_dict()}, f"Open {out}", as_json=as_json)
+
+
+def opened_path(path: Path, factory: str | None) -> Any:
+    """A run folder as it is, a checkpoint as the module that `factory` builds for it."""
+    if path.is_dir():
+        return path
+    if factory is None:
+        raise UsageError(
+            f"{path} is not a run folder.",
+            "Give a folder that `vaescope train` made, or a checkpoint with --model "
+            "module:factory.",
+        )
+    from vaescope.adapters.checkpoints import load_checkpoint
+
+    return load_checkpoint(path, factory)
 
 
 def ends(text: str | None) -> tuple[float, float] | None:

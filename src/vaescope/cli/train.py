@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["parse_seeds", "settings_with_seed", "train", "train_one"]
 
+#: Rows whose codes the summary of a trained run is made of.
+SUMMARISED = 2_000
 #: Runs of one command, which are trained one after another.
 MOST = 10_000
 
@@ -133,10 +135,12 @@ def train_one(
 
 def _summarise(run: "Run", console: Console) -> None:
     """What the run has learned. It is trained whether or not that can be said."""
-    from vaescope.inspection import inspect_run
+    from vaescope.inspection.dissect import dissect
+    from vaescope.inspection.effort import EFFORTS
+    from vaescope.opening import open_model
 
     try:
-        show_summary(inspect_run(run, images=False), console)
+        show_summary(dissect(open_model(run, rows=SUMMARISED), EFFORTS["latents"]), console)
     except VaescopeError as problem:
         console.print(f"There is no summary: {problem}", soft_wrap=True)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.codes import Codes
 from vaescope.comparing.intervals import (
     Gap,
     Side,
@@ -16,9 +17,9 @@ from vaescope.comparing.intervals import (
     without_interval,
 )
 from vaescope.comparing.matching import Match
-from vaescope.comparing.opened import Opened
 from vaescope.comparing.result import SAME, Latent, Measured
 from vaescope.comparing.scores import Number
+from vaescope.latents import Types, kl_of_rows
 
 __all__ = ["latent_of", "of_numbers", "of_rows"]
 
@@ -71,16 +72,18 @@ def _measured(
     return Measured(tuple(values), tuple(gap_of(side) for side in sides))
 
 
-def latent_of(match: Match, opened: Sequence[Opened], sides: Sequence[Side]) -> Latent:
+def latent_of(
+    match: Match, codes: Sequence[Codes], kinds: Sequence[Types], sides: Sequence[Side]
+) -> Latent:
     """A matched latent in all runs, and how it differs between sides."""
     kls: list[Vector | None] = [None] * len(match)
     variances: list[Vector | None] = [None] * len(match)
     types: list[str | None] = [None] * len(match)
-    for place, (found, own) in enumerate(zip(match, opened, strict=True)):
+    for place, (found, own, kind) in enumerate(zip(match, codes, kinds, strict=True)):
         if found is not None:
-            kls[place] = own.kl[:, found.latent]
-            variances[place] = own.codes.variance[:, found.latent].astype(np.float64)
-            types[place] = own.kinds.names[found.latent]
+            kls[place] = kl_of_rows(own)[:, found.latent]
+            variances[place] = own.variance[:, found.latent].astype(np.float64)
+            types[place] = kind.names[found.latent]
     used = [kind not in ("passive", None) for kind in types]
     judged = tuple(any(used[place] for place in (*side.first, *side.second)) for side in sides)
     measured = {"kl": of_rows(kls, sides), "mean_variance": of_rows(variances, sides)}

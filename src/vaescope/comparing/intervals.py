@@ -40,7 +40,7 @@ class Side:
     first: tuple[int, ...]  # places of runs
     second: tuple[int, ...]
     basis: Basis
-    seeds: tuple[int, ...]  # of all runs, by place
+    seeds: tuple[int | None, ...]  # of all runs, by place
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ def over_seeds(side: Side, values: Sequence[float]) -> Gap:
 
 
 def _by_seed(
-    places: Sequence[int], seeds: Sequence[int], values: Sequence[float]
-) -> Mapping[int, float]:
-    gathered: dict[int, list[float]] = {}
+    places: Sequence[int], seeds: Sequence[int | None], values: Sequence[float]
+) -> Mapping[int | None, float]:
+    gathered: dict[int | None, list[float]] = {}
     for place in places:
         gathered.setdefault(seeds[place], []).append(values[place])
     return {seed: float(np.mean(own)) for seed, own in gathered.items()}

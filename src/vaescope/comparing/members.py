@@ -1,4 +1,4 @@
-"""The runs of a comparison: which share all settings but the seed, and how others differ."""
+"""The models of a comparison: which share all settings but the seed, and how others differ."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,22 +13,31 @@ from vaescope.verdicts.verdict import listed
 __all__ = ["Member", "differing", "letter", "letters", "one_shape", "read_members"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Member:
-    """A run and its place in the comparison."""
+    """A model and its place in the comparison."""
 
-    run: Run
-    spec: Experiment
-    digest: str
+    model: Any  # a run, or what `vs.open_model` takes
+    name: str
     setting: int  # runs of the same number differ in their seeds only
+    spec: Experiment | None = None  # of runs
 
     @property
-    def name(self) -> str:
-        return self.run.path.name
+    def digest(self) -> str | None:
+        return None if self.spec is None else digest(self.spec)
 
     @property
-    def seed(self) -> int:
-        return self.spec.seed
+    def path(self) -> str | None:
+        return str(self.model.path) if isinstance(self.model, Run) else None
+
+    @property
+    def data(self) -> str | None:
+        """What it was trained on, where that is known."""
+        return None if self.spec is None else str(self.spec.data.name)
+
+    @property
+    def seed(self) -> int | None:
+        return None if self.spec is None else self.spec.seed
 
 
 def letter(place: int) -> str:
@@ -51,19 +60,21 @@ def letters(places: Sequence[int]) -> str:
     return listed([letter(place) for place in places])
 
 
-def read_members(runs: Sequence[Run]) -> tuple[Member, ...]:
-    """The runs in their order, settings numbered by first appearance."""
-    if len(runs) < 2:
+def read_members(models: Sequence[Any], names: Sequence[str | None]) -> tuple[Member, ...]:
+    """The models in their order, settings numbered by first appearance."""
+    if len(models) < 2:
         raise UsageError(
-            f"A comparison needs at least two runs; got {len(runs)}.",
+            f"A comparison needs at least two models; got {len(models)}.",
             "Give the folders of two or more, e.g. `vaescope compare runs/a runs/b`.",
         )
     settings: dict[str, int] = {}
     members = []
-    for run in runs:
-        spec = run.open()
-        number = settings.setdefault(_setting(spec), len(settings))
-        members.append(Member(run, spec, digest(spec), number))
+    for place, (model, name) in enumerate(zip(models, names, strict=True)):
+        spec = model.open() if isinstance(model, Run) else None
+        key = f"model {place}" if spec is None else _setting(spec)
+        number = settings.setdefault(key, len(settings))
+        called = model.path.name if isinstance(model, Run) else type(model).__name__
+        members.append(Member(model, name or called, number, spec))
     return tuple(members)
 
 
@@ -79,7 +90,7 @@ def _setting(spec: Experiment) -> str:
 def one_shape(members: Sequence[Member], shape: tuple[int, ...]) -> None:
     """Refuses runs that cannot see the same images."""
     for member in members:
-        if tuple(member.spec.data.shape) != tuple(shape):
+        if member.spec is not None and tuple(member.spec.data.shape) != tuple(shape):
             raise RunError(
                 f"{member.name} takes rows of shape {tuple(member.spec.data.shape)}; the data of "
                 f"this comparison have {tuple(shape)}.",
@@ -89,8 +100,8 @@ def one_shape(members: Sequence[Member], shape: tuple[int, ...]) -> None:
 
 def differing(members: Sequence[Member]) -> dict[str, tuple[Any, ...]]:
     """Dotted settings that are not the same in all runs, with the value in each; None where a run
-    has no such setting."""
-    flat = [_flat(to_dict(member.spec)) for member in members]
+    has no such setting, as models of other makers."""
+    flat = [{} if own.spec is None else _flat(to_dict(own.spec)) for own in members]
     keys = dict.fromkeys(key for own in flat for key in own)
     found = {key: tuple(own.get(key) for own in flat) for key in keys}
     return {key: values for key, values in found.items() if any(v != values[0] for v in values)}

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vaescope.codes import central
 from vaescope.comparing.matching import Match
-from vaescope.comparing.opened import Opened
-from vaescope.data import Dataset
-from vaescope.traversals import Decode, central, reconstruct, traverse
-from vaescope.types import Floats, Integers
-from vaescope.vae import VAE
+from vaescope.models import OpenModel
+from vaescope.traversals import Decode, reconstruct, traverse
+from vaescope.types import Floats
 
 __all__ = ["Shown", "show"]
 
@@ -29,17 +28,16 @@ class Shown:
     strips: tuple[tuple[Floats | None, ...], ...]  # match, run: (steps, *event)
 
 
-def show(
-    opened: Sequence[Opened], matches: Sequence[Match], data: Dataset, rows: Integers, *, most: int
-) -> Shown:
+def show(opened: Sequence[OpenModel], matches: Sequence[Match], *, most: int) -> Shown:
     """Of the first `most` runs. All traversals start from the same image, that of a typical code of
     the first run."""
+    rows = opened[0].rows
     few = np.unique(np.linspace(0, len(rows) - 1, EXAMPLES + 2).astype(np.int64)[1:-1])
-    originals = data.rows(rows[few])
+    originals = opened[0].data.rows(rows[few])
     typical = central(opened[0].codes.mean)
     outputs, moved = [], []
     for own in opened[:most]:
-        decode = _means(own.vae)
+        decode = _means(own)
         outputs.append(reconstruct(decode, own.codes.mean[few], originals, rows[few], ()).outputs)
         moved.append(traverse(decode, own.codes.mean[typical], steps=STEPS))
     strips = tuple(
@@ -54,5 +52,5 @@ def show(
     return Shown(len(moved), originals, np.stack(outputs), values, strips)
 
 
-def _means(vae: VAE) -> Decode:
-    return lambda z: vae.decoder(z).mean
+def _means(model: OpenModel) -> Decode:
+    return lambda z: model.decode_codes(z.to(model.device)).mean

@@ -114,9 +114,9 @@ class Comparison:
         return {
             "runs": [
                 {
-                    "run": letter(place), "name": own.name, "path": str(own.run.path),
+                    "run": letter(place), "name": own.name, "path": own.path,
                     "digest": own.digest, "seed": own.seed, "setting": own.setting,
-                    "data": own.spec.data.name, "d": len(kinds.names), "types": list(kinds.names),
+                    "data": own.data, "d": len(kinds.names), "types": list(kinds.names),
                 }
                 for place, (own, kinds) in enumerate(zip(self.members, self.kinds, strict=True))
             ],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.latents.mixture import Estimate, log_mixture, posteriors_of, prior_of, subset
+from vaescope.latents.mixture import Estimate, log_mixture, log_prior, posteriors_of, subset
 from vaescope.latents.moments import chunks, moments
 from vaescope.seeds import rng
 
@@ -125,23 +125,22 @@ def inclusive_kl(codes: Codes, *, seed: int = 0) -> Estimate:
     """
     stream = rng(seed, "inclusive-kl")
     chosen = subset(codes.n, COMPONENTS, stream)
-    q, p = posteriors_of(codes, chosen), prior_of(codes, chosen)
-    which = stream.integers(p.n, size=POINTS)
-    z = p.mean[which] + p.scale[which] * stream.standard_normal((POINTS, p.d))
-    gap = log_mixture(z, p) - log_mixture(z, q)
+    q, prior = posteriors_of(codes, chosen), codes.prior
+    rows = chosen[stream.integers(len(chosen), size=POINTS)] if prior.per_row else None
+    z = prior.draw(stream, POINTS, rows)
+    gap = log_prior(z, prior, chosen) - log_mixture(z, q)
     return Estimate(float(gap.mean()), float(gap.std() / np.sqrt(POINTS)))
 
 
 def aggregate(codes: Codes, *, seed: int = 0) -> Aggregate:
     """Divergences between aggregate posterior and prior, and the aggregate's exact moments.
 
-    MMD is between 1,000 of the samples and as many draws from the prior.
+    MMD is between 1,000 of the samples and as many draws from the prior in the codes, or from that
+    of each row.
     """
     stream = rng(seed, "mmd")
     rows = subset(codes.n, MMD_ROWS, stream)
-    p = prior_of(codes, rows)
-    noise = stream.standard_normal((len(rows), codes.d))
-    prior = p.mean + p.scale * noise  # one Gaussian, or that of each row
+    prior = codes.prior.draw(stream, len(rows), rows)
     sample = codes.sample[rows].astype(np.float64)
     means = moments(codes.mean)
     if codes.covariance is not None:

@@ -14,11 +14,11 @@ from vaescope.encoding import load_vae
 from vaescope.errors import RunError, UsageError
 from vaescope.exporting.card import model_card
 from vaescope.inspection import Inspection, inspect
-from vaescope.inspection.front import as_data
 from vaescope.paths import disk_errors, replace_file
 from vaescope.runs import Run, strict_json
 from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
 from vaescope.training.checkpoint import weights_bytes
+from vaescope.user_data import as_dataset
 
 __all__ = ["Published", "load_pretrained", "publish", "save_pretrained"]
 
@@ -76,7 +76,7 @@ def save_pretrained(
     run = _run(run)
     spec = resolve(run.open())
     if found is None:
-        rows = data_of(spec, None if data is None else as_data(data))
+        rows = data_of(spec, None if data is None else as_dataset(data))
         found = inspect(run, rows, effort="fast", images=False)
     elif found.settings is None or found.settings.spec != to_dict(run.open()):
         raise UsageError(

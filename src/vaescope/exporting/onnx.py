@@ -17,17 +17,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import functional_call
 
 from vaescope import __version__
-from vaescope.adapters import Asked, adapt
+from vaescope.data import Dataset
+from vaescope.distributions import FullGaussian
 from vaescope.errors import ExportError, UsageError
-from vaescope.exporting.halves import BATCHES, Half, Halves, halves_of_model, halves_of_run
-from vaescope.inspection.front import as_data
+from vaescope.models import OpenModel
+from vaescope.opening import open_model
 from vaescope.paths import disk_errors, replace_file
-from vaescope.runs import Run
-from vaescope.types import Array
+from vaescope.seeds import derive
+from vaescope.types import Array, Integers
 
 __all__ = ["OUTPUTS", "Check", "OnnxExport", "export_onnx"]
 
@@ -35,9 +36,12 @@ __all__ = ["OUTPUTS", "Check", "OnnxExport", "export_onnx"]
 OUTPUTS = {"encoder": ("mean", "variance", "covariance"), "decoder": ("mean",)}
 TOLERANCE = 1e-5
 PRIOR = "prior draws"
-_PROBED = 256  # images on which readings of somebody else's model are tried
+#: Sizes of batches that are compared, beside all rows at once.
+BATCHES = (1, 2, 65)
+#: Rows to compare on, and the most values that these may have together.
+ROWS, VALUES = 256, 2**22
+Function = Callable[[Tensor, Tensor | None], tuple[Tensor, ...]]
 _NEEDED = ("onnx", "onnxscript", "onnxruntime")
-_log = logging.getLogger("vaescope")
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,33 @@ class OnnxExport:
         return f"<pre>{html.escape(self.summary())}</pre>"
 
 
+class Traceable(nn.Module):
+    """A function of tensors, with the module whose weights it uses."""
+
+    def __init__(self, function: Function, module: nn.Module | None) -> None:
+        super().__init__()
+        self.function, self.module = function, module
+        self.training = False  # the module itself is put into that mode by `evaluating`
+
+    def forward(self, x: Tensor, u: Tensor | None = None) -> tuple[Tensor, ...]:
+        return self.function(x, u)
+
+
+def _encoder(opened: OpenModel) -> Function:
+    def encode(x: Tensor, u: Tensor | None) -> tuple[Tensor, ...]:
+        q = opened.encode(x, u)
+        return q.mean, q.variance, *((q.covariance,) if isinstance(q, FullGaussian) else ())
+
+    return encode
+
+
+def _rows(data: Dataset) -> Integers:
+    """Fewer where they are large; repeated where there are too few for the largest batch."""
+    most = min(ROWS, max(3, VALUES // int(np.prod(data.shape))))
+    rows = data.sample(most, seed=0)
+    return np.resize(rows, max(len(rows), min(most, BATCHES[-1])))
+
+
 def export_onnx(
     model: Any,
     folder: str | Path,
@@ -138,14 +169,24 @@ def export_onnx(
     several batch sizes; where they differ by more than `tolerance` nothing is written.
     """
     runtime = _runtime()
-    halves = _halves(model, data, encode, decode, Asked(posterior, output, value_range))
-    with halves.evaluating():
-        seen = {"x": halves.x} if halves.u is None else {"x": halves.x, "u": halves.u}
-        codes = halves.encoder(*seen.values())
-        means, drawn = {"z": codes[0]}, {"z": halves.draws(codes[0])}
+    opened = open_model(
+        model, data, encode=encode, decode=decode, posterior=posterior, output=output,
+        value_range=value_range,
+    )  # fmt: skip
+    rows = _rows(opened.data)
+    with opened.evaluating():
+        u = opened.u(rows)
+        seen = {"x": opened.x(rows)} | ({} if u is None else {"u": u})
+        first = Traceable(_encoder(opened), opened.module)
+        second = Traceable(lambda z, _: (opened.decode(z).mean,), opened.module)
+        codes = first(*seen.values())
+        generator = torch.Generator().manual_seed(derive(0, "export"))
+        noise = torch.randn(codes[0].shape, generator=generator).to(codes[0])
+        draws = noise if noise.ndim > 2 else opened.prior(u).at(noise)
+        means, drawn = {"z": codes[0]}, {"z": draws}
         names = OUTPUTS["encoder"][: len(codes)]
-        encoder = _graph("encoder", halves.encoder, seen, names)
-        decoder = _graph("decoder", halves.decoder, means, OUTPUTS["decoder"])
+        encoder = _graph("encoder", first, seen, names)
+        decoder = _graph("decoder", second, means, OUTPUTS["decoder"])
         checks = (
             *_compare(runtime, encoder, "data", seen),
             *_compare(runtime, decoder, "codes", means),
@@ -177,45 +218,19 @@ def _runtime() -> Any:
     return module
 
 
-def _halves(
-    model: Any,
-    data: Any,
-    encode: Callable[[Tensor], Any] | None,
-    decode: Callable[[Tensor], Any] | None,
-    asked: Asked,
-) -> Halves:
-    if isinstance(model, str | Path):
-        model = Run(Path(model))
-    given = None if data is None else as_data(data)
-    if isinstance(model, Run):
-        if encode or decode or asked != Asked():
-            raise UsageError(
-                "A run says itself what its outputs mean.", "Leave posterior, output and range out."
-            )
-        return halves_of_run(model, given)
-    if given is None:
-        raise UsageError(
-            "A model that is no run does not know its data.",
-            "Pass images: vs.export_onnx(model, folder, images).",
-        )
-    probes = torch.from_numpy(given.rows(given.sample(_PROBED, seed=0))).float()
-    read = adapt(model, probes, encode=encode, decode=decode, asked=asked)
-    for one in read.inferred:
-        _log.info("%s", one)
-    return halves_of_model(read, given)
-
-
 @dataclass(frozen=True, eq=False)
 class _Graph:
-    """One half as torch has it and as ONNX has it."""
+    """Encoder or decoder as torch has it and as ONNX has it."""
 
     file: str
-    half: Half
+    half: Traceable
     outputs: tuple[str, ...]
     content: bytes
 
 
-def _graph(file: str, half: Half, inputs: Mapping[str, Tensor], outputs: tuple[str, ...]) -> _Graph:
+def _graph(
+    file: str, half: Traceable, inputs: Mapping[str, Tensor], outputs: tuple[str, ...]
+) -> _Graph:
     batch = torch.export.Dim("batch")
     # Sizes of 0 and 1 would be taken for constants.
     few = tuple(tensor[:2].contiguous() for tensor in inputs.values())
@@ -295,7 +310,7 @@ def _apart(wanted: Array, got: Array) -> float:
         return float(np.abs(wanted - got).max())
 
 
-def _in_float64(half: Half, inputs: Sequence[Tensor]) -> tuple[Tensor, ...] | None:
+def _in_float64(half: Traceable, inputs: Sequence[Tensor]) -> tuple[Tensor, ...] | None:
     """The same in float64, where the model's code allows it: how much float32 itself loses."""
     weights = {**dict(half.named_parameters()), **dict(half.named_buffers())}
     wide = {name: w.double() if w.is_floating_point() else w for name, w in weights.items()}

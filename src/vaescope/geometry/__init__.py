@@ -36,7 +36,6 @@ from vaescope.geometry.orthogonality import (
     haar_baseline,
     nearest_signed_permutation,
     random_decoder_baseline,
-    reinitialised,
 )
 from vaescope.geometry.overview import Overview, overview
 from vaescope.geometry.pca import (
@@ -69,6 +68,7 @@ from vaescope.geometry.variance_law import (
     variance_law,
     variance_law_of,
 )
+from vaescope.nets.initialisation import reinitialised
 
 __all__ = [
     "Budget",

@@ -6,23 +6,20 @@ lowers its L1 cost by 2 |V_ij| - 1, so the nearest signed permutation maximises 
 |V_ij| it selects: a linear assignment, the same for L1 and Frobenius distance.
 """
 
-import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 
-from vaescope.errors import UsageError
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.result import Interval, Measured, Spread, interval_of_mean
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
-from vaescope.seeds import derive, rng
+from vaescope.seeds import rng
 from vaescope.types import Array, Floats
 
 __all__ = [
@@ -35,7 +32,6 @@ __all__ = [
     "haar_baseline",
     "nearest_signed_permutation",
     "random_decoder_baseline",
-    "reinitialised",
 ]
 
 Matrix = NDArray[np.float64]
@@ -203,22 +199,3 @@ def random_decoder_baseline(
         name = found.space
     each = np.array(values)
     return Spread(float(each.mean()), interval_of_mean(each), seeds, name)
-
-
-def reinitialised(decoder: nn.Module, seed: int) -> nn.Module:
-    """A copy with weights drawn anew by each layer's own rule: an untrained decoder of somebody
-    else's class. For a run, build its experiment with another seed instead."""
-    fresh = copy.deepcopy(decoder)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive(seed, "weights"))
-        for name, layer in fresh.named_modules():
-            reset = getattr(layer, "reset_parameters", None)
-            if reset is not None:
-                reset()
-            elif any(True for _ in layer.parameters(recurse=False)):
-                raise UsageError(
-                    f"{type(layer).__name__} ({name or 'the decoder'}) has weights of its own but "
-                    "no reset_parameters(), so it cannot be initialised anew.",
-                    "Pass untrained=... a function from a seed to a fresh decoder.",
-                )
-    return fresh

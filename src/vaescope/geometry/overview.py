@@ -61,8 +61,9 @@ def overview(
     columns: Sequence[int] | Array | None = None,
     space: Space | None = None,
     likelihood: LikelihoodOf | None = None,
-    beta: float | None = None,
-    prior_variance: float = 1.0,
+    weight: float | None = None,
+    reason: str = "the weight of the rate is not known",
+    prior_variance: float | Floats = 1.0,
     untrained: Callable[[int], Decode] | None = None,
     points: int = 200,
     fits: int = 50,
@@ -70,11 +71,12 @@ def overview(
 ) -> Overview:
     """Jacobian measures at `points` posteriors, linear local decoders at `fits` of them and tanh
     and quadratic ones at `nonlinear` of these, spread over the rows. Arguments as for the single
-    measures; pass `columns` without passive latents."""
+    measures (`weight`, `reason` and `prior_variance` as for `variance_law`); pass `columns` without
+    passive latents."""
     z = as_points(mean, decode)
     if columns is not None and not len(columns):
-        reason = "no latent is used: all are passive"
-        return Overview({}, dict.fromkeys(KEYS, reason), (), "none", ())
+        unused = dict.fromkeys(KEYS, "no latent is used: all are passive")
+        return Overview({}, unused, (), "none", ())
     chosen = list(columns_of(columns, z.shape[1]))
     rows = spaced(len(z), points)
     noise = np.asarray(variance, dtype=np.float64)
@@ -87,8 +89,8 @@ def overview(
     found = grams(decode, at, space=space, likelihood=likelihood, columns=chosen)
     measures: dict[str, Measured] = {"column_norm": column_norm_of(found)}
     if not found.values.any():
-        reason = "the decoder's output does not change with any used latent"
-        return _ordered(measures, dict.fromkeys(set(KEYS) - set(measures), reason), found, [])
+        flat = "the decoder's output does not change with any used latent"
+        return _ordered(measures, dict.fromkeys(set(KEYS) - set(measures), flat), found, [])
     skipped: dict[str, str] = {}
     notes: list[str] = [] if not found.note else [f"Jacobians by {found.method}: {found.note}."]
     if len(chosen) < 2:
@@ -96,16 +98,16 @@ def overview(
         axes = ("dto", "dto_haar", "dto_random_decoder", "od_score", "column_cosine")
         skipped |= dict.fromkeys((*axes, "ima_contrast"), alone)
     else:
-        baseline, reason = _untrained_distance(untrained, at, space, likelihood, chosen)
+        baseline, missing = _untrained_distance(untrained, at, space, likelihood, chosen)
         if baseline is None:
-            skipped["dto_random_decoder"] = reason
+            skipped["dto_random_decoder"] = missing
         else:
             measures["dto_random_decoder"] = baseline
         dto = distance_of(found, random_decoder=baseline)
         if dto.warning:
             notes.append(f"Distance to orthogonality: {dto.warning}.")
-        measures |= {"dto": dto, "dto_haar": dto.haar, "od_score": od_score_of(found)}
-        measures |= {"column_cosine": column_cosine_of(found)}
+        measures |= {"dto": dto, "dto_haar": dto.haar, "od_score": od_score_of(found),
+                     "column_cosine": column_cosine_of(found)}  # fmt: skip
         mechanism = ima_contrast_of(found)
         if mechanism.n:
             measures["ima_contrast"] = mechanism
@@ -113,9 +115,10 @@ def overview(
             skipped["ima_contrast"] = "the Jacobian has full rank nowhere"
     local = noise[rows][:, chosen]
     if np.any(local <= 0):
-        reason = "the posterior has no noise"
-        return _ordered(measures, skipped | dict.fromkeys(KEYS[-2:], reason), found, notes)
-    law = variance_law_of(found, local, beta=beta, prior_variance=prior_variance)
+        skipped |= dict.fromkeys(KEYS[-2:], "the posterior has no noise")
+        return _ordered(measures, skipped, found, notes)
+    prior = np.broadcast_to(prior_variance, noise.shape)[rows][:, chosen]
+    law = variance_law_of(found, local, weight=weight, reason=reason, prior_variance=prior)
     if math.isfinite(law.value):
         measures["variance_law"] = law
     else:

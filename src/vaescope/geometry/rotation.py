@@ -19,6 +19,7 @@ from vaescope.distributions import Distribution, FullGaussian
 from vaescope.errors import ShapeError
 from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
 from vaescope.geometry.space import Decode, LikelihoodOf
+from vaescope.prior_density import GaussianDensity
 from vaescope.seeds import derive, rng
 from vaescope.types import Floats
 
@@ -74,15 +75,15 @@ def rotated(codes: Codes, rotation: Floats) -> Codes:
         )
     covariance = r @ _covariance(codes) @ r.T
     variance = np.diagonal(covariance, axis1=1, axis2=2).copy()
-    prior_mean = None if codes.prior_mean is None else codes.prior_mean @ r.T
-    if codes.prior_variance is not None and np.ptp(codes.prior_variance, axis=1).max() > 0:
+    prior = codes.prior
+    if not isinstance(prior, GaussianDensity) or np.ptp(prior.variance, axis=-1).max() > 0:
         raise ShapeError(
-            "The prior's variance differs between latents, so it is not rotationally symmetric.",
-            "Rotate codes whose prior is isotropic.",
+            f"The prior is {prior.says}, which is not the same in all directions.",
+            "Rotate codes whose prior is an isotropic Gaussian.",
         )
     return replace(
         codes, mean=codes.mean @ r.T, sample=codes.sample @ r.T, variance=variance,
-        covariance=covariance, prior_mean=prior_mean,
+        covariance=covariance, prior=replace(prior, mean=prior.mean @ r.T),
     )  # fmt: skip
 
 

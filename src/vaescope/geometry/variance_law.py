@@ -1,8 +1,10 @@
-"""Posterior variance against the length of the decoder's column. Paper 003 Theorem 1(c).
+"""Posterior variance against the length of the decoder's column. bhowal2024 Theorem 1(c).
 
 The theorem's sigma_j^2 ~ 1 / ||c_j||^2 is the limit of what a diagonal Gaussian posterior has at
-its optimum (paper 000 eq. 11 for the diagonal family): sigma_j^2 = 1 / (1 / prior_j + G_jj / beta)
-with G the decoder's Fisher metric, so that passive latents keep the prior's variance.
+its optimum (zietlow2022 chapter 3; grzes2023 eq. 11 for the diagonal family): with G the decoder's
+Fisher metric sigma_j^2 = 1 / (1 / s_j + G_jj / weight), s_j the variance of a latent that ignores x
+and weight that of the rate (`vaescope.objectives.Pull` derives it). Under the ELBO s_j is the
+prior's variance; under mathieu2019's entropy objective both s_j and weight have the factor beta.
 """
 
 import math
@@ -37,9 +39,12 @@ class VarianceLaw(Measured):
     metric: Matrix  # (columns,) of G_jj
     predicted: Matrix | None  # (columns,)
     columns: tuple[int, ...]
+    reason: str = ""  # why the law itself is not tested
 
     def summary(self) -> str:
-        law = "" if self.ratio is None else f"; variance is {self.ratio:.2f} of the law's"
+        law = f"; the law is not tested: {self.reason}" if self.reason else ""
+        if self.ratio is not None:
+            law = f"; variance is {self.ratio:.2f} of the law's"
         between = "" if self.interval is None else " ({:.2f} to {:.2f})".format(*self.interval)
         return (
             f"slope of log variance on log G_jj {self.value:.2f}{between} over {self.n} points and "
@@ -48,14 +53,14 @@ class VarianceLaw(Measured):
 
 
 def predicted_variance(
-    metric: Floats, *, beta: float, prior_variance: float | Floats = 1.0
+    metric: Floats, *, weight: float, prior_variance: float | Floats = 1.0
 ) -> Matrix:
-    """1 / (1 / prior + G_jj / beta).
+    """1 / (1 / s + G_jj / weight).
 
-    >>> float(predicted_variance(np.array(9.0), beta=1.0))
+    >>> float(predicted_variance(np.array(9.0), weight=1.0))
     0.1
     """
-    return np.asarray(1.0 / (1.0 / np.asarray(prior_variance) + np.asarray(metric) / beta))
+    return np.asarray(1.0 / (1.0 / np.asarray(prior_variance) + np.asarray(metric) / weight))
 
 
 def _slopes(x: Matrix, y: Matrix, weights: Matrix) -> Matrix:
@@ -92,12 +97,15 @@ def variance_law_of(
     found: Grams,
     variance: Floats,
     *,
-    beta: float | None = None,
+    weight: float | None = None,
+    reason: str = "the weight of the rate is not known",
     prior_variance: float | Floats = 1.0,
 ) -> VarianceLaw:
     """Of Gram matrices that are at hand; `variance` (n, columns) belongs to the same points.
 
-    The law itself is tested only in the likelihood's own space and where beta is known.
+    The law itself is tested only in the likelihood's own space and where a `weight` is given; else
+    `reason` says why there is none. `prior_variance`, that of a latent that ignores x, is a number
+    or of shape (columns,) or (n, columns); where it is NaN no law is tested.
     """
     metric = np.diagonal(found.values, axis1=1, axis2=2)
     measured = np.asarray(variance, dtype=np.float64)
@@ -116,17 +124,23 @@ def variance_law_of(
     x, y = np.log(metric), np.log(measured)
     value, interval = _slope(x, y)
     ratio, law_slope, predicted = None, None, None
-    if beta is not None and found.space == "likelihood" and len(x):
-        prior = np.asarray(prior_variance, dtype=np.float64)
-        if prior.ndim:
-            prior = np.broadcast_to(prior, (*usable.shape, len(found.columns)))[usable]
-        expected = predicted_variance(metric, beta=beta, prior_variance=prior)
+    prior = np.asarray(prior_variance, dtype=np.float64)
+    prior = np.broadcast_to(prior, (*usable.shape, len(found.columns)))[usable]
+    if weight is not None and weight <= 0.0:
+        weight, reason = None, f"the weight of the rate is {weight:g}"
+    if weight is not None and not np.isfinite(prior).all():
+        weight, reason = None, "what a latent that ignores x becomes is not known"
+    if found.space != "likelihood":
+        weight, reason = None, f"it is a law of likelihood space, not of {found.space} space"
+    if weight is not None and len(x):
+        reason = ""
+        expected = predicted_variance(metric, weight=weight, prior_variance=prior)
         ratio = float(np.exp((y - np.log(expected)).mean()))
         law_slope = _slope(np.log(expected), y)[0]
         predicted = _typical(np.log(expected))
     return VarianceLaw(
         value, interval, len(x), found.space, ratio, law_slope, _typical(y), _typical(x), predicted,
-        found.columns,
+        found.columns, reason,
     )  # fmt: skip
 
 
@@ -135,7 +149,8 @@ def variance_law(
     mean: Floats | Tensor,
     variance: Floats,
     *,
-    beta: float | None = None,
+    weight: float | None = None,
+    reason: str = "the weight of the rate is not known",
     prior_variance: float | Floats = 1.0,
     space: Space | None = None,
     likelihood: LikelihoodOf | None = None,
@@ -143,7 +158,8 @@ def variance_law(
 ) -> VarianceLaw:
     """Does the encoder's variance follow the decoder's columns?
 
-    `mean` and `variance` are posteriors, shape (n, d); `beta` is the rate's weight in training.
+    `mean` and `variance` are posteriors, shape (n, d); `weight` is that of the rate in training,
+    `Objective.rate_weight`; `prior_variance` a number, or of shape (d,) or (n, d).
     """
     found = grams(decode, mean, space=space, likelihood=likelihood, columns=columns)
     chosen = list(found.columns)
@@ -152,6 +168,7 @@ def variance_law(
     return variance_law_of(
         found,
         noise,
-        beta=beta,
+        weight=weight,
+        reason=reason,
         prior_variance=prior[..., chosen] if prior.ndim else float(prior),
     )

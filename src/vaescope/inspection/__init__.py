@@ -6,7 +6,7 @@
 from vaescope.inspection.codes import inspect_codes
 from vaescope.inspection.dissect import PARTS
 from vaescope.inspection.effort import EFFORTS
-from vaescope.inspection.front import inspect
+from vaescope.inspection.inspect import inspect
 from vaescope.inspection.results import (
     Factors,
     Fit,
@@ -18,7 +18,6 @@ from vaescope.inspection.results import (
     Subject,
     Training,
 )
-from vaescope.inspection.run import inspect_run
 
 __all__ = [
     "EFFORTS",
@@ -34,5 +33,4 @@ __all__ = [
     "Training",
     "inspect",
     "inspect_codes",
-    "inspect_run",
 ]

@@ -1,23 +1,25 @@
 """Dissects codes: types, rates, histograms and what the latents know. Needs no model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from vaescope.codes import Codes
 from vaescope.inspection.results import Factors, Histograms, Inspection, Latent, Moments, Subject
 from vaescope.latents import kl, types
-from vaescope.measures import measure_codes
+from vaescope.measures import Measures, measure_codes
 from vaescope.metrics import mig
 from vaescope.verdicts import THRESHOLDS, judge
 
-__all__ = ["inspect_codes"]
+__all__ = ["describe_codes", "inspect_codes", "judged"]
 
 
-def _factors(codes: Codes) -> Factors | None:
+def _factors(codes: Codes, measures: Measures | None) -> Factors | None:
     if codes.factors is None or codes.d < 2 or not np.ptp(codes.factors, axis=0).any():
         return None
-    score = mig(codes)
+    score = None if measures is None else measures.scores.get("mean", {}).get("mig")
+    score = mig(codes) if score is None else score
     varies = score.details["entropy"] > 0
     entropy = score.details["entropy"][varies]
     names = tuple(np.array(codes.factor_names)[varies].tolist())
@@ -80,16 +82,34 @@ def _moments(codes: Codes) -> Moments:
     return Moments(sample.mean(axis=0), sample.var(axis=0), codes.n)
 
 
+def describe_codes(
+    codes: Codes, subject: Subject, *, metrics: Sequence[str] | None = None, measured: bool = True
+) -> Inspection:
+    """All that codes alone tell, without verdicts. `metrics` None: all; `measured=False`: types
+    and rates of the latents only."""
+    measures = None
+    if measured:
+        has_factors = codes.factors is not None or codes.factor_values is not None
+        measures = measure_codes(codes, metrics=metrics if has_factors else None)
+    factors = _factors(codes, measures)
+    latents = _latents(codes, factors)
+    return Inspection(
+        subject, latents, _histograms(codes), _moments(codes), (), factors, measures=measures
+    )
+
+
+def judged(found: Inspection) -> Inspection:
+    """The same with what follows from its parts."""
+    verdicts = judge(
+        found.latents, found.samples, factors=found.factors, measures=found.measures,
+        geometry=found.geometry, traversals=found.traversals, training=found.training,
+        maps=found.maps,
+    )  # fmt: skip
+    return replace(found, verdicts=verdicts)
+
+
 def inspect_codes(
     codes: Codes, subject: Subject, *, metrics: Sequence[str] | None = None
 ) -> Inspection:
     """All that codes alone tell: whose they are does not matter. `metrics` None: all."""
-    has_factors = codes.factors is not None or codes.factor_values is not None
-    measures = measure_codes(codes, metrics=metrics if has_factors else None)
-    factors = _factors(codes)
-    latents = _latents(codes, factors)
-    samples = _moments(codes)
-    verdicts = judge(latents, samples, factors=factors, measures=measures)
-    return Inspection(
-        subject, latents, _histograms(codes), samples, verdicts, factors, measures=measures
-    )
+    return judged(describe_codes(codes, subject, metrics=metrics))

@@ -1,32 +1,32 @@
-"""The dissection of a model whose codes are there: geometry, fit, traversals, verdicts."""
+"""The dissection of an open model: measures, geometry, fit, traversals, verdicts."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from vaescope.adapters.codes import Maps
-from vaescope.codes import Codes
-from vaescope.data import Dataset
+from vaescope.codes import Codes, central
 from vaescope.distributions import Distribution
 from vaescope.errors import VaescopeError
 from vaescope.geometry.overview import KEYS, Overview, overview
-from vaescope.inspection.codes import inspect_codes
+from vaescope.inspection.codes import describe_codes, judged
 from vaescope.inspection.effort import Effort
 from vaescope.inspection.first_layer import first_layer_norms
-from vaescope.inspection.fit import LogPrior, fit_of
+from vaescope.inspection.fit import fit_of
+from vaescope.inspection.history import training_of
 from vaescope.inspection.layers import network_of
-from vaescope.inspection.results import Inspection, Subject, Training
-from vaescope.traversals import Reconstructions, central, reconstruct, traverse
-from vaescope.types import Floats, Integers
-from vaescope.verdicts import judge
+from vaescope.inspection.results import Inspection, Settings, Subject
+from vaescope.models import OpenModel
+from vaescope.prior_density import GaussianDensity
+from vaescope.specs import to_dict
+from vaescope.traversals import Reconstructions, reconstruct, traverse
+from vaescope.types import Integers
 
-__all__ = ["PARTS", "Anatomy", "Progress", "dissect", "silent"]
+__all__ = ["PARTS", "Progress", "dissect", "silent"]
 
-CPU = torch.device("cpu")
 SHOWN = 12  # examples beside their reconstructions
 
 #: Told before each part, by its name.
@@ -38,85 +38,70 @@ def silent(_: str) -> None:
     """For those who do not watch."""
 
 
-@dataclass(frozen=True, eq=False)
-class Anatomy:
-    """A model opened up: codes of some rows of the data, and functions on latents."""
-
-    subject: Subject
-    data: Dataset
-    rows: Integers  # of the codes
-    codes: Codes
-    decode: Callable[[Tensor], Distribution]  # of codes as they are in `codes`
-    latents: Callable[[Integers], Floats]  # places in the codes -> means for `decode_latents`
-    decode_latents: Callable[[Tensor], Distribution]
-    log_prior: LogPrior
-    module: nn.Module | None = None
-    device: torch.device = CPU
-    closed: bool = True  # whether the prior is Gaussian, so that rates have a closed form
-    maps: Maps | None = None
-    beta: float | None = None
-    #: For Jacobians: a decoder to tensors and what these mean, where `decode` is no module.
-    raw: Callable[[Tensor], Tensor] | None = None
-    likelihood: Callable[[Tensor], Distribution] | None = None
-    untrained: Callable[[int], Any] | None = None
-
-
 def dissect(
-    model: Anatomy,
-    effort: Effort,
-    *,
-    images: bool = True,
-    training: Training | None = None,
-    progress: Progress = silent,
+    model: OpenModel, effort: Effort, *, images: bool = True, progress: Progress = silent
 ) -> Inspection:
-    """All results; what cannot be had is None, with its reason in `skipped`."""
-    codes = model.codes
-    progress("measures")
-    found = inspect_codes(codes, model.subject, metrics=effort.metrics)
-    progress("geometry")
-    geometry, skipped = _geometry(model, found, effort)
-    progress("fit")
-    fit = fit_of(
-        model.decode, model.data, codes, model.rows, effort, model.device, model.log_prior,
-        closed=model.closed,
-    )  # fmt: skip
-    progress("pictures")
-    means = _means(model.decode, model.device)
-    moved = traverse(means, codes.mean[central(codes.mean)])
-    network, why = network_of(model.module, moved.base) if images else (None, "")
-    base = torch.from_numpy(codes.mean[:1]).float().to(model.device)
-    return replace(
-        found,
-        verdicts=judge(
-            found.latents, found.samples, factors=found.factors, measures=found.measures,
-            geometry=geometry, traversals=moved, training=training, maps=model.maps,
-        ),
-        geometry=geometry,
-        column_norm=None
-        if model.maps is not None
-        else first_layer_norms(model.module, model.decode, base),
+    """All results; what is missing is None, with its reason in `skipped`."""
+    progress("codes")
+    codes, spec = model.codes, model.spec
+    subject = Subject(model.name, model.data.name, codes.n, len(model.data), model.says)
+    if effort.whole:
+        progress("measures")
+    found = replace(
+        describe_codes(codes, subject, metrics=effort.metrics, measured=effort.whole),
         maps=model.maps,
-        fit=fit,
-        traversals=moved if images else replace(moved, outputs=None),
-        reconstructions=_reconstructions(model) if images else None,
-        network=network,
-        training=training,
-        skipped=skipped | ({"sliders": why} if why else {}),
-    )  # fmt: skip
+        training=training_of(model.records, spec),
+        settings=None if spec is None else Settings(to_dict(spec), model.environment),
+        notes=model.notes,
+        inferred=model.inferred,
+    )
+    if not effort.whole:
+        return judged(found)
+    # Jacobians need gradients; every other part switches them off itself.
+    with model.evaluating(gradients=True):
+        progress("geometry")
+        geometry, skipped = _geometry(model, found, effort)
+        progress("fit")
+        fit = fit_of(model, effort)
+        progress("pictures")
+        decode = _means(model.decode_codes, model.device)
+        moved = traverse(decode, codes.mean[central(codes.mean)])
+        network, why = network_of(_decoder_module(model), moved.base) if images else (None, "")
+        norms = None
+        if model.maps is None:
+            base = torch.from_numpy(codes.mean[:1]).float().to(model.device)
+            norms = first_layer_norms(model.module, model.decode, base)
+        whole = replace(
+            found,
+            geometry=geometry,
+            column_norm=norms,
+            fit=fit,
+            traversals=moved,
+            reconstructions=_reconstructions(model) if images else None,
+            network=network,
+            skipped=skipped | ({"sliders": why} if why else {}),
+        )
+    verdicts = judged(whole)
+    return verdicts if images else replace(verdicts, traversals=replace(moved, outputs=None))
+
+
+def _decoder_module(model: OpenModel) -> torch.nn.Module | None:
+    """The decoder alone where it is a module, else all of the model."""
+    return model.decoder if isinstance(model.decoder, torch.nn.Module) else model.module
 
 
 def _geometry(
-    model: Anatomy, found: Inspection, effort: Effort
+    model: OpenModel, found: Inspection, effort: Effort
 ) -> tuple[Overview | None, dict[str, str]]:
     codes = model.codes
     used = sorted(latent.index for latent in found.latents if latent.type != "passive")
     if not codes.stochastic:
         used = list(range(codes.d))  # points have no types
-    decode = model.decode if model.raw is None else model.raw
     try:
         return overview(
-            decode, codes.mean, codes.variance, columns=used, likelihood=model.likelihood,
-            beta=model.beta, untrained=model.untrained, points=effort.points, fits=effort.fits,
+            model.decoder_of_codes, codes.mean, codes.variance, columns=used,
+            likelihood=model.likelihood, **_law(model), points=effort.points,
+            untrained=None if model.maps is not None else model.untrained, fits=effort.fits,
             nonlinear=effort.nonlinear,
         ), {}  # fmt: skip
     except (VaescopeError, RuntimeError, NotImplementedError) as error:
@@ -125,18 +110,29 @@ def _geometry(
         return None, dict.fromkeys(KEYS, lines[0] if lines else type(error).__name__)
 
 
+def _law(model: OpenModel) -> dict[str, Any]:
+    """What the law of posterior variances needs to know of objective and prior."""
+    if model.objective is None:
+        return {"reason": "the objective is not known"}
+    if not isinstance(model.codes.prior, GaussianDensity):
+        return {"reason": "the law is about Gaussian priors"}
+    pull = model.objective.pull(model.experiment.steps)
+    unused = model.codes.unused_variance
+    return {"weight": pull.weight, "reason": pull.no_weight, "prior_variance": unused}
+
+
 def _means(
     decode: Callable[[Tensor], Distribution], device: torch.device
 ) -> Callable[[Tensor], Tensor]:
     return lambda z: decode(z.to(device)).mean
 
 
-def _reconstructions(model: Anatomy) -> Reconstructions:
+def _reconstructions(model: OpenModel) -> Reconstructions:
     # Spread over the data, without its first and last row: grids have their corners there.
     rows, codes = model.rows, model.codes
     few = np.unique(np.linspace(0, len(rows) - 1, SHOWN + 2).astype(np.int64)[1:-1])
     originals = model.data.rows(rows[few])
-    decode = _means(model.decode_latents, model.device)
+    decode = _means(model.decode, model.device)
     return reconstruct(decode, model.latents(few), originals, rows[few], _labels(codes, rows, few))
 
 

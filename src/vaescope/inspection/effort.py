@@ -20,10 +20,12 @@ class Effort:
     fits: int  # linear local decoders
     nonlinear: int  # of these, tanh and quadratic ones too: they take ten times as long
     metrics: tuple[str, ...] | None  # None: all
+    whole: bool = True  # False: types and rates of the latents alone
 
 
 #: Ten thousand examples as in paper 001. Fast leaves out what learns a classifier or trees.
 EFFORTS: Mapping[str, Effort] = {
+    "latents": Effort(10_000, 0, 0, 0, 0, 0, 0, (), whole=False),
     "fast": Effort(2_000, 500, 50, 16, 50, 10, 3,
                    ("mig", "mig_sup", "modularity", "sap_continuous", "irs", "mcc")),
     "default": Effort(10_000, 2_000, 100, 50, 200, 50, 10, None),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.adapters import Inference
-from vaescope.adapters.codes import Maps
+from vaescope.encoding import Maps
 from vaescope.geometry.overview import KEYS, Overview
 from vaescope.inspection.network import Network
 from vaescope.measures import Measures

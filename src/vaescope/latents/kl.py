@@ -1,4 +1,4 @@
-"""KL(q(z_j|x) || p(z_j)) of each latent, in nats, against N(0, 1) or the model's own prior."""
+"""KL(q(z_j|x) || p(z_j)) of each latent and the rate of all, in nats: to the prior in the codes."""
 
 import html
 from dataclasses import dataclass
@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.codes import Codes
-from vaescope.errors import RangeError
+from vaescope.latents.mixture import Components, Estimate, posteriors_of
 from vaescope.latents.moments import chunks
+from vaescope.seeds import rng
 
-__all__ = ["LatentKL", "has_standard_prior", "in_prior_units", "kl", "kl_of_rows"]
+__all__ = ["LatentKL", "kl", "kl_of_rows", "rate", "rate_of_rows"]
 
 _ALL = slice(None)
+#: Draws from each posterior where a rate has no closed form.
+_DRAWS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +25,7 @@ class LatentKL:
 
     nats: NDArray[np.float64]  # (d,); infinite where a posterior variance is 0
     prior: str
-    marginal: bool  # of full-covariance posteriors: the marginals, which do not add up to the rate
+    marginal: bool  # of the marginals of q or p, which do not add up to the rate
     n: int
 
     def summary(self) -> str:
@@ -39,56 +42,20 @@ class LatentKL:
         return f"<code>{html.escape(self.summary())}</code>"
 
 
-def has_standard_prior(codes: Codes) -> bool:
-    """Whether the prior is N(0, I): none was given, or the one given is that."""
-    return (codes.prior_mean is None or not np.any(codes.prior_mean)) and (
-        codes.prior_variance is None or bool(np.all(codes.prior_variance == 1.0))
-    )
-
-
-def _prior(codes: Codes) -> str:
-    if codes.prior_nearest:
-        return "the Gaussian nearest to the prior"
-    return "N(0, 1)" if has_standard_prior(codes) else "the prior in the codes"
-
-
-def in_prior_units(
-    codes: Codes, rows: slice | NDArray[np.int64] = _ALL
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Posterior mean and variance as distances from the prior's, in its standard deviations."""
-    mean, variance = codes.mean[rows].astype(np.float64), codes.variance[rows].astype(np.float64)
-    if codes.prior_mean is not None:
-        mean = mean - codes.prior_mean[rows]
-    if codes.prior_variance is not None:
-        prior = codes.prior_variance[rows].astype(np.float64)
-        if not prior.min() > 0:
-            raise RangeError(
-                f"prior_variance has the value {prior.min():g}; wanted positive variances.",
-                "A KL to a point does not exist: look at the prior network's output.",
-            )
-        mean, variance = mean / np.sqrt(prior), variance / prior
-    return mean, variance
-
-
 def kl_of_rows(codes: Codes, rows: slice | NDArray[np.int64] = _ALL) -> NDArray[np.float64]:
     """KL of each example and latent: shape (rows, d); infinite at posterior variance 0.
 
-    0.5 (m^2 + v - 1 - log v), with mean m and variance v measured in units of the prior.
+    In closed form for Gaussian and Laplace priors, else by quadrature to 1e-5 nats. Of posteriors
+    with full covariance and of mixture priors it is the KL between the marginals of each latent.
     """
-    nats, variance = in_prior_units(codes, rows)  # fresh arrays: the mean becomes the result
-    nats *= nats
-    nats += variance
-    nats -= 1.0
-    with np.errstate(divide="ignore"):
-        nats -= np.log(variance, out=variance)
-    nats *= 0.5
-    return np.maximum(nats, 0.0, out=nats)  # rounding may leave -1e-17 where q is the prior
+    return codes.prior.kl(codes.mean[rows], codes.variance[rows], rows)
 
 
 def kl(codes: Codes) -> LatentKL:
     """Mean KL of each latent over the examples.
 
-    For full-covariance posteriors it is the KL of each marginal, and says so.
+    Where q or p is not the product of its marginals it is the KL of each marginal, and says so:
+    `rate` has that of all latents together.
 
     >>> kl(Codes(np.ones((4, 1)), np.ones((4, 1)), np.ones((4, 1)))).nats
     array([0.5])
@@ -96,4 +63,47 @@ def kl(codes: Codes) -> LatentKL:
     total = np.zeros(codes.d)
     for rows in chunks(codes.n):
         total += kl_of_rows(codes, rows).sum(axis=0)
-    return LatentKL(total / codes.n, _prior(codes), codes.covariance is not None, codes.n)
+    prior = "N(0, 1)" if codes.prior.standard else codes.prior.says
+    return LatentKL(total / codes.n, prior, not _adds_up(codes), codes.n)
+
+
+def _adds_up(codes: Codes) -> bool:
+    return codes.covariance is None and codes.prior.independent
+
+
+def rate_of_rows(
+    codes: Codes, rows: slice | NDArray[np.int64] = _ALL, *, draws: int = _DRAWS, seed: int = 0
+) -> NDArray[np.float64]:
+    """KL(q(z|x) || p(z)) of each example: (draws, rows), or (1, rows) where it needs no draws.
+
+    Against a product of marginals it is the sum over the latents and the total correlation of q;
+    else log q(z|x) - log p(z) at draws from q.
+    """
+    if _adds_up(codes):
+        return np.asarray(kl_of_rows(codes, rows).sum(axis=1)[None])
+    q = posteriors_of(codes, np.arange(codes.n)[rows])
+    if codes.prior.independent:
+        assert q.factor is not None
+        correlation = np.log(q.scale) - np.log(np.diagonal(q.factor, axis1=1, axis2=2))
+        return np.asarray((kl_of_rows(codes, rows) + correlation).sum(axis=1)[None])
+    stream = rng(seed, "rate")
+    return np.stack([_log_ratio(codes, q, rows, stream) for _ in range(draws)])
+
+
+def _log_ratio(
+    codes: Codes, q: Components, rows: slice | NDArray[np.int64], stream: np.random.Generator
+) -> NDArray[np.float64]:
+    noise = stream.standard_normal(q.mean.shape)
+    log_q = -q.log_volume() - 0.5 * np.square(noise).sum(axis=1)
+    return np.asarray(log_q - codes.prior.log_prob(q.at(noise), rows))
+
+
+def rate(codes: Codes, *, seed: int = 0) -> Estimate:
+    """Mean over the examples of KL(q(z|x) || p(z)), and the standard error of its draws: 0 where it
+    needs none."""
+    nats = rate_of_rows(codes, seed=seed)
+    value = float(nats.mean())
+    if len(nats) == 1:
+        return Estimate(value, 0.0)
+    within = nats.var(axis=0, ddof=1) / len(nats)
+    return Estimate(value, float(np.sqrt(within.sum()) / codes.n))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes, cholesky
 from vaescope.errors import RangeError
-from vaescope.latents.kl import has_standard_prior
+from vaescope.prior_density import GaussianDensity, PriorDensity
 from vaescope.seeds import rng
 
 __all__ = [
@@ -23,9 +23,9 @@ __all__ = [
     "Mixture",
     "log_densities",
     "log_mixture",
+    "log_prior",
     "mixture",
     "posteriors_of",
-    "prior_of",
 ]
 
 Matrix = NDArray[np.float64]
@@ -101,20 +101,6 @@ def posteriors_of(codes: Codes, rows: Rows) -> Components:
     return Components(mean, scale, factor, np.linalg.inv(factor).astype(np.float64))
 
 
-def prior_of(codes: Codes, rows: Rows) -> Components:
-    """The prior: one Gaussian, or of a conditional prior the mixture over these rows."""
-    if has_standard_prior(codes):
-        return Components(np.zeros((1, codes.d)), np.ones((1, codes.d)))
-    shape = (len(rows), codes.d)
-    mean = np.zeros(shape) if codes.prior_mean is None else codes.prior_mean[rows]
-    variance = np.ones(shape) if codes.prior_variance is None else codes.prior_variance[rows]
-    if not variance.min() > 0:
-        raise RangeError("prior_variance has zeros.", "Look at the prior network's output.")
-    if not np.ptp(mean, axis=0).any() and not np.ptp(variance, axis=0).any():
-        mean, variance = mean[:1], variance[:1]  # the same for every row
-    return Components(mean.astype(np.float64), np.sqrt(variance.astype(np.float64)))
-
-
 def blocks(points: int, components: int) -> Iterator[slice]:
     """Slices of the points such that a block of densities stays in cache."""
     step = max(1, _BLOCK // components)
@@ -148,6 +134,16 @@ def log_mixture(z: Matrix, of: Components) -> Vector:
     """log q(z) at each point."""
     parts = [log_sum_exp(log_densities(z[rows], of)) for rows in blocks(len(z), of.n)]
     return np.asarray(np.concatenate(parts) - np.log(of.n))
+
+
+def log_prior(z: Matrix, prior: PriorDensity, rows: Rows) -> Vector:
+    """log p(z) at each point; of a prior that depends on the row, of its mixture over `rows`."""
+    if not (isinstance(prior, GaussianDensity) and prior.per_row):
+        return prior.log_prob(z)
+    mean, variance = prior.of(rows)
+    if not np.ptp(mean, axis=0).any() and not np.ptp(variance, axis=0).any():
+        mean, variance = mean[:1], variance[:1]  # the same for every row
+    return log_mixture(z, Components(mean, np.sqrt(variance)))
 
 
 def log_marginals(z: Matrix, of: Components) -> Matrix:
@@ -211,7 +207,7 @@ def mixture(codes: Codes, *, rows: int = 2000, draws: int = 1, seed: int = 0) ->
     """
     stream = rng(seed, "mixture")
     chosen = subset(codes.n, rows, stream)
-    q, p = posteriors_of(codes, chosen), prior_of(codes, chosen)
+    q = posteriors_of(codes, chosen)
     noise = stream.standard_normal((draws, q.n, q.d))
     z = np.concatenate([q.at(own) for own in noise])
     own = -np.tile(q.log_volume(), draws) - 0.5 * np.square(noise).sum(axis=2).ravel()
@@ -220,7 +216,7 @@ def mixture(codes: Codes, *, rows: int = 2000, draws: int = 1, seed: int = 0) ->
     return Mixture(
         _expect(log_q - log_marginals(z, q).sum(axis=1), controls),
         _expect(own - log_q, controls, most=float(np.log(q.n))),
-        _expect(log_q - log_mixture(z, p), controls),
+        _expect(log_q - log_prior(z, codes.prior, chosen), controls),
         q.n,
         codes.n,
         draws,

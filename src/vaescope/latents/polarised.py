@@ -15,18 +15,17 @@ from scipy.special import ndtr
 
 from vaescope.codes import Codes
 from vaescope.errors import RangeError
-from vaescope.latents.kl import has_standard_prior, in_prior_units, kl_of_rows
+from vaescope.latents.kl import kl_of_rows
 from vaescope.latents.moments import chunks
-from vaescope.latents.types import PASSIVE_KL_NATS, Criterion, Types, types
-from vaescope.regime import LatentType
+from vaescope.latents.types import Criterion, Types, types
+from vaescope.latents.unused import PASSIVE_KL_NATS, excess_of_rows, in_unused_units, unused_units
+from vaescope.regime import ALPHA, LatentType
 from vaescope.seeds import rng
 
 __all__ = ["DeltaKL", "Polarised", "Statement", "delta_kl", "ks_distance", "polarised"]
 
 Vector = NDArray[np.float64]
 
-#: 001's threshold for "close to" and "much less than 1".
-ALPHA = 0.1
 #: Examples that the distances are measured on.
 ROWS = 10_000
 
@@ -56,28 +55,31 @@ class DeltaKL:
         return f"<code>{html.escape(self.summary())}</code>"
 
 
-def delta_kl(codes: Codes, *, criterion: Criterion = "002-chapter-3") -> DeltaKL:
+def delta_kl(codes: Codes, *, criterion: str = "zietlow2022-chapter-3") -> DeltaKL:
     """|L_KL - L_approx| / L_KL with L_approx = 0.5 sum over active (mu^2 - log sigma^2 - 1).
 
-    Means over the examples; means and variances in units of the prior. Full-covariance posteriors
-    enter by their marginals.
+    Means over the examples. That is what is left of the KL to N(0, 1) where the density of the
+    prior is taken at the posterior's mean, -H(q) - log p(mu); so it is for other priors.
+    Full-covariance posteriors enter by their marginals.
     """
     if not codes.variance.min() > 0:
         raise RangeError(
             "variance has zeros: a point posterior has no finite KL.",
             "Delta_KL is for variational autoencoders; leave it out for deterministic encoders.",
         )
-    active = types(codes, criterion=criterion).active
+    kinds = types(codes, criterion=criterion)
+    active = kinds.active
     exact = approximate = 0.0
     for rows in chunks(codes.n):
-        mean, variance = in_prior_units(codes, rows)
         exact += float(kl_of_rows(codes, rows).sum())
-        kept = np.square(mean[:, active]) - np.log(variance[:, active]) - 1.0
-        approximate += 0.5 * float(kept.sum())
+        variance = codes.variance[rows][:, active].astype(np.float64)
+        log_prior = codes.prior.log_marginals(codes.mean[rows], rows)[:, active]
+        entropy = 0.5 * (np.log(2.0 * np.pi * variance) + 1.0)
+        approximate -= float((entropy + log_prior).sum())
     exact, approximate = exact / codes.n, approximate / codes.n
     # Without any KL nothing is active, and the two agree.
     delta = abs(exact - approximate) / exact if exact > 0 else 0.0
-    return DeltaKL(exact, approximate, delta, len(active), criterion, codes.n)
+    return DeltaKL(exact, approximate, delta, len(active), kinds.criterion, codes.n)
 
 
 @dataclass(frozen=True)
@@ -202,9 +204,10 @@ def polarised(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Pol
     if codes.n > ROWS:
         rows = np.sort(draws.choice(codes.n, ROWS, replace=False))
     mean, sample = codes.mean[rows].astype(np.float64), codes.sample[rows].astype(np.float64)
-    passive = kl_of_rows(codes, rows) < PASSIVE_KL_NATS
-    scaled, ratio = in_prior_units(codes, rows)
-    prior = None if has_standard_prior(codes) else _prior_draw(codes, rows, draws)
+    units = unused_units(codes)
+    passive = excess_of_rows(codes, units, rows) < PASSIVE_KL_NATS
+    scaled, ratio = (own.astype(np.float64) for own in in_unused_units(codes, units, rows))
+    prior = None if codes.prior.standard else codes.prior.draw(draws, len(rows), rows)
     to_prior, to_mean, mixtures = np.zeros(codes.d), np.zeros(codes.d), []
     for j in range(codes.d):
         own = None if prior is None else prior[:, j]
@@ -227,17 +230,10 @@ def polarised(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Pol
     )
 
 
-def _prior_draw(codes: Codes, rows: NDArray[np.int64], draws: np.random.Generator) -> Vector:
-    noise = draws.standard_normal((len(rows), codes.d))
-    if codes.prior_variance is not None:
-        noise *= np.sqrt(codes.prior_variance[rows].astype(np.float64))
-    return noise if codes.prior_mean is None else noise + codes.prior_mean[rows]
-
-
 def _statements(
     mean: Vector, ratio: Vector, kinds: Types, to_prior: Vector, to_mean: Vector, to_mixture: Vector
 ) -> tuple[Statement, ...]:
-    """Means and variances are in units of the prior: for N(0, I) 000's lines are 001's."""
+    """Means and variances are in units of an unused latent's: for N(0, I) 000's lines are 001's."""
     shift, spread = np.abs(mean.mean(axis=0)), mean.var(axis=0)
     variance, unrest = ratio.mean(axis=0), ratio.var(axis=0)
 

@@ -1,13 +1,12 @@
-"""Types of latents from codes: active, passive, mixed. Papers 000 to 003.
+"""Types of latents from codes: active, passive, mixed.
 
-001's rule, the default for N(0, I), is in `vaescope.regime`. Where the prior is another one the
-posterior variance of a passive latent need not be near 1 (in 000 it is near 0), so latents are
-typed by their KL to the model's own prior, or to the Gaussian nearest to it where it is none:
-that is what a posterior becomes that ignores x.
+A latent is passive where its posterior is the one that a latent has that ignores x. Under N(0, I)
+and the ELBO that is N(0, 1) and the rule bonheme2023's (`vaescope.regime`); other priors and
+objectives have another one, which the codes know.
 """
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,17 +15,33 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import UsageError
-from vaescope.latents.kl import has_standard_prior, in_prior_units, kl_of_rows
+from vaescope.latents.kl import kl_of_rows
 from vaescope.latents.moments import chunks, moments
-from vaescope.regime import LatentType, Typed, types_of
+from vaescope.latents.unused import (
+    PASSIVE_KL_NATS,
+    excess_of_rows,
+    in_unused_units,
+    unused_units,
+)
+from vaescope.prior_density import GaussianDensity
+from vaescope.regime import ALPHA, LatentType, Typed, types_of
 
-__all__ = ["CRITERIA", "PASSIVE_KL_NATS", "Criterion", "Types", "types"]
+__all__ = ["ALIASES", "CRITERIA", "PASSIVE_KL_NATS", "Criterion", "Types", "types"]
 
-Criterion = Literal["001", "kl", "002-chapter-3", "002-chapter-4", "003"]
+Criterion = Literal[
+    "unused", "bonheme2023", "kl", "zietlow2022-chapter-3", "zietlow2022-chapter-4", "bhowal2024"
+]
 
-#: Below this a posterior counts as its prior, on one example or in the mean over all: about what
-#: 001's thresholds allow (a mean of 0.1 and a variance of 0.9 have 0.008 nats).
-PASSIVE_KL_NATS = 0.01
+#: Names of the first round, still accepted.
+ALIASES: Mapping[str, Criterion] = {
+    "001": "bonheme2023",
+    "002-chapter-3": "zietlow2022-chapter-3",
+    "002-chapter-4": "zietlow2022-chapter-4",
+    "003": "bhowal2024",
+}
+
+#: Examples of one kind that are too few to name a latent after them.
+_FEW = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +53,17 @@ class Types(Typed):
     variance_of_variance: NDArray[np.float64]
     kl: NDArray[np.float64]  # mean KL to the prior, nats
     variance_of_mean: NDArray[np.float64]
-    passive_fraction: NDArray[np.float64]  # of examples, by 001's Definition 2
+    passive_fraction: NDArray[np.float64]  # of examples, by Definition 2 of bonheme2023
     criterion: Criterion
     n: int
+    mean_ratio: NDArray[np.float64]  # of the posterior variance to an unused latent's
+    movement: NDArray[np.float64]  # variance of the means in the same units
+    kind_of_mixed: tuple[str, ...]  # of each latent; empty for active and passive ones
+    why: str = ""  # why no latent can be called passive
 
     def summary(self) -> str:
         """One line, e.g. `3 active (0, 4, 7), 0 mixed, 7 passive (1, 2, 3, 5, 6, 8, 9)`."""
-        return self.listed()
+        return f"{self.listed()}; {self.why}" if self.why else self.listed()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None for a KL that is infinite."""
@@ -55,7 +74,11 @@ class Types(Typed):
             "kl": [float(value) if np.isfinite(value) else None for value in self.kl],
             "variance_of_mean": self.variance_of_mean.tolist(),
             "passive_fraction": self.passive_fraction.tolist(),
+            "mean_ratio": self.mean_ratio.tolist(),
+            "movement": self.movement.tolist(),
+            "kind_of_mixed": list(self.kind_of_mixed),
             "criterion": self.criterion,
+            "why": self.why,
         }
 
     def _repr_html_(self) -> str:
@@ -68,26 +91,49 @@ class _Statistics:
     variance_of_variance: NDArray[np.float64]
     variance_of_mean: NDArray[np.float64]
     kl: NDArray[np.float64]
+    excess: NDArray[np.float64]  # mean KL to an unused posterior
     passive_fraction: NDArray[np.float64]
-    mean_ratio: NDArray[np.float64]  # of the posterior variance to the prior's
+    mean_ratio: NDArray[np.float64]  # of the posterior variance to an unused one
     variance_of_ratio: NDArray[np.float64]
+    movement: NDArray[np.float64]
+    spread: NDArray[np.float64] | None
+    narrow: NDArray[np.float64]  # share of examples that are as certain as an active latent
+    wide: NDArray[np.float64]  # share of examples that are as uncertain as an unused one
+
+
+def _spread(codes: Codes, units: NDArray[Any]) -> NDArray[np.float64] | None:
+    """An unused variance over the prior's where it sits in a spike, else None: see `types_of`."""
+    if not codes.prior.peaked:
+        return None
+    return np.asarray(units.reshape(-1, codes.d).mean(axis=0) / codes.prior.variance)
 
 
 def _statistics(codes: Codes) -> _Statistics:
     variance, mean = moments(codes.variance), moments(codes.mean)
-    ratio = variance
-    if codes.prior_variance is not None:
-        ratio = moments(in_prior_units(codes)[1])
-    kl, passive = np.zeros(codes.d), np.zeros(codes.d)
+    units = unused_units(codes)
+    scaled_mean, scaled_variance = in_unused_units(codes, units)
+    ratio = variance if scaled_variance is codes.variance else moments(scaled_variance)
+    moved = mean if scaled_mean is codes.mean else moments(scaled_mean)
+    spread = _spread(codes, units)
+    same = codes.unused is None and isinstance(codes.prior, GaussianDensity)
+    sums = np.zeros((5, codes.d))  # KL, excess, passive, narrow, wide
     for rows in chunks(codes.n):
         nats = kl_of_rows(codes, rows)
+        excess = nats if same else excess_of_rows(codes, units, rows)
+        own = scaled_variance[rows]
+        narrow = own <= ALPHA if spread is None else own * spread <= ALPHA
         ones = np.ones(len(nats))  # a product sums long columns three times as fast as `sum` does
-        kl += ones @ nats
-        passive += ones @ (nats < PASSIVE_KL_NATS)
+        parts = (nats, excess, excess < PASSIVE_KL_NATS, narrow, own >= 1.0 - ALPHA)
+        sums += np.stack([ones @ part for part in parts])
+    kl, excess, passive, narrow, wide = sums / codes.n
     return _Statistics(
-        variance.mean, variance.variance, mean.variance, kl / codes.n, passive / codes.n,
-        ratio.mean, ratio.variance,
+        variance.mean, variance.variance, mean.variance, kl, excess, passive,
+        ratio.mean, ratio.variance, moved.variance, spread, narrow, wide,
     )  # fmt: skip
+
+
+def _by_unused(s: _Statistics) -> list[LatentType]:
+    return types_of(s.mean_ratio, s.variance_of_ratio, s.movement, spread=s.spread)
 
 
 def _by_variance(s: _Statistics) -> list[LatentType]:
@@ -95,11 +141,11 @@ def _by_variance(s: _Statistics) -> list[LatentType]:
 
 
 def _by_kl(s: _Statistics) -> list[LatentType]:
-    """Passive by KL; active as in 001 with the variance in units of the prior's; else mixed."""
-    active = types_of(s.mean_ratio, s.variance_of_ratio)
+    """Passive by KL to an unused posterior, active as by default, else mixed."""
+    active = types_of(s.mean_ratio, s.variance_of_ratio, spread=s.spread)
     return [
         "passive" if nats < PASSIVE_KL_NATS else "active" if name == "active" else "mixed"
-        for nats, name in zip(s.kl, active, strict=True)
+        for nats, name in zip(s.excess, active, strict=True)
     ]
 
 
@@ -107,42 +153,77 @@ def _two(active: NDArray[np.bool_]) -> list[LatentType]:
     return ["active" if own else "passive" for own in active]
 
 
-#: Each paper's rule. Those of 002 and 003 know only active latents and others, here called passive.
+#: The default and each paper's rule. Those of zietlow2022 and bhowal2024 know only active latents
+#: and others, here called passive. The papers' rules are for N(0, I) and compare with 1.
 CRITERIA: dict[Criterion, Callable[[_Statistics], list[LatentType]]] = {
-    "001": _by_variance,
+    "unused": _by_unused,
+    "bonheme2023": _by_variance,
     "kl": _by_kl,
-    "002-chapter-3": lambda s: _two(np.sqrt(s.variance_of_mean) > 0.5),
-    "002-chapter-4": lambda s: _two(s.mean_variance < 0.8),
-    "003": lambda s: _two(s.variance_of_mean > 0.01),
+    "zietlow2022-chapter-3": lambda s: _two(np.sqrt(s.variance_of_mean) > 0.5),
+    "zietlow2022-chapter-4": lambda s: _two(s.mean_variance < 0.8),
+    "bhowal2024": lambda s: _two(s.variance_of_mean > 0.01),
 }
 
 
-def types(codes: Codes, *, criterion: Criterion | None = None) -> Types:
+def _kind_of_mixed(narrow: float, wide: float) -> str:
+    """By how many examples are as certain as an active latent, and as uncertain as an unused one.
+
+    The first is a mixed latent by Definition 2 of bonheme2023.
+    """
+    if narrow >= _FEW and wide >= _FEW:
+        return "used for some examples only"
+    return "uncertain in every example" if narrow < _FEW else "more certain in some examples"
+
+
+def _why(codes: Codes) -> str:
+    if not np.isnan(codes.unused_variance).any():
+        return ""
+    reason = codes.unused_why or (
+        f"{codes.prior.says} has several best posteriors of different variances"
+    )
+    return f"types cannot tell which latents ignore x: {reason}"
+
+
+def types(codes: Codes, *, criterion: str | None = None) -> Types:
     """Active, passive or mixed, over the examples.
 
-    By default `001` for N(0, I) priors and diagonal posteriors (mean and population variance of the
-    posterior variance, as the paper's code has it), and `kl` otherwise: passive if the mean KL to
-    the prior is below 0.01 nats, active if the posterior variance in units of the prior's meets
-    001's rule. Full-covariance posteriors are typed by their marginals. `passive_fraction` counts
-    the examples on which a latent's KL is below 0.01 nats: 001's Definition 2 calls a latent mixed
-    wherever it is neither 0 nor 1, the thresholds do not.
+    By default (`unused`) in units of the variance that a latent has that ignores x, which the codes
+    know from the objective or else from the prior. Passive: the ratio of the posterior variance to
+    it has a mean in [0.9, 1.1] and a variance below 0.1, and the means, less the prior's, have a
+    variance below 0.1. Active: the ratio has a mean of at most 0.1 and a variance below 0.1; where
+    an unused latent sits in a spike of the prior (spike and slab, mixtures) it is the ratio to the
+    prior's own variance that has. Else mixed. Scaling prior and codes by a factor changes nothing.
+
+    Under N(0, I) and the ELBO this is bonheme2023's rule and that passive means do not move. `kl`
+    calls a latent passive whose mean KL to an unused posterior is below 0.01 nats. The rules of the
+    papers are there by their keys. Full-covariance posteriors are typed by their marginals.
+    `passive_fraction` counts the examples on which a latent's posterior is within 0.01 nats of an
+    unused one: Definition 2 of bonheme2023 calls a latent mixed wherever that is neither 0 nor 1.
+
+    Args:
+        codes: their prior and `unused` are what posteriors are compared with.
+        criterion: a key of `CRITERIA`, or None for the default.
     """
-    if criterion is None:
-        standard = has_standard_prior(codes) and codes.covariance is None
-        criterion = "001" if standard else "kl"
-    if criterion not in CRITERIA:
+    known = ALIASES.get(criterion or "unused", criterion or "unused")
+    if known not in CRITERIA:
         raise UsageError(
             f"There is no criterion {criterion!r}; there are {', '.join(CRITERIA)}.",
             "Use one of those, or leave it out.",
         )
     s = _statistics(codes)
+    names = CRITERIA[known](s)
+    why = _why(codes) if known in ("unused", "kl") else ""
+    if why:
+        none = np.asarray(np.isnan(np.atleast_2d(codes.unused_variance)).any(axis=0))
+        names = [
+            "mixed" if name == "passive" and no else name
+            for name, no in zip(names, none, strict=True)
+        ]
+    kinds = [
+        _kind_of_mixed(*shares) if name == "mixed" else ""
+        for name, *shares in zip(names, s.narrow, s.wide, strict=True)
+    ]
     return Types(
-        tuple(CRITERIA[criterion](s)),
-        s.mean_variance,
-        s.variance_of_variance,
-        s.kl,
-        s.variance_of_mean,
-        s.passive_fraction,
-        criterion,
-        codes.n,
-    )
+        tuple(names), s.mean_variance, s.variance_of_variance, s.kl, s.variance_of_mean,
+        s.passive_fraction, known, codes.n, s.mean_ratio, s.movement, tuple(kinds), why,
+    )  # fmt: skip

@@ -1,8 +1,14 @@
 """How weights start: each changes a module in place and draws from torch's global generator."""
 
+import copy
+
+import torch
 from torch import nn
 
-__all__ = ["glorot", "kaiming", "small_normal", "torch_default"]
+from vaescope.errors import UsageError
+from vaescope.seeds import derive
+
+__all__ = ["glorot", "kaiming", "reinitialised", "small_normal", "torch_default"]
 
 
 def torch_default(module: nn.Module) -> None:
@@ -35,3 +41,22 @@ def small_normal(module: nn.Module) -> None:
             nn.init.normal_(part.weight, 0.0, 0.02)
             if part.bias is not None:
                 nn.init.zeros_(part.bias)
+
+
+def reinitialised(decoder: nn.Module, seed: int) -> nn.Module:
+    """A copy with weights drawn anew by each layer's own rule: an untrained decoder of somebody
+    else's class. For a run, build its experiment with another seed instead."""
+    fresh = copy.deepcopy(decoder)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive(seed, "weights"))
+        for name, layer in fresh.named_modules():
+            reset = getattr(layer, "reset_parameters", None)
+            if reset is not None:
+                reset()
+            elif any(True for _ in layer.parameters(recurse=False)):
+                raise UsageError(
+                    f"{type(layer).__name__} ({name or 'the decoder'}) has weights of its own but "
+                    "no reset_parameters(), so it cannot be initialised anew.",
+                    "Pass untrained=... a function from a seed to a fresh decoder.",
+                )
+    return fresh

@@ -7,8 +7,9 @@ from vaescope.objectives.elbo import Autoencoder, BetaVAE
 from vaescope.objectives.entropy import EntropyVAE
 from vaescope.objectives.factor import FactorVAE
 from vaescope.objectives.orthogonal import Orthogonal
-from vaescope.objectives.terms import Objective, Terms
+from vaescope.objectives.terms import Objective, Pull, Terms
 from vaescope.objectives.total_correlation import BetaTCVAE
+from vaescope.objectives.unused import UnusedPosterior, unused_posterior
 
 __all__ = [
     "DIPI",
@@ -22,5 +23,8 @@ __all__ = [
     "FactorVAE",
     "Objective",
     "Orthogonal",
+    "Pull",
     "Terms",
+    "UnusedPosterior",
+    "unused_posterior",
 ]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from vaescope.objectives.elbo import BetaVAE
-from vaescope.objectives.terms import Objective, Terms
-from vaescope.schedules import Constant, Schedule
+from vaescope.objectives.terms import Objective, Pull, Terms
+from vaescope.schedules import Constant, Schedule, value_at
 from vaescope.vae import VAE, Batch
 
 __all__ = ["CapacityVAE"]
@@ -32,3 +32,13 @@ class CapacityVAE(Objective):
         capacity = self.capacity(step)
         loss = distortion + self.gamma(step) * (nats - capacity).abs()
         return Terms(loss, {**elbo.parts, "capacity": capacity}, elbo.posterior)
+
+    def pull(self, step: float) -> Pull:
+        """At the capacity |rate - C| has no slope: the rate's weight is anything up to gamma."""
+        capacity = value_at(self.capacity, step)
+        if capacity <= 0.0:
+            return BetaVAE(self.gamma).pull(step)
+        why = f"the rate is held at a capacity of {capacity:g} nats, not weighed"
+        return Pull(
+            no_weight=why, no_unused=f"{why}: latents that ignore x may share what is not needed"
+        )

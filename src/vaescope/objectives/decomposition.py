@@ -4,7 +4,7 @@ Paper 004 (Mathieu et al. 2019, https://arxiv.org/abs/1812.02833), eq. (7).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from torch import Tensor
@@ -12,8 +12,8 @@ from torch import Tensor
 from vaescope import divergences
 from vaescope.distributions import Reparameterised
 from vaescope.objectives.elbo import BetaVAE
-from vaescope.objectives.terms import Objective, Terms
-from vaescope.schedules import Constant, Schedule
+from vaescope.objectives.terms import Objective, Pull, Terms
+from vaescope.schedules import Constant, Schedule, value_at
 from vaescope.vae import VAE, Batch
 
 __all__ = [
@@ -82,3 +82,18 @@ class Decomposition(Objective):
         found = self.divergence(Sides(q, q.at(noise[0]), p, p.at(noise[1]), batch.dataset_size))
         loss = base.loss + self.alpha(step) * found
         return Terms(loss, {**base.parts, "divergence": found}, q)
+
+    def pull(self, step: float) -> Pull:
+        """With alpha above 0 D moves the posterior variances too. A latent that ignores x is its
+        own aggregate: where its prior is Gaussian both terms want that prior; KL(q(z) || p(z)) is
+        then the rate again. Else the rate wants one Gaussian and D the shape of the whole prior.
+        """
+        base = BetaVAE(self.beta).pull(step)
+        if value_at(self.alpha, step) == 0.0 or base.factor is None:
+            return base
+        return replace(
+            base, weight=None, only_gaussian=self.divergence is not exclusive_kl,
+            no_weight="alpha D(q(z), p(z)) acts on posterior variances beside the rate",
+            no_unused="alpha D(q(z), p(z)) draws a latent that ignores x to the shape of the whole "
+            "prior, the rate to one Gaussian",
+        )  # fmt: skip

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from vaescope.distributions import FullGaussian, Reparameterised
 from vaescope.objectives.elbo import BetaVAE
-from vaescope.objectives.terms import Objective, Terms
-from vaescope.schedules import Constant, Schedule
+from vaescope.objectives.terms import Objective, Pull, Terms
+from vaescope.schedules import Constant, Schedule, value_at
 from vaescope.vae import VAE, Batch
 
 __all__ = ["DIPI", "DIPII", "covariance_of_means", "covariance_of_samples"]
@@ -64,6 +64,14 @@ class DIPI(Objective):
         covariance = covariance_of_means(elbo.posterior)
         return _terms(elbo, covariance, self.off_diagonal(step), self.diagonal(step))
 
+    def pull(self, step: float) -> Pull:
+        """Posterior variances are the ELBO's, as the penalty sees means only; but it presses the
+        variance of every latent's mean towards 1."""
+        if value_at(self.diagonal, step) == 0.0:
+            return Pull(1.0, 1.0)
+        why = "the penalty draws the variance of each latent's mean to 1, so that none ignores x"
+        return Pull(1.0, no_unused=why)
+
 
 @dataclass(frozen=True)
 class DIPII(Objective):
@@ -80,3 +88,8 @@ class DIPII(Objective):
         elbo = BetaVAE()(vae, batch, step, noise)
         covariance = covariance_of_samples(elbo.posterior)
         return _terms(elbo, covariance, self.off_diagonal(step), self.diagonal(step))
+
+    def pull(self, step: float) -> Pull:
+        """The ELBO's where c_jj = 1, as the penalty is flat there; it adds 4 diagonal (c_jj - 1) to
+        the inverse variance. A latent that ignores x has c_jj = v."""
+        return Pull(1.0, 1.0, spread=value_at(self.diagonal, step))

@@ -10,8 +10,8 @@ from typing import ClassVar
 from torch import Tensor
 
 from vaescope.distributions import rate
-from vaescope.objectives.terms import Objective, Terms
-from vaescope.schedules import Constant, Schedule
+from vaescope.objectives.terms import Objective, Pull, Terms
+from vaescope.schedules import Constant, Schedule, value_at
 from vaescope.vae import VAE, Batch
 
 __all__ = ["Autoencoder", "BetaVAE"]
@@ -28,6 +28,11 @@ class Autoencoder(Objective):
         distortion = -vae.decoder(q.mean).log_prob(batch.x).mean()
         return Terms(distortion, {"distortion": distortion}, q)
 
+    def pull(self, step: float) -> Pull:
+        del step
+        why = "a plain autoencoder has no rate"
+        return Pull(no_weight=why, no_unused=f"{why}: nothing acts on a latent that ignores x")
+
 
 @dataclass(frozen=True)
 class BetaVAE(Objective):
@@ -42,3 +47,11 @@ class BetaVAE(Objective):
         nats = rate(q, vae.prior(batch.u), z).mean()
         loss = distortion + self.beta(step) * nats
         return Terms(loss, {"distortion": distortion, "rate": nats}, q)
+
+    def pull(self, step: float) -> Pull:
+        """beta scales the whole rate, so that what costs least is the same for each."""
+        beta = value_at(self.beta, step)
+        if beta > 0.0:
+            return Pull(beta, 1.0)
+        why = f"the weight of the rate, beta, is {beta:g}"
+        return Pull(no_weight=why, no_unused=f"{why}: nothing acts on a latent that ignores x")

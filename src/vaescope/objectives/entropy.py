@@ -11,8 +11,8 @@ from torch import Tensor
 
 from vaescope.distributions import Distribution
 from vaescope.objectives.elbo import BetaVAE
-from vaescope.objectives.terms import Objective, Terms
-from vaescope.schedules import Constant, Schedule
+from vaescope.objectives.terms import Objective, Pull, Terms
+from vaescope.schedules import Constant, Schedule, value_at
 from vaescope.vae import VAE, Batch
 
 __all__ = ["EntropyVAE", "gaussian_entropy"]
@@ -43,3 +43,12 @@ class EntropyVAE(Objective):
         half_log_det = entropy - 0.5 * latent * (1.0 + math.log(2.0 * math.pi))
         loss = elbo.loss - (self.beta(step) - 1.0) * half_log_det
         return Terms(loss, {**elbo.parts, "posterior_entropy": entropy}, elbo.posterior)
+
+    def pull(self, step: float) -> Pull:
+        """Corollary 1: S' = beta S. The prior weighs 1 and log|S| beta, so that v is
+        beta / (1 / s + G_jj), and beta s where the decoder ignores the latent."""
+        beta = value_at(self.beta, step)
+        if beta > 0.0:
+            return Pull(beta, beta)
+        why = f"the weight of the entropy, beta, is {beta:g}: posteriors shrink to points"
+        return Pull(no_weight=why, no_unused=why)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vaescope.distributions import sum_event
 from vaescope.objectives.elbo import Autoencoder, BetaVAE
-from vaescope.objectives.terms import Objective, Terms
+from vaescope.objectives.terms import Objective, Pull, Terms
 from vaescope.schedules import Constant, Schedule
 from vaescope.vae import VAE, Batch, Decoder
 
@@ -82,3 +82,7 @@ class Orthogonal(Objective):
         ).mean()
         loss = base.loss + self.weight(step) * penalty
         return Terms(loss, {**base.parts, "off_diagonal": penalty}, base.posterior)
+
+    def pull(self, step: float) -> Pull:
+        """The base's: the penalty sees means and the decoder, no posterior variance."""
+        return self.base.pull(step)

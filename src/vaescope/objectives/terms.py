@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from vaescope.distributions import Reparameterised
 from vaescope.vae import VAE, Batch
 
-__all__ = ["Objective", "Terms"]
+__all__ = ["Objective", "Pull", "Terms"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,31 @@ class Terms:
     posterior: Reparameterised
     #: Losses of further optimiser groups by name, e.g. a critic's.
     others: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pull:
+    """What an objective's terms beside the distortion do to the posterior of one latent.
+
+    For q = N(m, v) of one example they are
+
+        weight / factor * (-E_q log p(z)) - weight / 2 log v,
+
+    so that with a Gaussian prior of variance s a latent that the decoder ignores has v = factor s,
+    and any other, G the decoder's Fisher metric, v_j = 1 / (1 / (factor s) + G_jj / weight): the
+    derivative by v_j is 1/2 (weight / (factor s) + G_jj - weight / v_j). (zietlow2022 chapter 3
+    has the same with s = 1, weight = beta.) A penalty `spread` * weight / factor * (v - 1)^2 on a
+    latent of constant mean comes on top for DIP-VAE II.
+
+    None in place of a number says that no such law holds, and the sentence beside it why.
+    """
+
+    weight: float | None = None
+    factor: float | None = None
+    spread: float = 0.0
+    only_gaussian: bool = False  # `factor` is true of Gaussian priors only
+    no_weight: str = "the objective does not state how it weighs the rate"
+    no_unused: str = "the objective does not state what a latent that ignores x becomes"
 
 
 class Objective(ABC):
@@ -38,3 +63,13 @@ class Objective(ABC):
     @abstractmethod
     def __call__(self, vae: VAE, batch: Batch, step: Tensor, noise: Tensor) -> Terms:
         """`noise` has shape (draws, batch, latent)."""
+
+    def pull(self, step: float) -> Pull:
+        """What it does to posteriors at a step, `math.inf` being the end; by default not known."""
+        del step
+        return Pull()
+
+    def rate_weight(self, step: float) -> float | None:
+        """The weight in the law of posterior variances (`Pull`); None where none holds, and then
+        `pull(step).no_weight` says why."""
+        return self.pull(step).weight

@@ -14,6 +14,7 @@ from vaescope.data import Dataset
 from vaescope.distributions import DiagonalGaussian
 from vaescope.errors import UsageError
 from vaescope.principal import leading_axes
+from vaescope.prior_density import GaussianDensity
 from vaescope.seeds import rng
 from vaescope.types import Floats
 from vaescope.vae import Prior
@@ -49,6 +50,11 @@ class AnisotropicPrior(Prior):
         del u
         log_variance = self.log_variance + self.log_shares.log_softmax(0)
         return DiagonalGaussian(self.zero, log_variance.unsqueeze(0))
+
+    @torch.no_grad()
+    def density(self, u: Tensor | None = None) -> GaussianDensity:
+        variance = self(u).variance[0].double().cpu().numpy()
+        return GaussianDensity(np.zeros_like(variance), variance)
 
 
 def log_principal_variances(

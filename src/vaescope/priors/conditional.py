@@ -9,6 +9,7 @@ from vaescope.distributions import DiagonalGaussian
 from vaescope.errors import UsageError
 from vaescope.nets.initialisation import glorot
 from vaescope.nets.mlp import ACTIVATIONS, hidden_layers
+from vaescope.prior_density import GaussianDensity
 from vaescope.vae import Prior, in_float32
 
 __all__ = ["ConditionalPrior"]
@@ -47,6 +48,13 @@ class ConditionalPrior(Prior):
         if self.mean is None:
             return DiagonalGaussian(torch.zeros_like(log_variance), log_variance)
         return DiagonalGaussian(in_float32(self.mean, u), log_variance)
+
+    @torch.no_grad()
+    def density(self, u: Tensor | None = None) -> GaussianDensity:
+        prior = self(u)
+        return GaussianDensity(
+            prior.mean.float().cpu().numpy(), prior.variance.float().cpu().numpy()
+        )
 
 
 def _network(

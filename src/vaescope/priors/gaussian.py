@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from vaescope.distributions import DiagonalGaussian
+from vaescope.prior_density import GaussianDensity, standard_normal
 from vaescope.vae import Prior
 
 __all__ = ["StandardNormal"]
@@ -22,3 +23,7 @@ class StandardNormal(Prior):
     def forward(self, u: Tensor | None = None) -> DiagonalGaussian:
         del u
         return DiagonalGaussian(self.zero, self.zero)
+
+    def density(self, u: Tensor | None = None) -> GaussianDensity:
+        del u
+        return standard_normal(self.zero.shape[1])

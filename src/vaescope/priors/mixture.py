@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from vaescope.distributions import Reparameterised
+from vaescope.prior_density import MixtureDensity
 from vaescope.vae import Prior
 
 __all__ = ["GaussianMixture", "MixturePrior", "axis_means"]
@@ -89,3 +90,16 @@ class MixturePrior(Prior):
     def forward(self, u: Tensor | None = None) -> GaussianMixture:
         del u
         return GaussianMixture(self.log_weights, self.means, self.log_variance, self.counted)
+
+    def density(self, u: Tensor | None = None) -> MixtureDensity:
+        """The mixture itself, of a legacy prior too: only its rate counts the density twice."""
+        del u
+        weights, means, variances = (
+            own.double().cpu().numpy()
+            for own in (
+                self.log_weights.double().exp(),
+                self.means,
+                self.log_variance.double().exp(),
+            )
+        )
+        return MixtureDensity(weights / weights.sum(), means, variances)

@@ -4,10 +4,12 @@ section 6 and appendix B."""
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from vaescope.distributions import Reparameterised, sum_event
+from vaescope.prior_density import SparseDensity
 from vaescope.vae import Prior
 
 __all__ = ["SparsePrior", "SpikeAndSlab"]
@@ -21,11 +23,12 @@ def _log(share: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class SpikeAndSlab(Reparameterised):
-    """Independent latents, each (1 - gamma) N(loc, 1) + gamma N(loc, spike_std^2)."""
+    """Independent latents, each (1 - gamma) N(loc, slab_std^2) + gamma N(loc, spike_std^2)."""
 
     loc: Tensor
     gamma: float
     spike_std: float
+    slab_std: float = 1.0
 
     @property
     def mean(self) -> Tensor:
@@ -33,7 +36,8 @@ class SpikeAndSlab(Reparameterised):
 
     @property
     def variance(self) -> Tensor:
-        return torch.full_like(self.loc, 1.0 - self.gamma + self.gamma * self.spike_std**2)
+        slab, spike = (1.0 - self.gamma) * self.slab_std**2, self.gamma * self.spike_std**2
+        return torch.full_like(self.loc, slab + spike)
 
     def at(self, noise: Tensor) -> Tensor:
         """Small noise goes to the spike, the rest to the slab, each stretched to a whole normal.
@@ -47,13 +51,13 @@ class SpikeAndSlab(Reparameterised):
         in_slab = outside < 1.0 - self.gamma
         # The two shares meet at no mass of the spike and all of the slab: no infinite samples.
         beyond = torch.where(in_slab, slab, spike).clamp(1e-20, 1.0)
-        std = torch.where(in_slab, 1.0, self.spike_std)
+        std = torch.where(in_slab, self.slab_std, self.spike_std)
         eps: Tensor = -torch.special.ndtri(0.5 * beyond) * std * noise.sign()
         return self.loc + eps.to(noise.dtype)
 
     def log_prob(self, x: Tensor) -> Tensor:
         square = (x - self.loc) ** 2
-        slab = _log(1.0 - self.gamma) - 0.5 * square
+        slab = _log(1.0 - self.gamma) - math.log(self.slab_std) - 0.5 * square / self.slab_std**2
         spike = _log(self.gamma) - math.log(self.spike_std) - 0.5 * square / self.spike_std**2
         return sum_event(torch.logaddexp(slab, spike) - 0.5 * _LOG_2PI)
 
@@ -75,3 +79,7 @@ class SparsePrior(Prior):
     def forward(self, u: Tensor | None = None) -> SpikeAndSlab:
         del u
         return SpikeAndSlab(self.zero, self.gamma, self.spike_std)
+
+    def density(self, u: Tensor | None = None) -> SparseDensity:
+        del u
+        return SparseDensity(self.gamma, self.spike_std, np.zeros(self.zero.shape[1]))

@@ -13,6 +13,7 @@ from scipy import special
 from torch import Tensor
 
 from vaescope.distributions import Reparameterised, sum_event
+from vaescope.prior_density import StudentTDensity
 from vaescope.vae import Prior
 
 __all__ = ["StudentT", "StudentTPrior"]
@@ -100,3 +101,8 @@ class StudentTPrior(Prior):
     def forward(self, u: Tensor | None = None) -> StudentT:
         del u
         return StudentT(self.df, self.zero, torch.full_like(self.zero, self.scale))
+
+    def density(self, u: Tensor | None = None) -> StudentTDensity:
+        del u
+        d = self.zero.shape[1]
+        return StudentTDensity(float(self.df), np.zeros(d), np.full(d, self.scale))

@@ -11,17 +11,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vaescope.build import build_auxiliary, build_vae, data_of
-from vaescope.data import Dataset
-from vaescope.encoding import encode, load_vae
+from vaescope.build import build_vae
 from vaescope.errors import RunError
 from vaescope.model_specs import AnisotropicPriorSpec, MixturePriorSpec, PrunedSpec
+from vaescope.models import OpenModel
+from vaescope.opening import open_vae
 from vaescope.paths import replace_file
 from vaescope.priors import ConditionalPrior
-from vaescope.pruning.change import ROWS, Side, change_of
+from vaescope.pruning.change import change_of
 from vaescope.pruning.result import Change, Plan, Pruning, plan_of, pruning_of
 from vaescope.runs import Run
-from vaescope.seeds import derive
 from vaescope.specs import FORMAT, Experiment, digest, resolve
 from vaescope.training.checkpoint import weights_bytes
 from vaescope.vae import VAE
@@ -35,32 +34,16 @@ HEADS: Mapping[str, Callable[[list[int], int], list[int]]] = {
 }
 
 
-def prune_run(run: Run, out: Run, data: Dataset | None = None) -> Pruning:
-    """Writes the pruned run to the folder `out`; writes nothing where nothing is dropped.
-
-    `data` is needed only where the run was trained on the user's own arrays.
-    """
-    spec = resolve(run.open())
-    data = data_of(spec, data)
-    vae = load_vae(run)
-    auxiliary = build_auxiliary(spec, data)
-    rows = data.sample(ROWS, seed=0)
-    plan = plan_of(encode(vae, data, index=rows, auxiliary=auxiliary))
+def prune_run(run: Run, opened: OpenModel, out: Run) -> Pruning:
+    """Writes the pruned run to the folder `out`; writes nothing where nothing is dropped."""
+    plan = plan_of(opened.codes)
     if not plan.dropped:
         return pruning_of(plan, Change(0.0, 0.0, 0.0, 0), run)
-    small_spec, small = pruned_vae(spec, vae, plan)
-    change = change_of(
-        _side(vae), _side(small), plan.kept, plan.latents, data, rows,
-        device=torch.device("cpu"), auxiliary=auxiliary,
-        generator=torch.Generator().manual_seed(derive(0, "prune")),
-    )  # fmt: skip
-    result = pruning_of(plan, change, out)
-    _write(out, run, small_spec, small, result)
+    spec, small = pruned_vae(resolve(run.open()), opened.vae, plan)
+    after = open_vae(small, opened.data, spec=spec, auxiliary=opened.auxiliary, rows=opened.rows)
+    result = pruning_of(plan, change_of(opened, after, plan.kept), out)
+    _write(out, run, spec, small, result)
     return result
-
-
-def _side(vae: VAE) -> Side:
-    return Side(vae.encoder, vae.decoder, vae.prior)
 
 
 def pruned_vae(spec: Experiment, vae: VAE, plan: Plan) -> tuple[Experiment, VAE]:

@@ -104,7 +104,7 @@ def _count(n: int, what: str) -> str:
 
 def _runs(comparison: Comparison) -> Section:
     rows: list[tuple[Value, ...]] = [
-        (letter(place), own.name, own.setting + 1, own.seed, own.spec.data.name, len(kinds.names),
+        (letter(place), own.name, own.setting + 1, own.seed, own.data or "", len(kinds.names),
          len(kinds.active), len(kinds.mixed), len(kinds.passive))
         for place, (own, kinds) in enumerate(
             zip(comparison.members, comparison.kinds, strict=True)

@@ -17,7 +17,6 @@ from vaescope.paths import disk_errors
 from vaescope.specs import Experiment, to_dict
 from vaescope.sweeps.engine import Ended, Engine, Job, Outcome, Task
 from vaescope.sweeps.grid import Plan
-from vaescope.sweeps.index import Index
 from vaescope.sweeps.leases import is_shared
 from vaescope.sweeps.worker import failure_path, record_failure
 
@@ -230,7 +229,7 @@ def sweep(
             len(plan), board.done_count, board.failed_count, skipped, running, seconds, eta, ended
         )
 
-    with closing(engine), Index(folder) as index:
+    with closing(engine):
         yield status()
         while under_way or not board.over:
             if number := stop():
@@ -248,7 +247,4 @@ def sweep(
             engine.submit(tasks)
             for ended in engine.wait(1.0) if under_way or board.later else []:
                 board.take_back(under_way.pop(ended.task.jobs[0].name), ended)
-            current = status()
-            index.update([outcome.run for outcome in current.ended])
-            yield current
-        index.refresh()
+            yield status()

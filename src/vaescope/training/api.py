@@ -1,23 +1,20 @@
 """Training from Python: `vs.train("beta-vae", data, beta=4)`."""
 
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from vaescope.build import build_data, data_settings
-from vaescope.data import DATASETS, Dataset
-from vaescope.data.in_memory import from_arrays
-from vaescope.data.own import load_own
 from vaescope.errors import UsageError
 from vaescope.paths import runs_folder
 from vaescope.runs import Run
 from vaescope.settings import from_python
 from vaescope.training.run import train_run
+from vaescope.user_data import as_dataset
 
-__all__ = ["as_dataset", "choose_device", "load_dataset", "train"]
+__all__ = ["choose_device", "train"]
 
 _LOG = logging.getLogger("vaescope")
 
@@ -31,29 +28,6 @@ def choose_device(name: str) -> torch.device:
         here = ", ".join(device for device, found in there.items() if found)
         raise UsageError(f"There is no device {name} here.", f"Use auto, or one of {here}.")
     return torch.device(name)
-
-
-def load_dataset(name: str | Path, **settings: Any) -> Dataset:
-    """A dataset by name, e.g. `load_dataset("dsprites", size=32)`, or your own images by path."""
-    name = str(name)
-    path = Path(name)
-    if name not in DATASETS and (os.sep in name or path.suffix or path.exists()):
-        if settings:
-            raise UsageError(f"{name} takes no {', '.join(settings)}.", "Prepare the file instead.")
-        return load_own(name)
-    return build_data(from_python("vae", {"name": name, **settings}, {}).data)
-
-
-def as_dataset(data: Any) -> Dataset:
-    """A dataset, by name or path too, or of an array or a tensor."""
-    if isinstance(data, Dataset):
-        return data
-    if isinstance(data, str | Path):
-        return load_dataset(data)
-    if isinstance(data, torch.Tensor):
-        data = data.detach().cpu()
-        data = (data.float() if data.dtype == torch.bfloat16 else data).numpy()  # NumPy has none
-    return from_arrays(data)
 
 
 def train(

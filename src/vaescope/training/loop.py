@@ -24,15 +24,24 @@ from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
 from vaescope.errors import NonFiniteError
 from vaescope.objectives import Objective, Terms
-from vaescope.priors import ConditionalPrior, unused_variance
+from vaescope.priors import ConditionalPrior
 from vaescope.regime import LatentType, count_types, types_of
 from vaescope.seeds import derive, order
 from vaescope.specs import Experiment
 from vaescope.training.precision import Precision, autocast
 from vaescope.types import Floats
-from vaescope.vae import VAE, Batch, as_input
+from vaescope.vae import VAE, Batch, Prior, as_input
 
-__all__ = ["Record", "State", "fetch", "new_state", "noise_at", "record_of", "steps"]
+__all__ = [
+    "Record",
+    "State",
+    "fetch",
+    "new_state",
+    "noise_at",
+    "record_of",
+    "steps",
+    "unused_variance",
+]
 
 
 @dataclass
@@ -169,6 +178,14 @@ def record_of(step: int, window: Mapping[str, Tensor], unused: Floats | None = N
         count_types(types_of(ratio, squared - ratio**2)),
         tuple(mean.tolist()),
     )
+
+
+def unused_variance(prior: Prior) -> Floats | None:
+    """The posterior variance of each latent that ignores x; None where it depends on u, or where
+    the prior does not say its density."""
+    if isinstance(prior, ConditionalPrior) or type(prior).density is Prior.density:
+        return None
+    return prior.density().unused_variance()
 
 
 def steps(

@@ -22,11 +22,10 @@ from vaescope.build import build_objective, build_schedule, build_vae, start_fro
 from vaescope.data import Dataset
 from vaescope.errors import UsageError
 from vaescope.objectives import Objective
-from vaescope.priors import unused_variance
 from vaescope.schedules import Schedule
 from vaescope.seeds import derive, epoch_order
 from vaescope.specs import AdamSpec, ConditionalPriorSpec, Experiment, resolve, to_dict
-from vaescope.training.loop import Record, record_of
+from vaescope.training.loop import Record, record_of, unused_variance
 from vaescope.training.precision import SMALL
 from vaescope.types import Floats
 from vaescope.vae import VAE, Batch, Prior, as_input

@@ -11,7 +11,6 @@ import numpy as np
 from vaescope.build import build_data, data_settings
 from vaescope.data import Dataset
 from vaescope.errors import UsageError
-from vaescope.inspection.front import as_data
 from vaescope.paths import runs_folder
 from vaescope.settings import from_python
 from vaescope.specs import Experiment, LoggingSpec, digest, resolve, to_dict
@@ -22,6 +21,7 @@ from vaescope.tuning.result import Tuning
 from vaescope.tuning.run import Progress, Watcher, at_beta, tune
 from vaescope.tuning.scale import collapse_scale
 from vaescope.tuning.store import Folder
+from vaescope.user_data import as_dataset
 
 __all__ = ["known_factors", "template_of", "tune_beta", "tune_experiment"]
 
@@ -59,7 +59,7 @@ def tune_beta(
     default the preset's and at least 1e-3. Other arguments as for `vs.train`. Do not trust the
     numbers where `.notes` say that latents still moved.
     """
-    given = None if data is None else as_data(data)
+    given = None if data is None else as_dataset(data)
     spec = from_python(preset, None if given is None else data_settings(given), settings)
     return tune_experiment(
         spec, preset, given, by=by, needed=needed, between=between, round_steps=round_steps,

@@ -9,10 +9,10 @@ import torch
 from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
-from vaescope.encoding import encode
 from vaescope.geometry.jacobian import grams
 from vaescope.geometry.orthogonality import distance_of
 from vaescope.latents import types
+from vaescope.opening import encode
 from vaescope.tuning.curve import Point
 from vaescope.types import Integers
 from vaescope.vae import VAE, as_input

@@ -12,7 +12,7 @@ from vaescope.verdicts.of_maps import scaled
 from vaescope.verdicts.verdict import PAPERS, THRESHOLDS, Paper, Threshold, Tone, Verdict, listed
 
 if TYPE_CHECKING:
-    from vaescope.adapters.codes import Maps
+    from vaescope.encoding import Maps
     from vaescope.geometry.overview import Overview
     from vaescope.inspection import Factors, Latent, Moments, Training
     from vaescope.measures import Measures

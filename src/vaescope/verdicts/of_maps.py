@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from vaescope.verdicts.verdict import THRESHOLDS, Verdict
 
 if TYPE_CHECKING:
-    from vaescope.adapters.codes import Maps
+    from vaescope.encoding import Maps
 
 __all__ = ["scaled"]
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from vaescope.build import build_auxiliary
-from vaescope.encoding import encode
 from vaescope.latents.polarised import polarised
 from vaescope.latents.types import types
+from vaescope.opening import encode
 from vaescope.runs import Run
 from vaescope.seeds import rng
 from vaescope.studies.effects import Level
@@ -54,7 +54,10 @@ def measure(run: Run) -> Measured:
     # two draws from one distribution is 0.05 by chance.
     times = -(-POINTS // len(of.rows))
     codes = encode(
-        of.vae, of.data, index=np.tile(of.rows, times), auxiliary=build_auxiliary(of.spec, of.data)
+        of.vae,
+        of.data,
+        index=np.tile(of.rows, times),
+        auxiliary=build_auxiliary(of.experiment, of.data),
     )
     kinds = types(codes)  # by KL to the model's own prior: 001's rule takes every iVAE for active
     found = polarised(codes, kinds=kinds)

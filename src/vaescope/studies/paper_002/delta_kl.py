@@ -7,8 +7,8 @@ from typing import Any, final
 import torch
 
 from vaescope.build import build_data
-from vaescope.encoding import encode
 from vaescope.latents.polarised import DeltaKL, delta_kl
+from vaescope.opening import encode
 from vaescope.sweeps.grid import plan
 from vaescope.training.loop import new_state, steps
 from vaescope.training.precision import choose

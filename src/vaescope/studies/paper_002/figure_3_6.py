@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from vaescope.geometry.jacobian import jacobians
 from vaescope.geometry.pca import principal_order
+from vaescope.models import OpenModel
 from vaescope.runs import Run
 from vaescope.studies.effects import Gap, Level
-from vaescope.studies.measuring import POINTS, Subject, distortion, some, subject, used
+from vaescope.studies.measuring import POINTS, distortion, some, subject, used
 from vaescope.studies.panels import Dots, Images
 from vaescope.studies.paper_002.images import Settings
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained, cells
@@ -55,7 +56,7 @@ def _cells(scale: Scale) -> tuple[Cell, ...]:
     return tuple(rows)
 
 
-def leading(of: Subject, columns: Floats) -> Integers:
+def leading(of: OpenModel, columns: Floats) -> Integers:
     """The latents to show: those of least mean posterior variance. The codes of an autoencoder
     have none: there those whose deviation moves the output most."""
     if of.codes.stochastic:
@@ -95,9 +96,9 @@ def measure(run: Run) -> Measured:
         row["order"] = order.value
         row["explained"] = float(order.explained[min(SHOWN, len(order.order))])
         row["used"] = len(used(of))
-    if of.spec.seed == 0 and of.spec.steps > 1:
+    if of.experiment.seed == 0 and of.experiment.steps > 1:
         row["traversals"] = _traversals(of, mean, lead)
-    if of.spec.seed == 0 and of.codes.stochastic:
+    if of.experiment.seed == 0 and of.codes.stochastic:
         deviations = singular[:SHOWN, None] / np.sqrt(of.codes.n)
         moved = _reach()[:, None] * (deviations * axes[:SHOWN])[:, None]
         row["eigenfaces"] = _grid(images.mean(axis=0) + moved, of.data.shape)
@@ -109,7 +110,7 @@ def _reach() -> NDArray[np.float64]:
 
 
 @torch.inference_mode()
-def _traversals(of: Subject, mean: Floats, lead: Integers) -> NDArray[np.float64]:
+def _traversals(of: OpenModel, mean: Floats, lead: Integers) -> NDArray[np.float64]:
     """Each leading latent moved: by 2.5, or by as many deviations of an autoencoder's codes."""
     unit = np.ones_like(mean) if of.codes.stochastic else of.codes.mean.std(axis=0)
     codes = np.tile(mean, (len(lead), STEPS, 1))

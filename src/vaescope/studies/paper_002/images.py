@@ -9,10 +9,10 @@ from typing import Any
 
 from vaescope.geometry.jacobian import grams
 from vaescope.geometry.orthogonality import degenerate, haar_baseline
+from vaescope.models import OpenModel
 from vaescope.runs import Run
 from vaescope.studies.measuring import (
     POINTS,
-    Subject,
     counts,
     distortion,
     ds,
@@ -85,7 +85,7 @@ def mnist(name: str, scale: Scale) -> Settings:
     }  # fmt: skip
 
 
-def geometry(of: Subject) -> dict[str, float | int | None]:
+def geometry(of: OpenModel) -> dict[str, float | int | None]:
     """DtO in two spaces, over that of as many random axes, and how far it can be trusted.
 
     Fewer latents have a smaller DtO whatever their axes: only `dto_relative` can be compared

@@ -68,7 +68,7 @@ def measure(run: Run) -> Measured:
     """Geometry and score of a run, and a portrait of two latents."""
     of = subject(run)
     row = {**geometry(of), "ds": ds(of)}
-    if of.spec.seed == 0 and of.spec.data.name == "synth-linear":
+    if of.experiment.seed == 0 and of.experiment.data.name == "synth-linear":
         return {**row, "portrait": portrait(of)}
     return row
 

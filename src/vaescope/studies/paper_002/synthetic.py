@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.models import OpenModel
 from vaescope.runs import Run
-from vaescope.studies.measuring import Subject, counts, distortion, ds, dto, subject
+from vaescope.studies.measuring import counts, distortion, ds, dto, subject
 from vaescope.studies.study import Measured
 
 __all__ = ["THESIS_STEPS", "decaying", "linear", "measure", "nonlinear", "portrait"]
@@ -50,12 +51,12 @@ def measure(run: Run) -> Measured:
     }  # fmt: skip
     if of.codes.stochastic:
         row["used"] = of.codes.d - counts(of)["passive"]
-    if of.spec.seed == 0 and of.codes.d == 2:
+    if of.experiment.seed == 0 and of.codes.d == 2:
         row["portrait"] = portrait(of)
     return row
 
 
-def portrait(of: Subject) -> NDArray[np.float64]:
+def portrait(of: OpenModel) -> NDArray[np.float64]:
     """Two latents as a picture: where codes lie, in the colours of the two sources.
 
     Codes of a plain autoencoder have no scale, so all are shown in deviations from their mean.

@@ -18,10 +18,11 @@ from vaescope.geometry.columns import column_cosine
 from vaescope.geometry.jacobian import jacobians
 from vaescope.geometry.pca import matched_angles
 from vaescope.latents.types import types
+from vaescope.models import OpenModel
 from vaescope.runs import Run
 from vaescope.specs import BetaVAESpec
 from vaescope.studies.effects import Gap, Level
-from vaescope.studies.measuring import POINTS, Subject, subject
+from vaescope.studies.measuring import POINTS, subject
 from vaescope.studies.panels import Curves, Dots
 from vaescope.studies.paper_002.synthetic import decaying, nonlinear
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained
@@ -52,7 +53,7 @@ def measure(run: Run) -> Measured:
     return measured(subject(run))
 
 
-def measured(of: Subject) -> dict[str, float | int | None]:
+def measured(of: OpenModel) -> dict[str, float | int | None]:
     """Of all models: cosine between columns and error over PCA's. Of linear ones: angles to the
     principal axes; of linear VAEs: the distance to the closed form."""
     x = of.data.rows(np.arange(len(of.data))).astype(np.float64)
@@ -70,7 +71,7 @@ def measured(of: Subject) -> dict[str, float | int | None]:
             else None
         ),
     }
-    if of.spec.net.name != "linear":
+    if of.experiment.net.name != "linear":
         return row
     if len(used):
         columns = jacobians(
@@ -80,7 +81,7 @@ def measured(of: Subject) -> dict[str, float | int | None]:
         row["angle"] = float(matched_angles(columns, own).max())
         row["plane_angle"] = float(np.degrees(subspace_angles(columns, own)).max())
     if of.codes.stochastic:
-        objective = of.spec.objective
+        objective = of.experiment.objective
         assert isinstance(objective, BetaVAESpec) and isinstance(objective.beta, float)
         wanted = closed_form(variances, objective.beta)
         found = np.sort(of.codes.variance[:, used].mean(axis=0))
@@ -93,7 +94,7 @@ def measured(of: Subject) -> dict[str, float | int | None]:
 
 
 @torch.inference_mode()
-def _squared_error(of: Subject) -> float:
+def _squared_error(of: OpenModel) -> float:
     """Mean over examples of the squared error at the posterior mean, summed over dimensions."""
     x = of.data.rows(of.rows).astype(np.float64)
     z = torch.from_numpy(np.asarray(of.codes.mean, dtype=np.float32))

@@ -56,7 +56,7 @@ def _score(codes: Codes) -> float:
 def measure(run: Run) -> Measured:
     """FactorVAE's score of the means as they are, by rank and, of a Student-t, as a normal."""
     of = subject(run, rows=ROWS)
-    prior, raw, rank = of.spec.prior, _score(of.codes), _score(by_rank(of.codes))
+    prior, raw, rank = of.experiment.prior, _score(of.codes), _score(by_rank(of.codes))
     mapped = None
     if isinstance(prior, StudentTPriorSpec):
         mapped = _score(replace(of.codes, mean=to_normal(of.codes.mean, prior.df)))

@@ -9,11 +9,12 @@ import torch
 from vaescope.decomposition.aggregate import mmd_joint
 from vaescope.decomposition.overlap import overlap
 from vaescope.latents.mixture import log_mixture, posteriors_of
+from vaescope.models import OpenModel
 from vaescope.priors.mixture import GaussianMixture
 from vaescope.runs import Run
 from vaescope.seeds import rng
 from vaescope.studies.effects import Gap, Level, Trend
-from vaescope.studies.measuring import Subject, distortion, subject
+from vaescope.studies.measuring import distortion, subject
 from vaescope.studies.panels import Curves, Images
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained, cells
 from vaescope.studies.verdict import Claim
@@ -34,7 +35,7 @@ BETAS = (0.01, 0.1, 0.5, 1.0, 3.0, 10.0)
 ALPHAS = (0.0, 0.1, 1.0, 3.0, 8.0)
 
 
-def _prior(of: Subject) -> GaussianMixture:
+def _prior(of: OpenModel) -> GaussianMixture:
     prior = of.vae.prior()
     assert isinstance(prior, GaussianMixture)
     return GaussianMixture(prior.log_weights, prior.loc, prior.log_variance)  # as a density
@@ -71,7 +72,7 @@ def measure(run: Run) -> Measured:
     }
 
 
-def _density(of: Subject) -> np.ndarray[Any, Any]:
+def _density(of: OpenModel) -> np.ndarray[Any, Any]:
     """q(z) on the square, 1 at its highest: rows from the top."""
     axis = np.linspace(-HALF_WIDTH, HALF_WIDTH, PIXELS)
     grid = np.stack(np.meshgrid(axis, axis[::-1]), axis=-1).reshape(-1, 2)

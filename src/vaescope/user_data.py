@@ -1,6 +1,7 @@
-"""Data as people bring them: a dataset, its name, a file, arrays, tensors, a loader."""
+"""The user's data as a dataset: a name, a file, arrays, tensors, a loader; one set of rules."""
 
 import logging
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,17 @@ from torch import Tensor
 from torch.utils.data import DataLoader, RandomSampler
 from torch.utils.data import Dataset as TorchDataset
 
-from vaescope.data import Dataset
+from vaescope.build import build_data
+from vaescope.data import DATASETS, Dataset
 from vaescope.data.in_memory import from_arrays
+from vaescope.data.own import load_own
 from vaescope.errors import UsageError, VaescopeError
-from vaescope.training.api import load_dataset
+from vaescope.settings import from_python
 from vaescope.types import Array
 
-__all__ = ["as_data"]
+__all__ = ["as_dataset", "load_dataset"]
 
 _log = logging.getLogger("vaescope")
-LOADED = 10_000  # rows taken from a loader
 BATCH = 256
 #: Under which names batches hold their images.
 _IMAGES = ("image", "images", "img", "imgs", "pixel_values", "x", "input", "inputs", "data")
@@ -29,8 +31,23 @@ _IMAGES = ("image", "images", "img", "imgs", "pixel_values", "x", "input", "inpu
 _DARK = -0.5
 
 
-def as_data(data: Any, factors: Any = None) -> Dataset:
-    """The dataset; `factors` are those of arrays, tensors and loaders, one row for each image."""
+def load_dataset(name: str | Path, **settings: Any) -> Dataset:
+    """A dataset by name, e.g. `load_dataset("dsprites", size=32)`, or your own images by path."""
+    name = str(name)
+    path = Path(name)
+    if name not in DATASETS and (os.sep in name or path.suffix or path.exists()):
+        if settings:
+            raise UsageError(f"{name} takes no {', '.join(settings)}.", "Prepare the file instead.")
+        return load_own(name)
+    return build_data(from_python("vae", {"name": name, **settings}, {}).data)
+
+
+def as_dataset(data: Any, factors: Any = None, *, most: int | None = None) -> Dataset:
+    """The dataset that was given, by name or path too, or that of arrays, tensors and loaders.
+
+    `factors` has one row for each image of arrays, tensors and loaders. Of a loader at most `most`
+    rows are taken, None: all.
+    """
     if isinstance(data, Dataset | str | Path):
         if factors is not None:
             raise UsageError(
@@ -41,7 +58,7 @@ def as_data(data: Any, factors: Any = None) -> Dataset:
     if isinstance(data, TorchDataset):
         data = DataLoader(data, batch_size=BATCH)
     if hasattr(data, "__iter__") and not hasattr(data, "__array__") and hasattr(data, "batch_size"):
-        return _from_loader(data, factors)
+        return _from_loader(data, factors, most)
     return from_arrays(_in_unit_range(_plain(data)), factors)
 
 
@@ -56,17 +73,19 @@ def _plain(data: Any) -> Any:
         return data
 
 
-def _from_loader(loader: Any, factors: Any) -> Dataset:
+def _from_loader(loader: Any, factors: Any, most: int | None) -> Dataset:
     if factors is not None and isinstance(getattr(loader, "sampler", None), RandomSampler):
         raise UsageError(
             "The loader shuffles, so that its rows are not those of factors=.",
             "Pass one with shuffle=False, or the images as an array.",
         )
     parts: list[Array] = []
+    cut = False
     try:
         for batch in loader:
             parts.append(_plain(_images(batch)))
-            if sum(map(len, parts)) >= LOADED:
+            cut = most is not None and sum(map(len, parts)) >= most
+            if cut:
                 _log.info("The first %d rows of the loader are taken.", sum(map(len, parts)))
                 break
         images = np.concatenate(parts) if parts else None
@@ -82,7 +101,7 @@ def _from_loader(loader: Any, factors: Any) -> Dataset:
     if images is None:
         raise UsageError("The loader gave no batch.", "Give one that has some.")
     known = None if factors is None else np.asarray(factors)
-    if known is not None and len(images) >= LOADED:
+    if known is not None and cut:
         known = known[: len(images)]
     return from_arrays(_in_unit_range(images), known)
 

@@ -1,0 +1,178 @@
+"""The arrays of a codes file as the fields of `Codes`: spellings, types and what is inferred."""
+
+import logging
+from collections.abc import Callable, Mapping, Set
+from typing import Any
+
+import numpy as np
+
+from vaescope.errors import DataError, ShapeError
+from vaescope.prior_density import GaussianDensity, PriorDensity, from_json
+from vaescope.types import Array, Floats, Integers
+
+__all__ = ["FORMAT", "check_finite", "fields_of", "numbers"]
+
+_LOG = logging.getLogger("vaescope")
+FORMAT = 1
+#: Accepted spellings of each array.
+_ALSO = {"mu": "mean", "log_var": "logvar"}
+#: How a spread may be given -> its variance.
+_SPREADS: Mapping[str, Callable[[Floats], Floats]] = {
+    "variance": lambda values: values,
+    "std": np.square,
+    "logvar": np.exp,
+}
+
+
+def fields_of(arrays: Mapping[str, Array], known: Set[str], where: str) -> dict[str, Any]:
+    """Values by the names of fields, those in `known`; without `sample` where there is none."""
+    for other, name in _ALSO.items():
+        if other in arrays and name in arrays:
+            raise ShapeError(f"{where} has {name} and {other}; wanted one.", "Leave one out.")
+    named = {_ALSO.get(name, name): value for name, value in arrays.items()}
+    version = _scalar("format", named.pop("format", np.array(FORMAT)))
+    if version > FORMAT:
+        raise DataError(
+            f"{where} has format {version}; this vaescope reads up to {FORMAT}.",
+            "Install a newer vaescope.",
+        )
+    if "mean" not in named:
+        raise ShapeError(
+            f"{where} has no array `mean` (or `mu`); it has {', '.join(sorted(named)) or 'none'}.",
+            "Save the posterior means as `mean`, shape (n, d).",
+        )
+    mean = numbers("mean", named.pop("mean"))
+    variance = _variance(named, where)
+    if variance.shape != mean.shape:
+        raise ShapeError(
+            f"variance has shape {variance.shape}; wanted {mean.shape}, the shape of mean.",
+            "Save one variance per mean.",
+        )
+    for name in ("factors", "index"):  # of unsigned ones, differences would be wrong
+        if name in named and named[name].dtype.kind in "iub":
+            named[name] = _signed(name, named[name])
+    factors = named.get("factors")
+    names = tuple(str(name) for name in np.ravel(named.pop("factor_names", np.array([]))))
+    sizes = _integers("factor_sizes", named.pop("factor_sizes", np.array([], dtype=int)))
+    if factors is not None and factors.ndim == 2 and np.issubdtype(factors.dtype, np.integer):
+        names = names or tuple(f"factor {k}" for k in range(factors.shape[1]))
+        sizes = sizes or tuple(int(size) + 1 for size in factors.max(axis=0, initial=-1))
+    beside = {
+        name.removeprefix("prior_"): numbers(name, named.pop(name))
+        for name in ("prior_mean", "prior_variance")
+        if name in named
+    }
+    if named.pop("prior_nearest", np.array(False)).any():
+        _LOG.info("%s: the prior is not known; the Gaussian nearest to it is used", where)
+    unknown = sorted(set(named) - known)
+    if unknown:
+        _LOG.info("%s: not used: %s", where, ", ".join(unknown))
+    rest: dict[str, Any] = {name: value for name, value in named.items() if name in known}
+    rest["prior"] = _prior(beside, rest.get("prior"), mean, where)
+    for name in ("sample", "factor_values", "covariance", "unused", "u"):
+        if name in rest:
+            rest[name] = numbers(name, rest[name])
+    if "supervised" in rest:
+        rest["supervised"] = bool(_scalar("supervised", rest["supervised"]))
+    if "unused_why" in rest:
+        rest["unused_why"] = str(rest["unused_why"])
+    if "spatial" in rest:
+        rest["spatial"] = _integers("spatial", rest["spatial"])
+    return rest | {
+        "mean": mean, "variance": variance, "factor_names": names, "factor_sizes": sizes
+    }  # fmt: skip
+
+
+def _prior(
+    beside: Mapping[str, Floats], text: Array | None, mean: Floats, where: str
+) -> PriorDensity | None:
+    """The prior in a file: as `prior` says, else the Gaussian of the arrays, else None."""
+    if text is not None:
+        if text.dtype.kind != "U" or text.ndim:
+            raise DataError(
+                f"`prior` in {where} has type {text.dtype} and shape {text.shape}; wanted a text.",
+                "Save PriorDensity.to_json() as `prior`, or leave it out.",
+            )
+        return from_json(str(text), beside)
+    if not beside:
+        _LOG.info("%s says no prior: N(0, I) is assumed", where)
+        return None
+    full = {"mean": np.zeros_like(mean), "variance": np.ones_like(mean)} | dict(beside)
+    for name, array in full.items():
+        if array.shape != mean.shape:
+            raise ShapeError(
+                f"prior_{name} has shape {array.shape}; wanted {mean.shape}, the shape of mean.",
+                "Save one value per mean, or the prior as JSON text.",
+            )
+    return GaussianDensity(full["mean"], full["variance"])
+
+
+def _variance(named: dict[str, Array], where: str) -> Floats:
+    given = [name for name in _SPREADS if name in named]
+    if not given and "covariance" in named and named["covariance"].ndim == 3:
+        _LOG.info("%s has no variances: they are the diagonals of covariance", where)
+        return np.diagonal(numbers("covariance", named["covariance"]), axis1=1, axis2=2)
+    if len(given) != 1:
+        raise ShapeError(
+            f"{where} has {' and '.join(given) or 'no variance'}; wanted exactly one of "
+            f"variance, std, logvar. It has besides: {', '.join(sorted(set(named) - set(given)))}.",
+            "Save one of them. Where there is no noise, save zeros.",
+        )
+    name = given[0]
+    values = numbers(name, named.pop(name))
+    check_finite(name, values)
+    if name != "logvar" and np.any(values < 0):
+        raise ShapeError(
+            f"{name} has negative values, least {values.min():g}.",
+            "If these are logarithms of variances, save them as `logvar`.",
+        )
+    with np.errstate(over="ignore"):
+        variance = _SPREADS[name](values)
+        tiny = np.finfo(variance.dtype).tiny
+        if not np.all(((variance >= tiny) | (values == 0)) & np.isfinite(variance)):
+            variance = _SPREADS[name](values.astype(np.float64))  # float32 has lost it
+    if not np.isfinite(variance).all():
+        raise ShapeError(
+            f"{name} has values up to {values.max():g}, of which the variance is infinite.",
+            "Look for the cause in the encoder, or save what they are under its name: variance, "
+            "std or logvar.",
+        )
+    return variance
+
+
+def _signed(name: str, values: Array) -> Integers:
+    if values.size and int(values.max()) > np.iinfo(np.int64).max:
+        raise ShapeError(f"{name} has the value {values.max()}.", "Count from 0.")
+    return values.astype(np.int64)
+
+
+def _integers(name: str, values: Array) -> tuple[int, ...]:
+    if values.size and values.dtype.kind not in "iub":
+        raise ShapeError(f"{name} has type {values.dtype}; wanted integers.", "Convert it.")
+    return tuple(int(value) for value in np.ravel(values))
+
+
+def _scalar(name: str, value: Array) -> int:
+    values = _integers(name, value)
+    if len(values) != 1:
+        raise ShapeError(f"{name} has {len(values)} values; wanted one.", "Save a single number.")
+    return values[0]
+
+
+def numbers(name: str, values: Array) -> Floats:
+    """In float32 or float64: half precision has no squares below 1e-7."""
+    if values.dtype.kind not in "fiu":
+        raise ShapeError(f"{name} has type {values.dtype}; wanted real numbers.", "Convert it.")
+    if values.dtype in (np.float32, np.float64):
+        return values
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+
+
+def check_finite(name: str, array: Array) -> None:
+    if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
+        bad = int(np.count_nonzero(~np.isfinite(array)))
+        raise ShapeError(
+            f"{name} has {bad} values that are NaN or infinite.",
+            "Remove those rows, or look for the cause in the encoder.",
+        )

@@ -1,0 +1,188 @@
+"""`vs.compare`: models on the same images, their latents matched, differences with intervals."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vaescope.build import build_data
+from vaescope.codes import Codes
+from vaescope.comparing.differences import latent_of, of_numbers, of_rows
+from vaescope.comparing.intervals import Side, sides_of
+from vaescope.comparing.matching import Match, match_latents
+from vaescope.comparing.members import Member, differing, letter, one_shape, read_members
+from vaescope.comparing.pictures import show
+from vaescope.comparing.result import Comparison, Measured
+from vaescope.comparing.scores import Number, numbers_of, wanted, with_noise
+from vaescope.comparing.sentences import judge
+from vaescope.data import Dataset
+from vaescope.errors import UsageError
+from vaescope.latents import Types, types
+from vaescope.models import OpenModel
+from vaescope.opening import open_model
+from vaescope.runs import Run
+from vaescope.seeds import rng
+from vaescope.specs import resolve
+from vaescope.types import Floats, Integers
+from vaescope.user_data import as_dataset
+from vaescope.verdicts.verdict import listed
+
+__all__ = ["compare"]
+
+#: Images that are encoded, and of these those that are decoded.
+ROWS, DECODED = 5_000, 2_000
+#: Runs whose pictures are shown.
+PICTURED = 6
+
+#: Told what is under way.
+Progress = Callable[[str], None]
+
+
+def compare(
+    *models: Any,
+    data: Any = None,
+    metrics: Sequence[str] | None = None,
+    images: bool = True,
+    names: Sequence[str | None] | None = None,
+    progress: Progress = lambda _: None,
+) -> Comparison:
+    """Compares two or more models on at most 5,000 images of the first run's data.
+
+    Each is a finished run, its folder, or whatever `vs.open_model` opens; a list of them will do.
+    Runs that differ in their seeds only are one setting. Several settings are compared with the
+    first: with intervals over seeds where there are enough, else over images. `data` replaces the
+    first run's data, and is needed where it was trained on your own arrays and where no model is a
+    run. `metrics` are names of `vs.metrics.METRICS`; the default are those that need no learning.
+    `images=False` keeps no picture. `names` are what models that are not runs are called.
+    """
+    if len(models) <= 2 and models and isinstance(models[0], list | tuple):
+        # vs.compare([run, module], data)
+        data = models[1] if len(models) == 2 else data
+        models = tuple(models[0])
+    runs = [Run(Path(own)) if isinstance(own, str | Path) else own for own in models]
+    members = read_members(runs, names or [None] * len(runs))
+    wanted_metrics = wanted(metrics)
+    given = _data(members, data)
+    one_shape(members, given.shape)
+    opened = []
+    for member in members:
+        progress(f"encoding with {member.name}")
+        opened.append(open_model(member.model, given, name=member.name, rows=ROWS))
+    rows = opened[0].rows
+    codes = [own.codes for own in opened]
+    kinds = [types(own) for own in codes]
+    progress("matching latents")
+    matches = match_latents(codes, kinds)
+    noises = _noises(matches, codes[0].n)
+    sides = sides_of(members)
+    latents = tuple(latent_of(match, codes, kinds, sides) for match in matches)
+    progress("measuring")
+    measured, skipped = _metrics(codes, kinds, noises, wanted_metrics, sides)
+    few = np.linspace(0, len(rows) - 1, min(DECODED, len(rows))).astype(np.int64)
+    fitted, not_fitted = _fit(opened, few, noises, sides)
+    progress("drawing")
+    found = Comparison(
+        members, tuple(kinds), sides, latents, fitted | measured, differing(members), given.name,
+        len(rows), len(given), (), _notes(members, given=data is not None), skipped | not_fitted,
+        show(opened, matches, most=PICTURED) if images else None,
+    )  # fmt: skip
+    return judge(found)
+
+
+def _data(members: Sequence[Member], data: Any) -> Dataset:
+    if data is not None:
+        return as_dataset(data, most=ROWS)
+    spec = next((own.spec for own in members if own.spec is not None), None)
+    if spec is None:
+        raise UsageError("Only runs know their data.", "Pass data= with these models.")
+    return build_data(spec.data)
+
+
+def _noises(matches: Sequence[Match], n: int) -> list[Floats]:
+    """Noise of each run, (n, d): the same in latents that are matched, mirrored where they are, so
+    that a model with its latents in another order has the same samples."""
+    common = rng(0, "compare-noise").standard_normal((n, len(matches))).astype(np.float32)
+    noises = []
+    for place in range(len(matches[0])):
+        found = [(column, own) for column, match in enumerate(matches) if (own := match[place])]
+        noise = np.empty((n, len(found)), dtype=np.float32)
+        for column, own in found:
+            noise[:, own.latent] = own.sign * common[:, column]
+        noises.append(noise)
+    return noises
+
+
+def _metrics(
+    codes: Sequence[Codes],
+    kinds: Sequence[Types],
+    noises: Sequence[Floats],
+    names: Sequence[str],
+    sides: Sequence[Side],
+) -> tuple[dict[str, Measured], dict[str, str]]:
+    every: list[Mapping[str, Number]] = []
+    skipped: dict[str, str] = {}
+    for own, kind, noise in zip(codes, kinds, noises, strict=True):
+        found, reasons = numbers_of(with_noise(own, noise), kind, names)
+        every.append(found)
+        skipped |= reasons
+    there = dict.fromkeys(name for found in every for name in found)
+    n = codes[0].n
+    return {
+        name: of_numbers([found.get(name) for found in every], sides, n) for name in there
+    }, skipped
+
+
+def _fit(
+    opened: Sequence[OpenModel], few: Integers, noises: Sequence[Floats], sides: Sequence[Side]
+) -> tuple[dict[str, Measured], dict[str, str]]:
+    """Distortion, rate and ELBO at the same noise in matched latents."""
+    if any(own.maps is not None for own in opened):
+        reason = "latents that are maps have no code to decode from"
+        return {}, dict.fromkeys(("rate", "distortion", "elbo"), reason)
+    some = [noise[few] for noise in noises]
+    pairs = list(zip(opened, some, strict=True))
+    rates = [own.rate(few, noise) if own.codes.stochastic else None for own, noise in pairs]
+    measured = {"rate": of_rows(rates, sides)}
+    skipped = {}
+    if any(own is None for own in rates):
+        skipped["rate"] = "a point posterior has no density, so no rate"
+    likelihoods = {_likelihood(own) for own in opened}
+    if len(likelihoods) > 1:
+        reason = (
+            f"likelihoods differ ({', '.join(sorted(likelihoods))}), so that nats do not compare"
+        )
+        return measured, skipped | dict.fromkeys(("distortion", "elbo"), reason)
+    distortions = [own.distortion(few, noise) for own, noise in pairs]
+    elbos = [None if r is None else -d - r for d, r in zip(distortions, rates, strict=True)]
+    return {
+        "elbo": of_rows(elbos, sides),
+        "distortion": of_rows(distortions, sides),
+        **measured,
+    }, skipped
+
+
+def _likelihood(model: OpenModel) -> str:
+    if model.spec is not None:
+        return str(resolve(model.spec).likelihood.name)
+    output = next((i.read for i in model.inferred if i.what == "output"), "")
+    return {"probabilities": "bernoulli", "logits": "bernoulli", "pixels": "squared-error"}.get(
+        output, output
+    )
+
+
+def _notes(members: Sequence[Member], *, given: bool) -> tuple[str, ...]:
+    if given:
+        return ("All models were encoded on the data that were given, whatever they learned from.",)
+    first = next(own.spec.data for own in members if own.spec is not None)
+    others = {
+        letter(place): member.spec.data.name
+        for place, member in enumerate(members)
+        if member.spec is not None and member.spec.data != first
+    }
+    if not others:
+        return ()
+    named = listed([f"{run} ({data})" for run, data in others.items()])
+    return (
+        f"{named} learned from other data than A; all numbers are on the data of A ({first.name}).",
+    )

@@ -1,0 +1,41 @@
+"""`vs.inspect`: anything that is a VAE, dissected."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from vaescope.inspection.dissect import Progress, dissect, silent
+from vaescope.inspection.effort import effort_named
+from vaescope.inspection.results import Inspection
+from vaescope.opening import open_model
+
+__all__ = ["inspect"]
+
+
+def inspect(
+    model: Any = None,
+    data: Any = None,
+    *,
+    factors: Any = None,
+    encode: Callable[[Tensor], Any] | None = None,
+    decode: Callable[[Tensor], Any] | None = None,
+    posterior: str | None = None,
+    output: str | None = None,
+    value_range: tuple[float, float] | None = None,
+    effort: str = "default",
+    images: bool = True,
+    name: str | None = None,
+    progress: Progress = silent,
+) -> Inspection:
+    """Dissects whatever `vs.open_model` opens, on at most 10,000 examples.
+
+    Arguments up to `value_range` are those of `vs.open_model`. `effort` is fast, default or
+    thorough. `images=False` keeps no picture: neither examples nor what the decoder makes of them.
+    """
+    size = effort_named(effort)
+    opened = open_model(
+        model, data, factors=factors, encode=encode, decode=decode, posterior=posterior,
+        output=output, value_range=value_range, name=name, rows=size.rows,
+    )  # fmt: skip
+    return dissect(opened, size, images=images, progress=progress)

@@ -1,0 +1,270 @@
+"""One door: whatever is a VAE goes in, an `OpenModel` comes out; everything is measured of it.
+
+A run, its folder, an exported folder, a fitted estimator, a `vs.VAE`, somebody else's module, a
+pair of functions, a model of pythae or diffusers, or a PCA: `open_model` reads it once.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vaescope.adapters import Asked, Model, adapt
+from vaescope.build import build_auxiliary, build_vae, data_of
+from vaescope.codes import Codes
+from vaescope.data import Dataset
+from vaescope.data.auxiliary import Auxiliary
+from vaescope.distributions import DiagonalGaussian, FullGaussian, Point, Reparameterised
+from vaescope.encoding import encode_rows, load_vae
+from vaescope.errors import RunError, ShapeError, UsageError
+from vaescope.models import OpenModel, evaluating
+from vaescope.nets.initialisation import reinitialised
+from vaescope.priors import StandardNormal
+from vaescope.pruned import Pruned, asked_again
+from vaescope.runs import Run
+from vaescope.settings import experiment, preset
+from vaescope.specs import CosineSpec, Experiment, LinearSpec, resolve
+from vaescope.types import Integers
+from vaescope.user_data import as_dataset
+from vaescope.vae import VAE
+
+__all__ = ["ROWS", "encode", "open_model", "open_vae"]
+
+#: Rows of the data that are encoded unless a caller says otherwise, as in bonheme2023.
+ROWS = 10_000
+PROBES = 256  # examples on which somebody else's model is read
+
+_log = logging.getLogger("vaescope")
+
+
+def open_model(
+    model: Any = None,
+    data: Any = None,
+    *,
+    factors: Any = None,
+    encode: Callable[[Tensor], Any] | None = None,
+    decode: Callable[[Tensor], Any] | None = None,
+    posterior: str | None = None,
+    output: str | None = None,
+    value_range: tuple[float, float] | None = None,
+    name: str | None = None,
+    rows: int = ROWS,
+) -> OpenModel:
+    """Opens a run or its folder, a fitted `vs.VAEEstimator`, a `vs.VAE`, any module with encode and
+    decode (or encoder and decoder), a pair of functions, a model of pythae or diffusers, or a PCA.
+
+    `data` are images or vectors (arrays, tensors, a loader, a dataset or its name); a run knows its
+    own where they have a name. What a foreign model's outputs mean is inferred, logged, in
+    `.inferred`, and overridden by `posterior` (e.g. "interleaved,logvar"), `output`
+    ("probabilities", "logits" or "pixels") and `value_range` (of the images that the model takes).
+    At most `rows` rows of the data are encoded.
+    """
+    if isinstance(model, OpenModel):
+        return model
+    if isinstance(model, str | Path):
+        model = Run(Path(model))
+    given = None if data is None else as_dataset(data, factors, most=rows)
+    asked = Asked(posterior, output, value_range)
+    trained = isinstance(model, Run | VAE) or _is_fitted_vae(model)
+    if trained and (encode or decode or asked != Asked()):
+        raise UsageError(
+            "Models that vaescope trained say themselves what their outputs mean.",
+            "Leave encode, decode, posterior, output and value_range out.",
+        )
+    if isinstance(model, Run):
+        return _open_run(model, given, rows)
+    if given is None:
+        raise UsageError(
+            "Only a run knows its data.",
+            "Pass images: vs.inspect(model, images), or encode=, decode= and data=.",
+        )
+    if _is_fitted_vae(model):
+        return _open_estimator(model, given, name, rows)
+    if isinstance(model, VAE):
+        return open_vae(model, given, name=name or type(model).__name__, rows=rows)
+    opened = _open_foreign(model, given, encode, decode, asked, name, rows)
+    for inference in opened.inferred:
+        _log.info("%s", inference)
+    return opened
+
+
+def encode(
+    model: Any,
+    data: Any = None,
+    *,
+    index: Integers | None = None,
+    seed: int = 0,
+    batch: int = 256,
+    auxiliary: Auxiliary | None = None,
+) -> Codes:
+    """Codes of the rows `index`, or of all; the sample of each row is drawn with `seed`.
+
+    A run knows its own data, so `encode(run)` is enough where they have a name. It knows its u
+    too; a bare identifiable VAE needs `auxiliary`. Encoders that see u see factors, so that their
+    codes are marked as supervised.
+    """
+    if isinstance(model, VAE):
+        if data is None:
+            raise UsageError("A bare model does not know its data.", "Pass the dataset to encode.")
+        opened = open_vae(model, as_dataset(data), auxiliary=auxiliary)
+    else:
+        opened = open_model(model, data)
+    chosen = np.arange(len(opened.data)) if index is None else np.asarray(index)
+    return encode_rows(opened, chosen, seed=seed, batch=batch)[0]
+
+
+def open_vae(
+    vae: VAE,
+    data: Dataset,
+    *,
+    name: str = "VAE",
+    spec: Experiment | None = None,
+    auxiliary: Auxiliary | None = None,
+    rows: int | Integers = ROWS,
+    says: str = "",
+    records: Sequence[dict[str, Any]] = (),
+    environment: dict[str, Any] | None = None,
+    notes: tuple[str, ...] = (),
+) -> OpenModel:
+    """Our own networks: nothing has to be inferred. `rows` is how many, or which."""
+    untrained = None
+    if spec is not None:
+        auxiliary = build_auxiliary(spec, data) if auxiliary is None else auxiliary
+        says = says or _described(spec, data)
+
+        def untrained(seed: int) -> nn.Module:
+            return build_vae(spec.model_copy(update={"seed": seed})).decoder.eval()
+
+    return OpenModel(
+        name, says or f"{name}, a VAE of vaescope's networks.", data,
+        data.sample(rows, seed=0) if isinstance(rows, int) else rows,
+        vae.encoder, vae.decoder, vae.prior, module=vae, auxiliary=auxiliary, untrained=untrained,
+        spec=spec, records=records, environment=environment or {}, notes=notes,
+    )  # fmt: skip
+
+
+def _open_run(run: Run, data: Dataset | None, rows: int) -> OpenModel:
+    spec = run.open()
+    given = data_of(resolve(spec), data)
+    return open_vae(
+        load_vae(run), given, name=run.path.name, spec=spec, rows=rows, records=run.records(),
+        environment=_environment(run), notes=_notes(spec),
+    )  # fmt: skip
+
+
+def _is_fitted_vae(model: Any) -> bool:
+    """A `vs.VAEEstimator`, which lives above this floor, by what it can give."""
+    return callable(getattr(type(model), "trained_vae", None))
+
+
+def _open_estimator(estimator: Any, data: Dataset, name: str | None, rows: int) -> OpenModel:
+    vae, spec, records = estimator.trained_vae()
+    if data.shape != spec.data.shape:
+        raise ShapeError(
+            f"The data have rows of shape {data.shape}; the estimator was fitted on "
+            f"{spec.data.shape}.",
+            "Give rows of the shape that `fit` saw, after the same preprocessing.",
+        )
+    return open_vae(
+        vae, data, name=name or type(estimator).__name__, spec=spec, rows=rows, records=records
+    )
+
+
+def _open_foreign(
+    model: Any,
+    data: Dataset,
+    encode: Callable[[Tensor], Any] | None,
+    decode: Callable[[Tensor], Any] | None,
+    asked: Asked,
+    name: str | None,
+    rows: int,
+) -> OpenModel:
+    """Somebody else's model, read on some of the data."""
+    chosen = data.sample(rows, seed=0)
+    few = chosen[np.linspace(0, len(chosen) - 1, min(PROBES, len(chosen))).astype(np.int64)]
+    probes = torch.from_numpy(data.rows(few)).float()
+    read = adapt(model, probes, encode=encode, decode=decode, asked=asked, name=name)
+    with evaluating(read.module):
+        latent = int(read.encode(probes[:2].to(read.device)).mean.shape[1])
+    return OpenModel(
+        read.name, f"{read.name} with {latent} latents, your model.", data, chosen,
+        lambda x, _: distribution_of(read, x), read.raw,
+        StandardNormal(latent).to(read.device), prior_assumed=True, likelihood=read.likelihood,
+        module=read.module,        untrained=_untrained(model, decode, read, probes[:2]),
+        inferred=read.inferred, scaling=read.scaling,
+    )  # fmt: skip
+
+
+def distribution_of(read: Model, x: Tensor) -> Reparameterised:
+    """What a foreign encoder gives as a distribution."""
+    q = read.encode(x)
+    if q.covariance is not None:
+        return FullGaussian(q.mean, torch.linalg.cholesky(q.covariance).to(q.mean))
+    return DiagonalGaussian(q.mean, q.variance.log()) if bool(q.variance.any()) else Point(q.mean)
+
+
+def _untrained(
+    model: Any, decode: Callable[[Tensor], Any] | None, read: Model, probes: Tensor
+) -> Callable[[int], Callable[[Tensor], Tensor]] | None:
+    """The same decoder from new weights: only a module can be initialised anew."""
+    if not isinstance(model, nn.Module) or decode is not None:
+        return None
+    if isinstance(model, Pruned) and model.of_functions:
+        return None
+
+    def anew(seed: int) -> Callable[[Tensor], Tensor]:
+        return adapt(
+            reinitialised(model, seed).eval(), probes, asked=asked_again(read.inferred)
+        ).raw
+
+    return anew
+
+
+def _described(spec: Experiment, data: Dataset) -> str:
+    beta: Any = getattr(spec.objective, "beta", None)
+    strength = f" (beta {beta:g})" if isinstance(beta, float) else ""
+    if isinstance(beta, LinearSpec | CosineSpec):
+        strength = f" (beta from {beta.start:g} to {beta.stop:g})"
+    says = (
+        f"{spec.objective.name}{strength} with {spec.latent} latents, trained for "
+        f"{spec.steps:,} steps on {data.name}, seed {spec.seed}."
+    )
+    if spec.pruned is not None:
+        says += f" Pruned from {spec.pruned.latent} latents (run {spec.pruned.run[:8]})."
+    return says
+
+
+def _notes(spec: Experiment) -> tuple[str, ...]:
+    notes = []
+    if (pruned := spec.pruned) is not None:
+        gone = ", ".join(map(str, pruned.dropped))
+        notes.append(
+            f"Pruned from the run with digest {pruned.run}: of its {pruned.latent} latents "
+            f"{gone} were passive and are constants in this decoder."
+        )
+    if spec.data == experiment(preset("demo")).data:
+        notes.append(
+            "The demo shows the ellipse with a third of x's range for y. With equal ranges x and y "
+            "would be the degenerate case of zietlow2022: their directions of largest variance may "
+            "turn freely, so the model still polarises, but its axes mean nothing and MIG stays "
+            "near 0.1."
+        )
+    return tuple(notes)
+
+
+def _environment(run: Run) -> dict[str, Any]:
+    if not run.environment.exists():
+        return {}
+    try:
+        content = json.loads(run.environment.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(
+            f"{run.environment} is not JSON: {error}.",
+            "Delete it: the report then goes without versions and threads.",
+        ) from error
+    return content if isinstance(content, dict) else {}

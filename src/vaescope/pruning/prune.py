@@ -1,0 +1,104 @@
+"""`vs.prune`: a run or anybody's model without its passive latents."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vaescope.distributions import DiagonalGaussian, Reparameterised
+from vaescope.errors import UsageError
+from vaescope.models import OpenModel
+from vaescope.opening import open_model
+from vaescope.priors import StandardNormal
+from vaescope.pruned import Pruned, asked_again
+from vaescope.pruning.change import change_of
+from vaescope.pruning.result import Change, Pruning, plan_of, pruning_of
+from vaescope.pruning.run import prune_run
+from vaescope.runs import Run
+
+__all__ = ["prune"]
+
+REMEMBERED = 16  # examples kept to read copies of the pruned module
+
+
+def prune(
+    model: Any = None,
+    data: Any = None,
+    *,
+    out: str | Path | None = None,
+    encode: Callable[[Tensor], Any] | None = None,
+    decode: Callable[[Tensor], Any] | None = None,
+    posterior: str | None = None,
+    output: str | None = None,
+    value_range: tuple[float, float] | None = None,
+) -> Pruning:
+    """Drops the passive latents of a run, or of any model that `vs.inspect` takes, and puts the
+    mean of their posterior means in their place.
+
+    Of a run, `.model` of the result is a smaller run in the folder `out`. Of a module or a pair of
+    functions it is a module with `encode` and `decode` that uses their weights. Other arguments as
+    for `vs.inspect`. Mixed latents stay. Where nothing is dropped `.model` is what was given and
+    `.reason` says why. What was measured says nothing of data unlike these.
+    """
+    if isinstance(model, str | Path):
+        model = Run(Path(model))
+    if isinstance(model, Run) and out is None:
+        raise UsageError("A pruned run needs a folder.", 'Pass out="folder".')
+    if not isinstance(model, Run) and out is not None:
+        raise UsageError(
+            "Only a run is written to a folder.",
+            "Leave out= away: the pruned module is in .model of the result.",
+        )
+    opened = open_model(
+        model, data, encode=encode, decode=decode, posterior=posterior, output=output,
+        value_range=value_range,
+    )  # fmt: skip
+    if isinstance(model, Run):
+        assert out is not None
+        return prune_run(model, opened, Run(Path(out)))
+    return _prune_model(model, opened, (encode, decode))
+
+
+def _prune_model(model: Any, opened: OpenModel, functions: tuple[Any, Any]) -> Pruning:
+    _refuse(opened)
+    plan = plan_of(opened.codes)
+    if not plan.dropped:
+        return pruning_of(plan, Change(0.0, 0.0, 0.0, 0), model)
+    few = opened.rows[np.linspace(0, len(opened.rows) - 1, REMEMBERED).astype(np.int64)]
+    with opened.evaluating():
+        small = Pruned(
+            model, functions, asked_again(opened.inferred), opened.x(few),
+            torch.tensor(plan.kept, device=opened.device),
+            torch.from_numpy(plan.constants).float().to(opened.device),
+        )  # fmt: skip
+    return pruning_of(plan, change_of(opened, _after(small, opened), plan.kept), small)
+
+
+def _refuse(opened: OpenModel) -> None:
+    if opened.maps is not None:
+        raise UsageError(
+            f"The latents of {opened.name} are maps: dropping a channel is not what pruning does.",
+            "Look at its channels with vs.inspect.",
+        )
+    if opened.codes.covariance is not None:
+        raise UsageError(
+            f"The latents of {opened.name} share their noise (full covariance), so that one cannot "
+            "be dropped without changing the others.",
+            "Prune a model whose posterior is diagonal.",
+        )
+
+
+def _after(small: Pruned, opened: OpenModel) -> OpenModel:
+    """The pruned module as its user has it: images go in as the model takes them."""
+    low, high = small.value_range
+
+    def encode(x: Tensor, _: Tensor | None) -> Reparameterised:
+        q = small.encode(low + (high - low) * x)
+        return DiagonalGaussian(q.mean, q.variance.log())
+
+    prior = StandardNormal(len(small.places)).to(opened.device)
+    return replace(opened, encode=encode, decoder=small.decode, prior=prior, untrained=None)
