@@ -179,7 +179,7 @@ def _faults(found: Any, truth: Truth, style: Style) -> list[str]:
         if found.maps is None:
             return ["maps not found"]
         kl = found.maps.kl_nats
-    if truth.kl is not None and not _near(kl, truth.kl, 0.02, 0.01):
+    if truth.kl is not None and not _near(kl, truth.kl, 0.01, 0.002):
         faults.append(f"KL {_listed(kl)}, true {_listed(truth.kl)}")
     if truth.types is not None and not faults:
         types = tuple(one.type for one in by_number)

@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,12 @@ def beta_in(style: Style, state: str) -> float:
 
 
 def model_in(style: Style, state: str, *, seed: int = 0) -> Any:
-    """The model in one of STATES."""
+    """The model in one of STATES: a copy, since whoever reads it may change it."""
+    return copy.deepcopy(_made(style, state, seed))
+
+
+@cache
+def _made(style: Style, state: str, seed: int) -> Any:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = style.make()
