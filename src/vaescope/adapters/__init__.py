@@ -2,22 +2,25 @@
 diffusers, scikit-learn. What is not told is inferred, said, and can be overridden."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
+from vaescope.adapters.condition import Condition
 from vaescope.adapters.inference import Reading, choose
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.model import Inference, Model, Posterior
-from vaescope.adapters.output_format import UNIT, Range, decoded
+from vaescope.adapters.output_format import UNIT, Decoded, Range, decoded
 from vaescope.adapters.posterior_format import LAYOUTS, posterior_of
+from vaescope.adapters.prior_inference import prior_of
 from vaescope.adapters.sources import Source, source_of
 from vaescope.distributions import Distribution
-from vaescope.errors import UsageError
+from vaescope.errors import ReadingError, UsageError
 
-__all__ = ["Asked", "Inference", "Model", "Posterior", "adapt"]
+__all__ = ["Asked", "Condition", "Inference", "Model", "Posterior", "adapt"]
 
 #: Images that readings are tried on, and the most pixels that these may have together.
 PROBES = 256
@@ -48,49 +51,102 @@ def adapt(
     was_training = any(part.training for part in parts if not list(part.children()))
     probes = min(PROBES, max(2, PROBE_PIXELS // x[0].numel()))
     x = x[:probes].contiguous().to(bare.device)
-    u = _condition(asked.condition, len(x))
-    with bare.evaluating():
-        reading, tried = choose(source, x, u, asked, came)
-    inferred = tuple(_inferred(reading, tried, source, asked, was_training, images_of(x)))
     event = tuple(x.shape[1:])
+    with bare.evaluating():
+        reading, tried, given = _chosen(source, x, asked, came)
+        encode_x = _encode(reading, given)
+        latent = encode_x(x[:2], None if given.probes is None else given.probes[:2]).mean[0]
+        prior, why = None, None
+        if latent.ndim == 1:
+            prior, why = prior_of(
+                source.model, asked.prior, len(latent), event, lambda own: _read(reading, own)
+            )
+    inferred = _inferred(reading, tried, source, asked, was_training, images_of(x))
     return Model(
-        name or source.name, _encode(reading), _raw(reading, event), reading.likelihood.of_values,
-        source.module, inferred, source.scaling, density=_density(reading, event),
+        name or source.name, encode_x, _raw(reading, event, given), reading.likelihood.of_values,
+        source.module, tuple(inferred + ([] if why is None else [why])), source.scaling,
+        density=_density(reading, event, given), prior=prior,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What the examples that a model is read on are conditioned on, in the form that it takes."""
+
+    probes: Tensor | None
+    form: Callable[[Tensor], Tensor]
+
+    def like(self, values: Tensor, u: Tensor | None) -> Tensor | None:
+        """Of a batch: what is given, or else that of the first example."""
+        if self.probes is None:
+            return None
+        if u is None:
+            u = self.probes[:1].expand(values.shape[0], -1)
+        return self.form(u)
+
+
+def _chosen(source: Source, x: Tensor, asked: Asked, came: Range) -> tuple[Reading, int, Given]:
+    """The reading, with labels as the model takes them: one-hot, or as numbers."""
+    if asked.condition is None:
+        return *choose(source, x, None, asked, came), Given(None, _same)
+    probes = torch.as_tensor(asked.condition)[: len(x)].to(x.device)
+    hot = bool(((probes == 0) | (probes == 1)).all()) and bool((probes.sum(1) == 1).all())
+    given = Given(probes, _same)
+    try:
+        return *choose(source, x, probes, asked, came), given
+    except ReadingError:
+        if not hot:
+            raise
+    given = Given(probes, _labels)
+    return *choose(source, x, _labels(probes), asked, came), given
+
+
+def _same(u: Tensor) -> Tensor:
+    return u
+
+
+def _labels(u: Tensor) -> Tensor:
+    return u.argmax(1)
 
 
 def _unread(_: Tensor) -> Any:
     raise AssertionError("a model is read before it is used")
 
 
-def _condition(given: Any, n: int) -> Tensor | None:
-    return None if given is None else torch.as_tensor(given)[:n]
-
-
-def _encode(reading: Reading) -> Callable[..., Posterior]:
+def _encode(reading: Reading, given: Given) -> Callable[..., Posterior]:
     def encode(x: Tensor, u: Tensor | None = None) -> Posterior:
-        return posterior_of(reading.opening.candidate.take(reading.way(x, u)), reading.spread)
+        return _posterior(reading, reading.way(x, given.like(x, u)))
 
     return encode
 
 
-def _raw(reading: Reading, event: tuple[int, ...]) -> Callable[..., Tensor]:
+def _posterior(reading: Reading, output: Any) -> Posterior:
+    return posterior_of(reading.opening.candidate.take(output), reading.spread)
+
+
+def _read(reading: Reading, own: Tensor) -> Posterior:
+    """Of images as the model has them, not in [0, 1]."""
+    way = replace(reading.way, value_range=UNIT)
+    return _posterior(reading, way(own))
+
+
+def _raw(reading: Reading, event: tuple[int, ...], given: Given) -> Callable[..., Tensor]:
     def raw(z: Tensor, u: Tensor | None = None) -> Tensor:
-        shaped = z.reshape(z.shape[0], *reading.shape)
-        return decoded(reading.decoder[1](shaped, u), event).values
+        return _decoded(reading, event, z, given.like(z, u)).values
 
     return raw
 
 
-def _density(reading: Reading, event: tuple[int, ...]) -> Callable[..., Distribution] | None:
+def _decoded(reading: Reading, event: tuple[int, ...], z: Tensor, u: Tensor | None) -> Decoded:
+    return decoded(reading.decoder[1](z.reshape(z.shape[0], *reading.shape), u), event)
+
+
+def _density(
+    reading: Reading, event: tuple[int, ...], given: Given
+) -> Callable[..., Distribution] | None:
     if reading.likelihood.plain:
         return None
-
-    def density(z: Tensor, u: Tensor | None = None) -> Distribution:
-        shaped = z.reshape(z.shape[0], *reading.shape)
-        return reading.likelihood.of(decoded(reading.decoder[1](shaped, u), event))
-
-    return density
+    return lambda z, u=None: reading.likelihood.of(_decoded(reading, event, z, given.like(z, u)))
 
 
 #: What the values of a spread cannot tell.
@@ -145,6 +201,6 @@ def _inferred(
             Inference("reconstruction", "poor", f"{error}: either the model is untrained or "
                       f"collapsed, or these are not its data, or its output means something else "
                       f"({seen}); say so "
-                      "with output= and value_range=", told=True)
+                      "with output=, value_range= and likelihood=", told=True)
         )  # fmt: skip
     return found

@@ -1,7 +1,7 @@
 """What the user says of a model, in place of what would be inferred."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from vaescope.adapters.output_format import LIKELIHOODS, OUTPUTS, Range
@@ -11,7 +11,7 @@ from vaescope.errors import UsageError
 __all__ = ["Asked"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Asked:
     """What the user said; None: infer it.
 
@@ -25,6 +25,11 @@ class Asked:
     likelihood: Any = None
     prior: Any = None
     condition: Any = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether the user said something."""
+        return any(getattr(self, field.name) is not None for field in fields(self))
 
     def layout(self) -> str | None:
         return self._word(LAYOUTS)

@@ -8,15 +8,17 @@ them out.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.draws import Forward
+from vaescope.adapters.draws import Forward, leaves
 from vaescope.adapters.input_format import Way, images_of
+from vaescope.adapters.likelihood_inference import ending, shown_loss
 from vaescope.adapters.likelihoods import Likelihood, family_of
 from vaescope.adapters.output_format import (
     OUTPUTS,
@@ -28,7 +30,7 @@ from vaescope.adapters.output_format import (
     meanings,
     pixels,
 )
-from vaescope.adapters.posterior_format import Parts, posterior_of
+from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
 from vaescope.adapters.sources import Function, Source
 from vaescope.errors import ReadingError, UsageError
@@ -43,6 +45,8 @@ POOR = 1.1
 EQUAL_IF_POOR = 1.5
 #: Nats per image by which another range must be better than the one that the images came in.
 FAR = 3.0
+#: Images on which a model's own loss is called.
+LOSSES = 16
 #: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
 COMPANY = 0.05
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
@@ -105,6 +109,8 @@ def choose(
     problems: list[str] = []
     told = asked.value_range or source.range
     default = told or came
+    if callable(asked.likelihood):
+        source, asked = _with_likelihood(source, asked.likelihood), replace(asked, likelihood=None)
     opened, forward = openings(source, x, u, asked, default, problems)
     tried: list[Reading] = []
     chosen: list[Reading] = []
@@ -136,6 +142,15 @@ def choose(
     _refuse_absurd(first, asked)
     _refuse_company(source, first, x, u)
     return first, len(tried)
+
+
+def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source:
+    """Decoders that give the distributions that the user's function makes of their outputs."""
+
+    def after(decode: Function) -> Function:
+        return lambda z, u=None: likelihood(decode(z, u))
+
+    return replace(source, decoders=tuple((name, after(f)) for name, f in source.decoders))
 
 
 def _in_range(tried: list[Reading], default: Range) -> Reading:
@@ -171,7 +186,7 @@ def _best_output(tried: list[Reading], default: Range) -> Reading:
         key=lambda r: r.error,
     )
     best = min(tried, key=lambda r: r.error)
-    if best.error <= POOR and first.error > EQUAL_IF_POOR * best.error:
+    if best.error <= POOR and best.elbo_nats - first.elbo_nats > FAR:
         return best
     return first
 
@@ -231,6 +246,7 @@ def _readings(
     ranges = tuple(dict.fromkeys((came, *RANGES)))
     ranges = (told,) if told else ranges if images_of(x) else (UNIT,)
     found: list[Reading] = []
+    shown: Shown | None = None
     for value_range in ranges:
         try:
             parts = opening.parts(x, u, value_range)
@@ -242,17 +258,19 @@ def _readings(
         if fault:
             problems.append(f"{opening.way.encoder[0]} {fault}")
             continue
-        z, d = posterior_of(parts, spread).mean, parts.mean[0].numel()
+        z = posterior_of(parts, spread).mean
         for decoder in _decoders(source, forward, opening):
             output, shape = _output(decoder, z, u, opening, x, problems)
             if output is None:
                 continue
-            for likelihood, why in _likelihoods(
-                source, output, x, asked, told, value_range, ranges
-            ):
+            if shown is None:
+                fed = replace(opening.way, value_range=value_range).formed(x)
+                shown = _shown(source, decoder, shape, z, u, parts, fed, x)
+            options = _likelihoods(source, output, shown, x, asked, told, value_range, ranges)
+            for likelihood, why in options:
                 found.append(
                     _scored(opening, value_range, decoder, shape, parts, spread, likelihood, why,
-                            output, x, d)
+                            output, x)
                 )  # fmt: skip
             if not found:
                 seen = _ends(output.values)
@@ -262,6 +280,41 @@ def _readings(
                 )
             break
     return found
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a model shows of its likelihood."""
+
+    end: str  # sigmoid, tanh, or ""
+    loss: str  # bernoulli, logits, squared-error, laplace, or ""
+    why: str
+
+
+def _shown(
+    source: Source, decoder: tuple[str, Function], shape: tuple[int, ...], z: Tensor,
+    u: Tensor | None, parts: Parts, fed: Tensor, x: Tensor,
+) -> Shown:  # fmt: skip
+    event = tuple(x.shape[1:])
+    few = min(len(x), LOSSES)
+    given = None if u is None else u[:few]
+
+    def values(codes: Tensor) -> Tensor:
+        return decoded(decoder[1](codes.reshape(len(codes), *shape), None if given is None else
+                                  given[: len(codes)]), event).values  # fmt: skip
+
+    generator = torch.Generator().manual_seed(0)
+    outputs = []
+    for _ in range(6):
+        noise = torch.randn(z[:few].shape, generator=generator).to(z)
+        raw = decoder[1]((z[:few] + noise).reshape(few, *shape), given)
+        first = next((leaf for _, leaf in leaves(raw)), None)
+        if first is None or first[0].numel() != x[0].numel():
+            return Shown(ending(values, z), "", "")
+        outputs.append(first)
+    spread = None if parts.spread is None else parts.spread[:few]
+    loss = shown_loss(source, fed[:few].to(outputs[0]), outputs, parts.mean[:few], spread)
+    return Shown(ending(values, z), *(loss or ("", "")))
 
 
 def _decoders(
@@ -296,32 +349,91 @@ def _output(
 
 
 def _likelihoods(
-    source: Source, output: Decoded, x: Tensor, asked: Asked, told: Range | None,
+    source: Source, output: Decoded, shown: Shown, x: Tensor, asked: Asked, told: Range | None,
     value_range: Range, ranges: Sequence[Range],
 ) -> list[tuple[Likelihood, str]]:  # fmt: skip
     """What an output may mean, and why."""
     if source.likelihood is not None and asked.output in (None, "own"):
         own = Likelihood("own", UNIT, value_range, "own", own=source.likelihood)
         return [(own, OUTPUTS["own"])]
-    seen = _ends(output.values)
-    if output.distribution is not None and asked.output in (None, "own"):
+    named = asked.likelihood if isinstance(asked.likelihood, str) else ""
+    if output.levels is not None:
+        k = output.levels.shape[-1]
+        return [(Likelihood("own", UNIT, value_range, "categorical"), f"{k} levels of each pixel")]
+    if output.distribution is not None and asked.output in (None, "own") and not named:
         family, number, words = family_of(output.distribution)
         spans = (told,) if told else ranges
         return [(Likelihood("own", span, value_range, family, number), f"decode returns {words}")
                 for span in spans]  # fmt: skip
-    if output.levels is not None:
-        k = output.levels.shape[-1]
-        return [(Likelihood("own", UNIT, value_range, "categorical"), f"{k} levels of each pixel")]
     found = []
-    for meaning, span in meanings(seen, x, asked.output, told, ranges):
-        family = "squared-error" if meaning == "pixels" else "bernoulli"
-        found.append((Likelihood(meaning, span, value_range, family), OUTPUTS[meaning]))
+    word, _, number = named.partition(":")
+    loss = "bernoulli" if shown.loss == "logits" else shown.loss
+    for meaning, span in _meanings(output, shown, x, asked, told, ranges, word):
+        family = word or loss or ("squared-error" if meaning == "pixels" else "bernoulli")
+        why = OUTPUTS[meaning] + (f"; {shown.why}" if loss and not word else "")
+        if shown.end and asked.output is None:
+            why += f"; the decoder ends in a {shown.end}"
+        kind = None
+        if output.spread is not None and family in ("gaussian", "squared-error") and not number:
+            kind = _output_spread(output, span, x)
+        if kind is not None:
+            family, why = "gaussian", f"{why}; the second output is taken as its {kind}"
+        scale = float(number) if number else None
+        if family in ("gaussian", "laplace") and scale is None and kind is None and word:
+            scale = _fitted(output.values, family, meaning, span, value_range, x)
+        found.append((Likelihood(meaning, span, value_range, family, scale, kind), why))
     return found
+
+
+def _meanings(
+    output: Decoded, shown: Shown, x: Tensor, asked: Asked, told: Range | None,
+    ranges: Sequence[Range], family: str,
+) -> list[tuple[str, Range]]:  # fmt: skip
+    """What an output may mean, as far as the model does not show it itself."""
+    seen = _ends(output.values)
+    options = list(meanings(seen, x, asked.output, told, ranges))
+    if asked.output is not None:
+        return options
+    if shown.loss == "logits":
+        return [("logits", UNIT)]
+    if shown.end == "sigmoid" and ("probabilities", UNIT) in options:
+        return [("probabilities", UNIT)]
+    if shown.end == "tanh" and ("pixels", (-1.0, 1.0)) in options:
+        return [("pixels", (-1.0, 1.0))]
+    if family == "bernoulli":
+        return [one for one in options if one[0] != "pixels"]
+    if family or shown.loss in ("squared-error", "laplace"):
+        return [one for one in options if one[0] != "logits"]
+    return options
+
+
+def _output_spread(output: Decoded, span: Range, x: Tensor) -> str | None:
+    """What a second output is, by the likelihood of the images: None where it is none, but for
+    example the logits of the first."""
+    assert output.spread is not None
+    low, high = span
+    values, wanted = output.values.to(x), low + (high - low) * x
+    if torch.allclose(output.spread.to(x).sigmoid(), values, atol=1e-4):
+        return None
+    nats = {}
+    for kind in ("logvar", "std", "variance", "logstd"):
+        variance = SPREADS[kind](output.spread.to(x))
+        log_p = -0.5 * ((wanted - values).square() / variance + variance.log()).flatten(1).sum(1)
+        if bool((variance > 0).all()) and bool(torch.isfinite(log_p).all()):
+            nats[kind] = float(log_p.mean())
+    return max(nats, key=nats.__getitem__, default=None)
+
+
+def _fitted(y: Tensor, family: str, meaning: str, span: Range, units: Range, x: Tensor) -> float:
+    """The variance or scale under which the images are likeliest, in the model's units."""
+    size = units[1] - units[0]
+    gap = size * (pixels(y.to(x), meaning, span) - x)
+    return float(gap.abs().mean() if family == "laplace" else gap.square().mean())
 
 
 def _scored(
     opening: Opening, value_range: Range, decoder: tuple[str, Function], shape: tuple[int, ...],
-    parts: Parts, spread: str, likelihood: Likelihood, why: str, output: Decoded, x: Tensor, d: int,
+    parts: Parts, spread: str, likelihood: Likelihood, why: str, output: Decoded, x: Tensor,
 ) -> Reading:  # fmt: skip
     mean = pixels(output.values.to(x), likelihood.output, likelihood.output_range)
     if likelihood.own is not None:

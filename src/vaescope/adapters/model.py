@@ -32,6 +32,11 @@ class Inference:
     told: bool = False  # by the user, or by the model itself
     margin: float | None = None  # nats per image by which the next best reading is worse
 
+    @property
+    def value(self) -> str:
+        """As the interface calls it."""
+        return self.read
+
     def __str__(self) -> str:
         end = "" if self.told else f" To say otherwise, pass {self.what}=."
         return f"{self.what} is {self.read}: {self.why}.{end}"

@@ -240,11 +240,17 @@ def _same(value: Any, other: Any) -> bool:
 
 def posterior_of(parts: Parts, kind: str) -> Posterior:
     """Mean and variance under one reading of the spread."""
-    mean = _at_least_float32(parts.mean)
+    mean = _flat(_at_least_float32(parts.mean))
     if parts.spread is None:
         return Posterior(mean, torch.zeros_like(mean))
-    variance = SPREADS[kind](_at_least_float32(parts.spread)).expand_as(mean)
-    return Posterior(mean, variance, parts.covariance)
+    spread = _at_least_float32(parts.spread).expand_as(parts.mean)
+    return Posterior(mean, _flat(SPREADS[kind](spread)), parts.covariance)
+
+
+def _flat(values: Tensor) -> Tensor:
+    """Maps of one place are vectors."""
+    single = values.ndim > 2 and all(size == 1 for size in values.shape[2:])
+    return values.flatten(1) if single else values
 
 
 def _at_least_float32(values: Tensor) -> Tensor:
