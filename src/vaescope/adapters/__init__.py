@@ -151,8 +151,7 @@ def _density(
 
 #: What the values of a spread cannot tell.
 _LOOKALIKES = {
-    "logvar": ", of which logstd could not be told",
-    "std": ", of which variance could not be told",
+    "logvar": "; log standard deviations would look the same, and are rarer",
 }
 
 
@@ -166,7 +165,7 @@ def _inferred(
     if spread:
         why += f"; spreads are from {reading.spreads[0]:.3g} to {reading.spreads[1]:.3g}"
         if not reading.opening.evidence and asked.spread() is None:
-            why += _LOOKALIKES[reading.spread]
+            why += _LOOKALIKES.get(reading.spread, "")
     seen = f"outputs are from {reading.seen[0]:.3g} to {reading.seen[1]:.3g}"
     out = f"{reading.why_output}; {seen}"
     low, high = reading.value_range

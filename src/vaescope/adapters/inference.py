@@ -8,7 +8,7 @@ them out.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.draws import Forward, leaves
+from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import Way, images_of
-from vaescope.adapters.likelihood_inference import ending, shown_loss
-from vaescope.adapters.likelihoods import Likelihood, family_of
+from vaescope.adapters.likelihood_inference import Shown, likelihoods, shown_by
+from vaescope.adapters.likelihoods import Likelihood
 from vaescope.adapters.output_format import (
     OUTPUTS,
     RANGES,
@@ -27,12 +27,14 @@ from vaescope.adapters.output_format import (
     Decoded,
     Range,
     decoded,
-    meanings,
+    ends_of,
     pixels,
 )
 from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
 from vaescope.adapters.sources import Function, Source
+from vaescope.adapters.spread_inference import costs_of, preferred
+from vaescope.distributions import Distribution
 from vaescope.errors import ReadingError, UsageError
 
 __all__ = ["Reading", "choose"]
@@ -45,8 +47,10 @@ POOR = 1.1
 EQUAL_IF_POOR = 1.5
 #: Nats per image by which another range must be better than the one that the images came in.
 FAR = 3.0
-#: Images on which a model's own loss is called.
-LOSSES = 16
+_CONDITION = (
+    "If these are labels or the like, pass condition= with a row for each example; else pass "
+    "encode= and decode= as functions that need nothing but images and latents."
+)
 #: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
 COMPANY = 0.05
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
@@ -81,10 +85,6 @@ class Reading:
     @property
     def output(self) -> str:
         return self.likelihood.output
-
-    @property
-    def symmetric(self) -> bool:
-        return self.value_range == self.likelihood.output_range
 
     def says(self) -> str:
         spread = "" if self.spread == "none" else f",{self.spread}"
@@ -134,14 +134,38 @@ def choose(
         raise ReadingError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + "; ".join(list(dict.fromkeys(problems))[:2]) + ".",
-            "Pass images of the size that it was trained on, or encode= as a function that returns "
-            "(mean, logvar) as tensors and decode= as one of latents: there, labels can be added.",
+            _CONDITION if u is None and any("required positional" in p for p in problems)
+            else "Pass images of the size that it was trained on, or encode= as a function that "
+            "returns (mean, logvar) as tensors and decode= as one of latents.",
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
     first = _in_layout(source, chosen, tried)
     _refuse_absurd(first, asked)
+    first = _with_spread(source, first, x, u)
     _refuse_company(source, first, x, u)
     return first, len(tried)
+
+
+def _with_spread(source: Source, first: Reading, x: Tensor, u: Tensor | None) -> Reading:
+    """The reading with its spread settled, where nothing has shown it."""
+    if first.opening.evidence or first.opening.spread is not None or first.spread == "none":
+        return first
+    parts, event = first.opening.parts(x, u, first.value_range), tuple(x.shape[1:])
+
+    def density(z: Tensor) -> Distribution:
+        output = first.decoder[1](z.reshape(len(z), *first.shape), u)
+        return first.likelihood.of(decoded(output, event))
+
+    taken, rivals = preferred(costs_of(parts, x, density))
+    if taken is None:
+        two = sorted(rivals, key=lambda cost: cost.distortion + cost.rate)[:2]
+        raise ReadingError(
+            f"{source.name} draws no latents here, so that its second output could be either: "
+            f"{' or '.join(map(str, two))}.",
+            f"Say which with posterior=, one of {', '.join(SPREADS)}.",
+            tuple(map(str, rivals)),
+        )
+    return replace(first, spread=taken.kind)
 
 
 def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source:
@@ -254,7 +278,7 @@ def _readings(
             problems.append(f"{opening.way.encoder[0]} in range {value_range}: {line_of(error)}")
             continue
         spread = opening.spread or _spread(parts)
-        fault = _spread_fault(parts, spread, asked)
+        fault = "" if opening.shows else _spread_fault(parts, spread, asked)
         if fault:
             problems.append(f"{opening.way.encoder[0]} {fault}")
             continue
@@ -265,56 +289,21 @@ def _readings(
                 continue
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
-                shown = _shown(source, decoder, shape, z, u, parts, fed, x)
-            options = _likelihoods(source, output, shown, x, asked, told, value_range, ranges)
+                shown = shown_by(source, decoder, shape, z, u, parts, fed, x)
+            options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
             for likelihood, why in options:
                 found.append(
                     _scored(opening, value_range, decoder, shape, parts, spread, likelihood, why,
                             output, x)
                 )  # fmt: skip
             if not found:
-                seen = _ends(output.values)
+                seen = ends_of(output.values)
                 problems.append(
                     f"output={asked.output} does not fit what {decoder[0]} gives, values from "
                     f"{seen[0]:.3g} to {seen[1]:.3g}; outputs may be {', '.join(OUTPUTS)}"
                 )
             break
     return found
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What a model shows of its likelihood."""
-
-    end: str  # sigmoid, tanh, or ""
-    loss: str  # bernoulli, logits, squared-error, laplace, or ""
-    why: str
-
-
-def _shown(
-    source: Source, decoder: tuple[str, Function], shape: tuple[int, ...], z: Tensor,
-    u: Tensor | None, parts: Parts, fed: Tensor, x: Tensor,
-) -> Shown:  # fmt: skip
-    event = tuple(x.shape[1:])
-    few = min(len(x), LOSSES)
-    given = None if u is None else u[:few]
-
-    def values(codes: Tensor) -> Tensor:
-        return decoded(decoder[1](codes.reshape(len(codes), *shape), None if given is None else
-                                  given[: len(codes)]), event).values  # fmt: skip
-
-    generator = torch.Generator().manual_seed(0)
-    outputs = []
-    for _ in range(6):
-        noise = torch.randn(z[:few].shape, generator=generator).to(z)
-        raw = decoder[1]((z[:few] + noise).reshape(few, *shape), given)
-        first = next((leaf for _, leaf in leaves(raw)), None)
-        if first is None or first[0].numel() != x[0].numel():
-            return Shown(ending(values, z), "", "")
-        outputs.append(first)
-    spread = None if parts.spread is None else parts.spread[:few]
-    loss = shown_loss(source, fed[:few].to(outputs[0]), outputs, parts.mean[:few], spread)
-    return Shown(ending(values, z), *(loss or ("", "")))
 
 
 def _decoders(
@@ -348,89 +337,6 @@ def _output(
     return None, ()
 
 
-def _likelihoods(
-    source: Source, output: Decoded, shown: Shown, x: Tensor, asked: Asked, told: Range | None,
-    value_range: Range, ranges: Sequence[Range],
-) -> list[tuple[Likelihood, str]]:  # fmt: skip
-    """What an output may mean, and why."""
-    if source.likelihood is not None and asked.output in (None, "own"):
-        own = Likelihood("own", UNIT, value_range, "own", own=source.likelihood)
-        return [(own, OUTPUTS["own"])]
-    named = asked.likelihood if isinstance(asked.likelihood, str) else ""
-    if output.levels is not None:
-        k = output.levels.shape[-1]
-        return [(Likelihood("own", UNIT, value_range, "categorical"), f"{k} levels of each pixel")]
-    if output.distribution is not None and asked.output in (None, "own") and not named:
-        family, number, words = family_of(output.distribution)
-        spans = (told,) if told else ranges
-        return [(Likelihood("own", span, value_range, family, number), f"decode returns {words}")
-                for span in spans]  # fmt: skip
-    found = []
-    word, _, number = named.partition(":")
-    loss = "bernoulli" if shown.loss == "logits" else shown.loss
-    for meaning, span in _meanings(output, shown, x, asked, told, ranges, word):
-        family = word or loss or ("squared-error" if meaning == "pixels" else "bernoulli")
-        why = OUTPUTS[meaning] + (f"; {shown.why}" if loss and not word else "")
-        if shown.end and asked.output is None:
-            why += f"; the decoder ends in a {shown.end}"
-        kind = None
-        if output.spread is not None and family in ("gaussian", "squared-error") and not number:
-            kind = _output_spread(output, span, x)
-        if kind is not None:
-            family, why = "gaussian", f"{why}; the second output is taken as its {kind}"
-        scale = float(number) if number else None
-        if family in ("gaussian", "laplace") and scale is None and kind is None and word:
-            scale = _fitted(output.values, family, meaning, span, value_range, x)
-        found.append((Likelihood(meaning, span, value_range, family, scale, kind), why))
-    return found
-
-
-def _meanings(
-    output: Decoded, shown: Shown, x: Tensor, asked: Asked, told: Range | None,
-    ranges: Sequence[Range], family: str,
-) -> list[tuple[str, Range]]:  # fmt: skip
-    """What an output may mean, as far as the model does not show it itself."""
-    seen = _ends(output.values)
-    options = list(meanings(seen, x, asked.output, told, ranges))
-    if asked.output is not None:
-        return options
-    if shown.loss == "logits":
-        return [("logits", UNIT)]
-    if shown.end == "sigmoid" and ("probabilities", UNIT) in options:
-        return [("probabilities", UNIT)]
-    if shown.end == "tanh" and ("pixels", (-1.0, 1.0)) in options:
-        return [("pixels", (-1.0, 1.0))]
-    if family == "bernoulli":
-        return [one for one in options if one[0] != "pixels"]
-    if family or shown.loss in ("squared-error", "laplace"):
-        return [one for one in options if one[0] != "logits"]
-    return options
-
-
-def _output_spread(output: Decoded, span: Range, x: Tensor) -> str | None:
-    """What a second output is, by the likelihood of the images: None where it is none, but for
-    example the logits of the first."""
-    assert output.spread is not None
-    low, high = span
-    values, wanted = output.values.to(x), low + (high - low) * x
-    if torch.allclose(output.spread.to(x).sigmoid(), values, atol=1e-4):
-        return None
-    nats = {}
-    for kind in ("logvar", "std", "variance", "logstd"):
-        variance = SPREADS[kind](output.spread.to(x))
-        log_p = -0.5 * ((wanted - values).square() / variance + variance.log()).flatten(1).sum(1)
-        if bool((variance > 0).all()) and bool(torch.isfinite(log_p).all()):
-            nats[kind] = float(log_p.mean())
-    return max(nats, key=nats.__getitem__, default=None)
-
-
-def _fitted(y: Tensor, family: str, meaning: str, span: Range, units: Range, x: Tensor) -> float:
-    """The variance or scale under which the images are likeliest, in the model's units."""
-    size = units[1] - units[0]
-    gap = size * (pixels(y.to(x), meaning, span) - x)
-    return float(gap.abs().mean() if family == "laplace" else gap.square().mean())
-
-
 def _scored(
     opening: Opening, value_range: Range, decoder: tuple[str, Function], shape: tuple[int, ...],
     parts: Parts, spread: str, likelihood: Likelihood, why: str, output: Decoded, x: Tensor,
@@ -443,7 +349,7 @@ def _scored(
     distortion = 0.5 * x[0].numel() * float(torch.tensor(squares).log())
     return Reading(
         opening, value_range, decoder, shape, spread, likelihood, error,
-        -distortion - _rate(parts, spread), _ends(output.values), _ends(parts.spread), why,
+        -distortion - _rate(parts, spread), ends_of(output.values), ends_of(parts.spread), why,
     )  # fmt: skip
 
 
@@ -480,26 +386,12 @@ def _output_fault(y: Tensor, again: Tensor, n: int) -> str | None:
     return None
 
 
-def _ends(values: Tensor | None) -> Range:
-    return (0.0, 0.0) if values is None else (float(values.min()), float(values.max()))
-
-
 def _spread(parts: Parts) -> str:
-    """Logarithms where values are below 0. Positive ones may still be log variances, of latents
-    that know nothing: the reading is taken under which the aggregate posterior is nearer to
-    N(0, 1), as training makes it."""
+    """For a start: log variances where values are below 0, or where these are nearer to N(0, 1)."""
     if parts.spread is None:
         return "none"
-    if float(parts.spread.min()) < 0:
-        return "logvar"
-    return min(("std", "logvar"), key=lambda kind: _misfit(parts, kind))
-
-
-def _misfit(parts: Parts, kind: str) -> float:
-    """KL(N(0, v) || N(0, 1)) summed over latents, v the aggregate posterior's second moment."""
-    posterior = posterior_of(parts, kind)
-    v = (posterior.mean.square() + posterior.variance).mean(0).double().clamp_min(1e-12)
-    return float((0.5 * (v - 1 - v.log())).sum())
+    negative = float(parts.spread.min()) < 0
+    return "logvar" if negative else min(("std", "logvar"), key=lambda kind: _rate(parts, kind))
 
 
 def _error(y: Tensor, x: Tensor) -> float:

@@ -4,16 +4,30 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from vaescope.adapters.asked import Asked
 from vaescope.adapters.draws import leaves
-from vaescope.adapters.sources import Source
+from vaescope.adapters.likelihoods import Likelihood, family_of
+from vaescope.adapters.output_format import (
+    OUTPUTS,
+    UNIT,
+    Decoded,
+    Range,
+    decoded,
+    ends_of,
+    meanings,
+    pixels,
+)
+from vaescope.adapters.posterior_format import SPREADS, Parts
+from vaescope.adapters.sources import Function, Source
 
-__all__ = ["ending", "shown_loss"]
+__all__ = ["Shown", "likelihoods", "shown_by"]
 
 #: Nodes of autograd that only move values.
 _MOVES = re.compile(r"View|Reshape|Squeeze|Permute|Transpose|Clone|Expand|Copy|Slice|Select|Clamp")
@@ -38,11 +52,131 @@ _ROLES = {
     "mean": re.compile(r"mu|mean|loc"),
     "z": re.compile(r"^z$|latent|sample"),
 }
+#: Images on which a model's own loss is called.
+LOSSES = 16
 #: Share of the variance of a loss that the right distortion leaves.
 _UNEXPLAINED = 1e-4
 
 
-def ending(decode: Callable[[Tensor], Tensor], z: Tensor) -> str:
+@dataclass(frozen=True)
+class Shown:
+    """What a model shows of its likelihood."""
+
+    end: str  # sigmoid, tanh, or ""
+    loss: str  # bernoulli, logits, squared-error, laplace, or ""
+    why: str
+
+
+def shown_by(
+    source: Source, decoder: tuple[str, Function], shape: tuple[int, ...], z: Tensor,
+    u: Tensor | None, parts: Parts, fed: Tensor, x: Tensor,
+) -> Shown:  # fmt: skip
+    event = tuple(x.shape[1:])
+    few = min(len(x), LOSSES)
+    given = None if u is None else u[:few]
+
+    def values(codes: Tensor) -> Tensor:
+        return decoded(decoder[1](codes.reshape(len(codes), *shape), None if given is None else
+                                  given[: len(codes)]), event).values  # fmt: skip
+
+    generator = torch.Generator().manual_seed(0)
+    outputs = []
+    for _ in range(6):
+        noise = torch.randn(z[:few].shape, generator=generator).to(z)
+        raw = decoder[1]((z[:few] + noise).reshape(few, *shape), given)
+        first = next((leaf for _, leaf in leaves(raw)), None)
+        if first is None or first[0].numel() != x[0].numel():
+            return Shown(_ending(values, z), "", "")
+        outputs.append(first)
+    spread = None if parts.spread is None else parts.spread[:few]
+    loss = _shown_loss(source, fed[:few].to(outputs[0]), outputs, parts.mean[:few], spread)
+    return Shown(_ending(values, z), *(loss or ("", "")))
+
+
+def likelihoods(
+    source: Source, output: Decoded, shown: Shown, x: Tensor, asked: Asked, told: Range | None,
+    value_range: Range, ranges: Sequence[Range],
+) -> list[tuple[Likelihood, str]]:  # fmt: skip
+    """What an output may mean, and why."""
+    if source.likelihood is not None and asked.output in (None, "own"):
+        own = Likelihood("own", UNIT, value_range, "own", own=source.likelihood)
+        return [(own, OUTPUTS["own"])]
+    named = asked.likelihood if isinstance(asked.likelihood, str) else ""
+    if output.levels is not None:
+        k = output.levels.shape[-1]
+        return [(Likelihood("own", UNIT, value_range, "categorical"), f"{k} levels of each pixel")]
+    if output.distribution is not None and asked.output in (None, "own") and not named:
+        family, number, words = family_of(output.distribution)
+        spans = (told,) if told else ranges
+        return [(Likelihood("own", span, value_range, family, number), f"decode returns {words}")
+                for span in spans]  # fmt: skip
+    found = []
+    word, _, number = named.partition(":")
+    loss = "bernoulli" if shown.loss == "logits" else shown.loss
+    for meaning, span in _meanings(output, shown, x, asked, told, ranges, word):
+        family = word or loss or ("squared-error" if meaning == "pixels" else "bernoulli")
+        why = OUTPUTS[meaning] + (f"; {shown.why}" if loss and not word else "")
+        if shown.end and asked.output is None:
+            why += f"; the decoder ends in a {shown.end}"
+        kind = None
+        if output.spread is not None and word in ("", "gaussian") and not (number or loss):
+            kind = _output_spread(output, span, x)
+        if kind is not None:
+            family, why = "gaussian", f"{why}; the second output is taken as its {kind}"
+        scale = float(number) if number else None
+        if family in ("gaussian", "laplace") and scale is None and kind is None and word:
+            scale = _fitted(output.values, family, meaning, span, value_range, x)
+        found.append((Likelihood(meaning, span, value_range, family, scale, kind), why))
+    return found
+
+
+def _meanings(
+    output: Decoded, shown: Shown, x: Tensor, asked: Asked, told: Range | None,
+    ranges: Sequence[Range], family: str,
+) -> list[tuple[str, Range]]:  # fmt: skip
+    """What an output may mean, as far as the model does not show it itself."""
+    seen = ends_of(output.values)
+    options = list(meanings(seen, x, asked.output, told, ranges))
+    if asked.output is not None:
+        return options
+    if shown.loss == "logits":
+        return [("logits", UNIT)]
+    if shown.end == "sigmoid" and ("probabilities", UNIT) in options:
+        return [("probabilities", UNIT)]
+    if shown.end == "tanh" and ("pixels", (-1.0, 1.0)) in options:
+        return [("pixels", (-1.0, 1.0))]
+    if family == "bernoulli":
+        return [one for one in options if one[0] != "pixels"]
+    if family or shown.loss in ("squared-error", "laplace"):
+        return [one for one in options if one[0] != "logits"]
+    return options
+
+
+def _output_spread(output: Decoded, span: Range, x: Tensor) -> str | None:
+    """What a second output is, by the likelihood of the images: None where it is none, but for
+    example the logits of the first."""
+    assert output.spread is not None
+    low, high = span
+    values, wanted = output.values.to(x), low + (high - low) * x
+    if torch.allclose(output.spread.to(x).sigmoid(), values, atol=1e-4):
+        return None
+    nats = {}
+    for kind in ("logvar", "std", "variance", "logstd"):
+        variance = SPREADS[kind](output.spread.to(x))
+        log_p = -0.5 * ((wanted - values).square() / variance + variance.log()).flatten(1).sum(1)
+        if bool((variance > 0).all()) and bool(torch.isfinite(log_p).all()):
+            nats[kind] = float(log_p.mean())
+    return max(nats, key=nats.__getitem__, default=None)
+
+
+def _fitted(y: Tensor, family: str, meaning: str, span: Range, units: Range, x: Tensor) -> float:
+    """The variance or scale under which the images are likeliest, in the model's units."""
+    size = units[1] - units[0]
+    gap = size * (pixels(y.to(x), meaning, span) - x)
+    return float(gap.abs().mean() if family == "laplace" else gap.square().mean())
+
+
+def _ending(decode: Callable[[Tensor], Tensor], z: Tensor) -> str:
     """The function that a decoder ends in: "sigmoid", "tanh", or "" where it is another one."""
     try:
         with torch.enable_grad():
@@ -55,7 +189,7 @@ def ending(decode: Callable[[Tensor], Tensor], z: Tensor) -> str:
     return "sigmoid" if "Sigmoid" in name else "tanh" if "Tanh" in name else ""
 
 
-def shown_loss(
+def _shown_loss(
     source: Source, x: Tensor, outputs: Sequence[Tensor], mean: Tensor, spread: Tensor | None
 ) -> tuple[str, str] | None:
     """The distortion that the model's own loss has, and where it is shown: "bernoulli", "logits"

@@ -20,6 +20,7 @@ __all__ = [
     "Decoded",
     "Range",
     "decoded",
+    "ends_of",
     "meanings",
     "pixels",
 ]
@@ -178,6 +179,11 @@ def meanings(
         for output_range in (told,) if told else ranges if images else (UNIT,):
             if not (inside and asked is None and output_range == UNIT):
                 yield "pixels", output_range
+
+
+def ends_of(values: Tensor | None) -> Range:
+    """The least and the greatest value."""
+    return (0.0, 0.0) if values is None else (float(values.min()), float(values.max()))
 
 
 def pixels(y: Tensor, meaning: str, output_range: Range) -> Tensor:

@@ -50,6 +50,11 @@ class Opening:
     evidence: str = ""  # what settles it; empty where it is only possible
     shape: tuple[int, ...] | None = None  # of latents as the decoder takes them, where it is known
 
+    @property
+    def shows(self) -> bool:
+        """Whether draws were compared with means and spreads."""
+        return "draws" in self.evidence
+
     def parts(self, x: Tensor, u: Tensor | None, value_range: Range) -> Parts:
         way = replace(self.way, value_range=value_range)
         return self.candidate.take(way(x, u))
@@ -83,10 +88,10 @@ def openings(
     draws = list(_draws(source, ways, form, forward, x[:DRAWN], _first(u), value_range))
     found: list[Opening] = []
     for way in ways:
-        here = list(_of_way(source, x, u, way, asked, problems))
-        settled = [one for it in here if (one := _settle(it, draws, source, x, u, asked)).evidence]
-        if settled:
-            return settled, forward
+        here = [_settle(one, draws, source, x, u, asked)
+                for one in _of_way(source, x, u, way, asked, problems)]  # fmt: skip
+        if any(one.evidence for one in here):
+            return [one for one in here if one.evidence], forward
         found += here
     if draws and (asked.posterior is None or asked.layout() == "drawn"):
         return [_of_draw(source, draws[0])], forward
@@ -201,12 +206,17 @@ def _settle(
 ) -> Opening:
     """With evidence, where the means and variances are those of which the model draws."""
     parts = one.candidate.take(one.way(x[:DRAWN], _first(u)))
-    for draw in [*draws, *_methods(source, parts, one.way)]:
+    for draw in draws:
         kind = _kind(parts, draw.posterior, one.spread, told=asked.spread() is not None)
         if kind is not None:
             return replace(one, spread=kind, evidence=draw.says, shape=draw.shape)
     if draws:
         return one
+    for draw in _methods(source, parts, one.way):  # takes any two tensors: shows the spread only
+        kind = _kind(parts, draw.posterior, one.spread, told=asked.spread() is not None)
+        if kind is not None:
+            settled = one.candidate.layout in ("pair", "named")
+            return replace(one, spread=kind, evidence=draw.says if settled else "")
     if one.candidate.kind is not None:
         return replace(one, evidence="the object that it returns says so")
     return one
