@@ -46,6 +46,9 @@ UNNEEDED = frozenset(
         "wandb",
         "pytorch_lightning",
         "brewer2mpl",
+        "lightning_utilities",
+        "torchmetrics",
+        "torch_ort",
     )
 )
 BIG, SMALL = 60, 300  # steps of convolutions on 64 pixels, and of the rest
@@ -145,10 +148,10 @@ def _foreign(module: Any, root: Path) -> bool:
 def _kept(node: ast.stmt) -> bool:
     if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
         return False
-    constant = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.Tuple)
-    return constant or isinstance(
-        node, ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef
-    )
+    if isinstance(node, ast.Assign):
+        constant = isinstance(node.value, ast.Constant | ast.Tuple)
+        return constant and isinstance(node.targets[0], ast.Name)
+    return isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef)
 
 
 PAIR = {"posterior": ("logvar", "pair,logvar")}
@@ -196,11 +199,11 @@ KONNY = "977a1ece88e190dd8a556b4e2efb665f759d0772"
 TCVAE = "1a3577dbb14642b9ac27010928d12132d0c0fb91"
 
 
-def _antixk(file: str, name: str, **more: Any) -> Stranger:
+def _antixk(file: str, name: str, hidden: tuple[int, ...] = (8, 16, 32, 64, 512)) -> Stranger:
     """64 pixels in colour, tanh; its experiment standardises nothing and trains on mean squares."""
     return Stranger(
         "AntixK/PyTorch-VAE", ANTIXK, f"models/{file}.py", name,
-        lambda m: getattr(m, name)(3, 10, hidden_dims=[8, 16, 32, 64, 512], **more),
+        lambda m: getattr(m, name)(3, 10, hidden_dims=list(hidden)),
         by_encode, decoded(64, 3), 64, colour, SQUARES,
     )  # fmt: skip
 
@@ -331,7 +334,7 @@ STRANGERS: tuple[Stranger, ...] = (
     _antixk("beta_vae", "BetaVAE"),
     _antixk("dip_vae", "DIPVAE"),
     _antixk("info_vae", "InfoVAE"),
-    _antixk("betatc_vae", "BetaTCVAE"),
+    _antixk("betatc_vae", "BetaTCVAE", (32, 32, 32, 32)),
     _antixk("logcosh_vae", "LogCoshVAE"),
 )  # fmt: skip
 
