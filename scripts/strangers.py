@@ -51,7 +51,8 @@ UNNEEDED = frozenset(
         "torch_ort",
     )
 )
-BIG, SMALL = 60, 300  # steps of convolutions on 64 pixels, and of the rest
+#: How convolutions on many pixels are trained: as long as one has patience for.
+BIG: dict[str, Any] = {"steps": 100, "batch": 32, "rate": 2e-3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class Stranger:
 
     def style(self, root: Path) -> Style:
         module = load(root / self.repository.replace("/", "+"), self.file)
-        more: dict[str, Any] = {"answers": PAIR, "steps": BIG if self.size > 32 else SMALL}
+        more = {"answers": PAIR, "rate": 2e-3, **(BIG if self.size > 32 else {})}
         return Style(
             f"{self.repository} {self.name}{self.note}", lambda: self.make(module), self.posterior,
             self.output, images=lambda: resized(self.images(), self.size),
@@ -296,10 +297,10 @@ STRANGERS: tuple[Stranger, ...] = (
                        "answers": {**PAIR, "condition": (lambda _: one_hot(labels()).numpy(),)}}),
     Stranger("dariocazzani/pytorch-AE", "0c627636fd6d1cfd8d1c202fb3046831eaa73db3",
              "models/VAE.py", "Network", lambda m: m.Network(SimpleNamespace(embedding_size=8)),
-             by_encode, decoded(28), settings={"answers": PAIR, "steps": BIG}),
+             by_encode, decoded(28), settings={"answers": PAIR, **BIG}),
     Stranger("podgorskiy/VAE", "ee907bc966f499ad115179f8d84e06107386a295", "net.py", "VAE",
              lambda m: m.VAE(10, layer_count=3, channels=1), by_encode, decoded(32), 32,
-             settings={**SIGNED, "steps": BIG}),
+             settings={**SIGNED, **BIG}),
     Stranger("kuc2477/pytorch-vae", "726a27eb668edcd7a6afdd23a2ee001a1f31d54f", "model.py", "VAE",
              lambda m: m.VAE("mnist", 32, 1, 32, 10), lambda m, x: _exp(m.q(m.encoder(x))),
              lambda m, z: m.decoder(m.project(z).view(-1, 32, 4, 4)), 32),
