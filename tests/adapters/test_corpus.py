@@ -8,10 +8,14 @@ import pytest
 import torch
 from tests.adapters.corpus import STYLES
 from tests.adapters.corpus.judging import outcome_of, silently_wrong
-from tests.adapters.corpus.style import Style, labels, one_hot
+from tests.adapters.corpus.refusals import REFUSED
+from tests.adapters.corpus.style import Style, digits, labels, one_hot
 from tests.adapters.corpus.training import STATES, beta_in, model_in, truth_of
 from torch import Tensor, nn
 from torch import distributions as td
+
+import vaescope as vs
+from vaescope.errors import UsageError
 
 RIGHT_AT_FIRST = 0.9
 DRAWS = 400
@@ -45,6 +49,14 @@ def test_no_style_is_misread_in_silence(state: str) -> None:
         assert len(right) >= RIGHT_AT_FIRST * len(outcomes), asked
 
 
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_model_without_one_gaussian_posterior_is_refused_in_four_lines(name: str) -> None:
+    torch.manual_seed(0)
+    with pytest.raises(UsageError) as caught:
+        vs.inspect(REFUSED[name]().eval(), digits(), effort="fast", images=False)
+    assert len(str(caught.value)) <= 4 * 100
+
+
 def test_there_are_at_least_48_styles_and_no_two_of_one_name() -> None:
     assert len(BY_NAME) == len(STYLES) >= 48
 
@@ -58,6 +70,13 @@ def test_a_collapsed_model_has_collapsed_and_a_trained_one_has_not(style: Style)
     assert beta_in(style, "collapsed") >= 1000 * style.beta
     rates = {state: truth_of(style, model_in(style, state)).rate for state in STATES[1:]}
     assert rates["collapsed"] < 0.5 < 1.0 < rates["trained"]
+
+
+#: Means of the pixels, of logits.
+MEANS = {
+    "logits": torch.sigmoid,
+    "continuous-bernoulli": lambda y: td.ContinuousBernoulli(logits=y).mean,
+}
 
 
 def _image(output: Any, n: int, pixels: int) -> Tensor | None:
@@ -105,9 +124,10 @@ def test_the_truth_is_what_forward_draws(style: Style) -> None:
             for _ in range(DRAWS)
         ]  # fmt: skip
     assert own[0] is not None
-    first, second = (torch.stack(parts).double().numpy() for parts in (own, drawn))
-    if first.min() < 0 and second.min() >= 0 and style.trained_with == "probabilities":
-        first = 1 / (1 + np.exp(-first))
+    first, second = (torch.stack(parts).double() for parts in (own, drawn))
+    if style.trained_with in MEANS and first.min() >= 0 > second.min():  # forward gives means
+        second = MEANS[style.trained_with](second)
+    first, second = first.numpy(), second.numpy()
     spread = first.std(axis=0) + second.std(axis=0) + 1e-6
     assert np.abs(first.mean(axis=0) - second.mean(axis=0)).max() < 0.35 * spread.max()
     ratio = (first.var(axis=0).sum() + 1e-9) / (second.var(axis=0).sum() + 1e-9)

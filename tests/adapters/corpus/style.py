@@ -125,6 +125,9 @@ class Style:
     fair: tuple[str, ...] = ()  # beside `trained_with`
     own_nats: Callable[[Any, Tensor, Tensor], Tensor] | None = None  # parameters of its own
     beta: float = 0.4
+    steps: int = 300
+    batch: int = 64
+    rate: float = 1e-2  # of learning
     images: Callable[[], Tensor] = digits
     range: tuple[float, float] = (0.0, 1.0)
     taken: Callable[[Tensor], Tensor] = _as_it_is  # of NCHW images in `range`

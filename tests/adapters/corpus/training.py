@@ -14,12 +14,9 @@ from torch import distributions as td
 
 __all__ = ["STATES", "Truth", "model_in", "truth_of"]
 
-STEPS = 300
-BATCH = 64
-RATE = 1e-2
 STATES = ("untrained", "trained", "collapsed")
 COLLAPSE = 1000.0
-DRAWS = 32
+DRAWS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +60,9 @@ def _train(style: Style, model: Any, beta: float, seed: int) -> None:
     x, y = style.takes(style.images()), one_hot(labels())
     module = style.module(model).train()
     dtype = next(module.parameters()).dtype
-    optimiser = torch.optim.Adam(module.parameters(), lr=RATE)
-    for _ in range(STEPS):
-        rows = torch.randint(len(x), (BATCH,), generator=generator)
+    optimiser = torch.optim.Adam(module.parameters(), lr=style.rate)
+    for _ in range(style.steps):
+        rows = torch.randint(len(x), (style.batch,), generator=generator)
         batch = x[rows].to(dtype)
         extra = (y[rows].to(dtype),) if style.conditional else ()
         mean, variance = style.posterior(model, batch, *extra)
