@@ -10,12 +10,14 @@ from torch import Tensor
 
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.condition import Condition
-from vaescope.adapters.inference import Reading, choose
+from vaescope.adapters.inference import choose
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.model import Inference, Model, Posterior
+from vaescope.adapters.noise import preserved
 from vaescope.adapters.output_format import UNIT, Decoded, Range, decoded
 from vaescope.adapters.posterior_format import LAYOUTS, posterior_of
 from vaescope.adapters.prior_inference import prior_of
+from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Source, source_of
 from vaescope.distributions import Distribution
 from vaescope.errors import ReadingError, UsageError
@@ -52,7 +54,7 @@ def adapt(
     probes = min(PROBES, max(2, PROBE_PIXELS // x[0].numel()))
     x = x[:probes].contiguous().to(bare.device)
     event = tuple(x.shape[1:])
-    with bare.evaluating():
+    with bare.evaluating(), preserved(source.module):
         reading, tried, given = _chosen(source, x, asked, came)
         encode_x = _encode(reading, given)
         latent = encode_x(x[:2], None if given.probes is None else given.probes[:2]).mean[0]

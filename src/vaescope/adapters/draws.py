@@ -54,6 +54,7 @@ class Forward:
     entry: Entry | None = None  # None: nothing in it is drawn
     shape: tuple[int, ...] = ()  # of latents as they go in, of one example
     several: bool = False  # whether latents are drawn at more than one place
+    other_noise: bool = False  # whether something is drawn that cannot be chosen
 
     def sample(self, x: Tensor, u: Tensor | None = None) -> Tensor:
         """z of a batch, at the noise that is on."""
@@ -68,8 +69,21 @@ class Forward:
         assert self.entry is not None
         rows = torch.arange(z.shape[0]) % len(self.x)
         given = u if u is not None or self.u is None else self.u[rows]
+        x = self.x[rows]
         with Noise(), _replaced(self.module, self.entry, z.reshape(z.shape[0], *self.shape)):
-            return self.call(self.x[rows], given)
+            returned = self.call(x, given)
+        if not isinstance(returned, tuple | list):
+            return returned
+        # Many return their input too, which is no reconstruction.
+        return [part for part in returned if not _is(part, x)]
+
+
+def _is(part: Any, x: Tensor) -> bool:
+    return (
+        isinstance(part, Tensor)
+        and part.numel() == x.numel()
+        and torch.equal(part.flatten(), x.flatten().to(part))
+    )
 
 
 def drawn(sample: Sampler, x: Tensor, u: Tensor | None = None) -> Drawn | None:
@@ -86,7 +100,7 @@ def drawn(sample: Sampler, x: Tensor, u: Tensor | None = None) -> Drawn | None:
         return None
     if not _codes(centre, len(x)) or not (centre.shape == again.shape == one.shape == other.shape):
         return None
-    if not torch.equal(centre, again) or same(centre, one):
+    if not torch.equal(centre, again) or (same(centre, one) and same(centre, other)):
         return None
     std = one - centre
     eps = [e for e in noise.drawn if e.numel() == centre.numel()]
@@ -113,22 +127,37 @@ def trace_forward(call: Function, module: nn.Module, x: Tensor, u: Tensor | None
     """A pass through the model, and where what it draws goes in; None where it fails."""
     whole = Forward(call, module, x, u)
     try:
-        zero, again, one = (_seen(whole, value) for value in (0.0, 0.0, 1.0))
+        zero, again, one = (_seen(whole, Noise(value)) for value in (0.0, 0.0, 1.0))
+        other = _seen(whole, Noise(generator=torch.Generator().manual_seed(_SEED)))
     except Exception:  # anybody's code
-        return None
-    entry = _moved(zero, one)
-    if entry is None or not torch.equal(zero[entry], again[entry]):
-        return whole  # nothing is drawn, or not by torch
+        return _untraced(whole)
+    if _moved(zero, again) is not None:
+        return replace(whole, other_noise=True)
+    entry = _moved(zero, one) or _moved(zero, other)
+    if entry is None:
+        return whole
     whole = replace(whole, entry=entry, shape=tuple(zero[entry].shape[1:]))
     rest = []
     for value in (0.0, 1.0):
         with _replaced(module, entry, zero[entry]):
-            rest.append(_seen(whole, value))
+            rest.append(_seen(whole, Noise(value)))
     return replace(whole, several=_moved(rest[0], rest[1], but=entry) is not None)
 
 
-def _seen(whole: Forward, value: float) -> dict[Entry, Tensor]:
-    with Noise(value), sampling(whole.module), _recorded(whole.module) as seen:
+def _untraced(whole: Forward) -> Forward | None:
+    """A pass that works only with its own noise, if it has some."""
+    try:
+        with sampling(whole.module):
+            once, twice = ([part for _, part in leaves(whole.call(whole.x, whole.u))]
+                           for _ in range(2))  # fmt: skip
+    except Exception:  # anybody's code
+        return None
+    pairs = zip(once, twice, strict=False)
+    return replace(whole, other_noise=not all(same(a, b) for a, b in pairs))
+
+
+def _seen(whole: Forward, noise: Noise) -> dict[Entry, Tensor]:
+    with noise, sampling(whole.module), _recorded(whole.module) as seen:
         whole.call(whole.x, whole.u)
     return dict(seen)
 
@@ -139,7 +168,10 @@ def _moved(
     """The first tensor that changes with the noise."""
     for entry, z in zero.items():
         other = one.get(entry)
-        if other is not None and entry != but and z.shape == other.shape and not same(z, other):
+        # A part that is called again may see other things, such as draws from the prior.
+        if entry == but or (but is not None and entry.call):
+            continue
+        if other is not None and z.shape == other.shape and not same(z, other):
             return entry
     return None
 

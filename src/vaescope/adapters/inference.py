@@ -9,7 +9,7 @@ them out.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.draws import Forward
-from vaescope.adapters.input_format import Way, images_of
+from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import Shown, likelihoods, shown_by
 from vaescope.adapters.likelihoods import Likelihood
 from vaescope.adapters.output_format import (
@@ -32,12 +32,13 @@ from vaescope.adapters.output_format import (
 )
 from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
+from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.spread_inference import costs_of, preferred
 from vaescope.distributions import Distribution
 from vaescope.errors import ReadingError, UsageError
 
-__all__ = ["Reading", "choose"]
+__all__ = ["choose"]
 
 #: Errors within this ratio are equal: a wrong reading is worse by far more on a trained model.
 EQUAL = 1.02
@@ -55,46 +56,6 @@ _CONDITION = (
 COMPANY = 0.05
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
 LARGEST_STD = 3.0
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """One way to use the model, and how well it does."""
-
-    opening: Opening
-    value_range: Range
-    decoder: tuple[str, Function]
-    shape: tuple[int, ...]  # of latents as the decoder takes them
-    spread: str  # a key of SPREADS, or "none"
-    likelihood: Likelihood
-    error: float  # mean squared error over that of the best constant image
-    elbo_nats: float  # of an image, by the best Gaussian around its reconstruction
-    seen: Range  # range of the decoder's output
-    spreads: Range  # range of the spread
-    why_output: str = ""
-    margin: float | None = None  # nats by which the next best range or output is worse
-
-    @property
-    def layout(self) -> str:
-        return self.opening.candidate.layout
-
-    @property
-    def way(self) -> Way:
-        return replace(self.opening.way, value_range=self.value_range)
-
-    @property
-    def output(self) -> str:
-        return self.likelihood.output
-
-    def says(self) -> str:
-        spread = "" if self.spread == "none" else f",{self.spread}"
-        low, high = self.likelihood.output_range
-        out = f" in [{low:g}, {high:g}]" if self.output == "pixels" else ""
-        return (
-            f"posterior={self.layout}{spread} output={self.output}{out} "
-            f"value_range={self.value_range[0]:g},{self.value_range[1]:g} "
-            f"(reconstruction error {self.error:.3g} of a constant image's)"
-        )
 
 
 def choose(
@@ -141,6 +102,13 @@ def choose(
         )  # fmt: skip
     first = _in_layout(source, chosen, tried)
     _refuse_absurd(first, asked)
+    if first.spread == "none" and source.forwards and forward is None and not asked.posterior:
+        raise ReadingError(
+            f"{source.name} returns no spread, and its forward fails, so that whether it draws "
+            "latents, and which, cannot be seen.",
+            "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
+            "functions that return (mean, logvar) and an image.",
+        )
     first = _with_spread(source, first, x, u)
     _refuse_company(source, first, x, u)
     return first, len(tried)
@@ -172,7 +140,10 @@ def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source
     """Decoders that give the distributions that the user's function makes of their outputs."""
 
     def after(decode: Function) -> Function:
-        return lambda z, u=None: likelihood(decode(z, u))
+        def decode_to_distribution(z: Tensor, u: Tensor | None = None) -> Any:
+            return likelihood(decode(z, u))
+
+        return decode_to_distribution
 
     return replace(source, decoders=tuple((name, after(f)) for name, f in source.decoders))
 

@@ -106,9 +106,9 @@ def likelihoods(
         k = output.levels.shape[-1]
         return [(Likelihood("own", UNIT, value_range, "categorical"), f"{k} levels of each pixel")]
     if output.distribution is not None and asked.output in (None, "own") and not named:
-        family, number, words = family_of(output.distribution)
+        near, held, words = family_of(output.distribution)
         spans = (told,) if told else ranges
-        return [(Likelihood("own", span, value_range, family, number), f"decode returns {words}")
+        return [(Likelihood("own", span, value_range, near, held), f"decode returns {words}")
                 for span in spans]  # fmt: skip
     found = []
     word, _, number = named.partition(":")
@@ -252,25 +252,25 @@ def _explained(
     """The distortion with which the loss changes."""
     del loss
     try:
-        losses = torch.stack([_total(call(y)) for y in outputs])
+        called = [list(leaves(call(y))) for y in outputs]
     except Exception:  # anybody's code
+        return None
+    # Of a total, or of terms of it: a distortion by itself is as good.
+    terms = [torch.stack([value.detach().double().sum() for _, value in each])
+             for each in called if len(each) == len(called[0])]  # fmt: skip
+    if len(terms) != len(outputs) or not len(terms[0]):
         return None
     best: dict[str, float] = {}
     for family, distortion in _DISTORTIONS.items():
         each = torch.stack([distortion(y, x.reshape(y.shape)).double() for y in outputs])
-        if torch.isfinite(each).all() and float(each.std()) > 0 and float(losses.std()) > 0:
-            both = torch.stack([losses, each])
-            best[family] = 1.0 - float(torch.corrcoef(both)[0, 1])
-    family = min(best, key=best.__getitem__, default=None)
-    return family if family is not None and best[family] < _UNEXPLAINED else None
-
-
-def _total(returned: Any) -> Tensor:
-    """The loss itself, which comes first or is named so; one for each example is summed."""
-    if isinstance(returned, Mapping) and "loss" in returned:
-        returned = returned["loss"]
-    value = next(value for _, value in leaves(returned))
-    return value.detach().double().sum()
+        if not torch.isfinite(each).all() or float(each.std()) == 0:
+            continue
+        for losses in torch.stack(terms, 1):
+            if torch.isfinite(losses).all() and float(losses.std()) > 0:
+                unexplained = 1.0 - float(torch.corrcoef(torch.stack([losses, each]))[0, 1])
+                best[family] = min(best.get(family, 2.0), unexplained)
+    nearest = min(best, key=best.__getitem__, default=None)
+    return nearest if nearest is not None and best[nearest] < _UNEXPLAINED else None
 
 
 _DISTORTIONS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {

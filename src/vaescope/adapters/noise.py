@@ -12,9 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["Noise", "sampling"]
+__all__ = ["Noise", "preserved", "sampling"]
 
 _aten = torch.ops.aten
+#: Draws of one call of a model. Rejection samplers never end where their noise is fixed.
+MOST = 1000
 
 
 class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -41,6 +43,8 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]
         else:
             eps = torch.randn(like.shape, generator=self.generator).to(like)
         self.drawn.append(eps)
+        if len(self.drawn) > MOST:
+            raise RuntimeError(f"more than {MOST} draws: a loop that waits for other noise")
         return eps
 
 
@@ -118,3 +122,21 @@ def sampling(module: nn.Module | None) -> Iterator[None]:
     finally:
         for part, mode in modes.items():
             part.training = mode
+
+
+@contextmanager
+def preserved(module: nn.Module | None) -> Iterator[None]:
+    """Counters and buffers of a model are put back: some losses count their calls."""
+    parts = [] if module is None else list(module.modules())
+    numbers = [
+        {k: v for k, v in vars(part).items() if isinstance(v, int | float)} for part in parts
+    ]
+    buffers = [] if module is None else [(b, b.clone()) for b in module.buffers()]
+    try:
+        yield
+    finally:
+        for part, held in zip(parts, numbers, strict=True):
+            vars(part).update(held)
+        with torch.no_grad():
+            for buffer, value in buffers:
+                buffer.copy_(value)

@@ -26,7 +26,7 @@ from vaescope.adapters.posterior_format import (
     whole_numbers,
 )
 from vaescope.adapters.sources import Source
-from vaescope.errors import UsageError, VaescopeError
+from vaescope.errors import ReadingError, UsageError, VaescopeError
 
 __all__ = ["Opening", "line_of", "openings"]
 
@@ -95,6 +95,9 @@ def openings(
         found += here
     if draws and (asked.posterior is None or asked.layout() == "drawn"):
         return [_of_draw(source, draws[0])], forward
+    if asked.posterior is None and forward is not None and not draws:
+        if forward.other_noise or forward.entry is not None:
+            _refuse_noise(source)
     return found, forward
 
 
@@ -212,10 +215,12 @@ def _settle(
             return replace(one, spread=kind, evidence=draw.says, shape=draw.shape)
     if draws:
         return one
-    for draw in _methods(source, parts, one.way):  # takes any two tensors: shows the spread only
+    for draw in () if one.candidate.kind else _methods(source, parts, one.way):
+        # Takes any two tensors: shows the spread only, and may be given what forward makes of it.
         kind = _kind(parts, draw.posterior, one.spread, told=asked.spread() is not None)
-        if kind is not None:
-            settled = one.candidate.layout in ("pair", "named")
+        positive = parts.spread is not None and float(parts.spread.min()) >= 0
+        if kind is not None and (positive or kind not in ("std", "variance")):
+            settled = one.candidate.layout == "pair"
             return replace(one, spread=kind, evidence=draw.says if settled else "")
     if one.candidate.kind is not None:
         return replace(one, evidence="the object that it returns says so")
@@ -287,6 +292,15 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
     way = replace(draw.way, encoder=(draw.way.encoder[0], encode))
     return Opening(way, candidate, "variance", "what it draws shows means and variances",
                    draw.shape)  # fmt: skip
+
+
+def _refuse_noise(source: Source) -> None:
+    raise ReadingError(
+        f"{source.name} draws latents from a noise that cannot be fixed, not normal or not "
+        "torch's: its posterior may be no Gaussian.",
+        "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "
+        "or pass encode= as a function that returns (mean, logvar).",
+    )
 
 
 def _refuse_levels(source: Source) -> None:
