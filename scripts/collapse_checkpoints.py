@@ -126,8 +126,10 @@ def main() -> None:
     head = " | ".join(f"step {step}" for step in CHECKPOINTS)
     lines = [f"| beta | {head} |", "|---" * (len(CHECKPOINTS) + 1) + "|"]
     counts: Counter[str] = Counter()
-    for seed, beta in enumerate(arguments.betas):
+    for beta in arguments.betas:
         cells = []
+        # Its place among BETAS is its seed: a beta alone gives the same models as all together.
+        seed = BETAS.index(beta) if beta in BETAS else len(BETAS)
         for model in checkpoints(beta, seed, images).values():
             word, rate = outcome(model, shown)
             counts[word] += 1
