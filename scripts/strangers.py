@@ -380,12 +380,12 @@ def main() -> None:
             says = f"{type(error).__name__}: {error}"
             outcome = Outcome(name, arguments.state, "not run", None, float("nan"), says)
         counts[outcome.word] = counts.get(outcome.word, 0) + 1
-        print(outcome, flush=True)  # noqa: T201
         lines.append(_row(stranger, outcome))
-    summary = ", ".join(f"{word} {n}" for word, n in sorted(counts.items()))
-    print(summary)  # noqa: T201
-    if arguments.out:
-        write_section(arguments.out, HEADING, [*EXPLAINED, "", *lines, "", f"Together: {summary}."])
+        summary = ", ".join(f"{word} {n}" for word, n in sorted(counts.items()))
+        print(outcome, flush=True)  # noqa: T201
+        if arguments.out:  # after each: a run that is stopped leaves what it found
+            together = f"Together: {summary} of {len(STRANGERS)} classes."
+            write_section(arguments.out, HEADING, [*EXPLAINED, "", *lines, "", together])
 
 
 if __name__ == "__main__":

@@ -155,6 +155,8 @@ def _functions(style: Style, model: Any, *, rescaled: bool) -> dict[str, Any]:
 
 
 def _rate(found: Any) -> float:
+    if found.fit is not None:
+        return float(found.fit.rate_nats)
     if found.maps is not None:
         return float(found.maps.kl_nats.sum() * np.prod(found.maps.shape))
     known = [latent.kl_nats for latent in found.latents]
