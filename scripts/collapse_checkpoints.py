@@ -16,12 +16,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from result_section import write_section
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 import vaescope as vs
 from vaescope.errors import UsageError, VaescopeError
 
+HEADING = "84 checkpoints of the basic example"
+EXPLAINED = (
+    "Made by `python scripts/collapse_checkpoints.py --out docs/results/strangers.md`.",
+    "Twelve trainings of the common MNIST example (images in [0, 1], 784-400-20, binary",
+    "cross-entropy and beta times the KL), seven checkpoints each. A cell has the outcome and the",
+    "true rate in nats; where it is wrong, the rate that was found comes first.",
+)
 BETAS = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 30.0, 50.0, 70.0, 100.0)
 CHECKPOINTS = (0, 10, 40, 100, 200, 300, 400)
 BATCH = 128
@@ -117,7 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="the folder of MNIST's files; default: mnist "
                         "below $VAESCOPE_DATA")  # fmt: skip
-    parser.add_argument("--out", type=Path, help="a file for the table")
+    parser.add_argument("--out", type=Path, help="the page whose section is written anew")
     parser.add_argument("--betas", type=float, nargs="*", default=list(BETAS))
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -126,8 +134,10 @@ def main() -> None:
     head = " | ".join(f"step {step}" for step in CHECKPOINTS)
     lines = [f"| beta | {head} |", "|---" * (len(CHECKPOINTS) + 1) + "|"]
     counts: Counter[str] = Counter()
-    for seed, beta in enumerate(arguments.betas):
+    for beta in arguments.betas:
         cells = []
+        # Its place among BETAS is its seed: a beta alone gives the same models as all together.
+        seed = BETAS.index(beta) if beta in BETAS else len(BETAS)
         for model in checkpoints(beta, seed, images).values():
             word, rate = outcome(model, shown)
             counts[word] += 1
@@ -139,7 +149,7 @@ def main() -> None:
     summary = ", ".join(f"{word} {n}" for word, n in sorted(counts.items()))
     print(summary)  # noqa: T201
     if arguments.out:
-        arguments.out.write_text("\n".join([*lines, "", f"Together: {summary}."]) + "\n")
+        write_section(arguments.out, HEADING, [*EXPLAINED, "", *lines, "", f"Together: {summary}."])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Public VAE classes, trained for a moment and read by vaescope. Writes a table.
 
 None of their code is here. Bring the repositories of STRANGERS to disk, each at its commit as
-DIR/owner+name, and run `python scripts/strangers.py DIR --out TABLE.md` from the root of this
-repository. The truth is what the class's own methods say; the judge is that of the corpus.
+DIR/owner+name, and run `python scripts/strangers.py DIR --out docs/results/strangers.md` from the
+root of this repository. The truth is what the class's own methods say; the judge is that of the
+corpus.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import numpy as np
 import scipy.misc
 import scipy.special
 import torch
+from result_section import write_section
 from torch import Tensor, nn
 from torch import distributions as td
 from torch.nn import functional as F
@@ -34,25 +36,21 @@ from tests.adapters.corpus.style import Style, colour, digits, labels, one_hot
 
 __all__ = ["STRANGERS", "Stranger"]
 
-#: Packages that the files import and their models do not need.
-UNNEEDED = frozenset(
-    (
-        "torchvision",
-        "visdom",
-        "cv2",
-        "umap",
-        "pandas",
-        "seaborn",
-        "wandb",
-        "pytorch_lightning",
-        "brewer2mpl",
-        "lightning_utilities",
-        "torchmetrics",
-        "torch_ort",
-    )
+HEADING = "Public classes"
+EXPLAINED = (
+    "Made by `python scripts/strangers.py DIR --out docs/results/strangers.md`, where DIR has the",
+    "repositories at these commits as `owner+name`. Trained for 100 to 300 steps on digits of the",
+    "size that the class takes, with a small beta, then read with no argument but the images.",
 )
+
+#: Packages that the files import and their models do not need.
+UNNEEDED = (
+    "torchvision", "visdom", "cv2", "umap", "pandas", "seaborn", "wandb", "brewer2mpl",
+    "pytorch_lightning", "lightning_utilities", "torchmetrics", "torch_ort",
+)  # fmt: skip
 #: How convolutions on many pixels are trained: as long as one has patience for.
 BIG: dict[str, Any] = {"steps": 100, "batch": 32, "rate": 2e-3}
+FEW = 96
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +80,8 @@ class Stranger:
 
 
 def resized(x: Tensor, size: int) -> Tensor:
+    """Of large images fewer: convolutions take their time."""
+    x = x[:FEW] if size > 32 else x
     return F.interpolate(x, size=(size, size), mode="bilinear").clamp(0, 1)
 
 
@@ -358,7 +358,7 @@ def _row(stranger: Stranger, outcome: Outcome) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path, help="a file for the table")
+    parser.add_argument("--out", type=Path, help="the page whose section is written anew")
     parser.add_argument("--only", default="", help="part of a name")
     parser.add_argument("--state", default="trained", help="untrained, trained or collapsed")
     arguments = parser.parse_args()
@@ -380,12 +380,12 @@ def main() -> None:
             says = f"{type(error).__name__}: {error}"
             outcome = Outcome(name, arguments.state, "not run", None, float("nan"), says)
         counts[outcome.word] = counts.get(outcome.word, 0) + 1
-        print(outcome, flush=True)  # noqa: T201
         lines.append(_row(stranger, outcome))
-    summary = ", ".join(f"{word} {n}" for word, n in sorted(counts.items()))
-    print(summary)  # noqa: T201
-    if arguments.out:
-        arguments.out.write_text("\n".join([*lines, "", f"Together: {summary}."]) + "\n")
+        summary = ", ".join(f"{word} {n}" for word, n in sorted(counts.items()))
+        print(outcome, flush=True)  # noqa: T201
+        if arguments.out:  # after each: a run that is stopped leaves what it found
+            together = f"Together: {summary} of {len(STRANGERS)} classes."
+            write_section(arguments.out, HEADING, [*EXPLAINED, "", *lines, "", together])
 
 
 if __name__ == "__main__":

@@ -91,8 +91,9 @@ def judge(style: Style, state: str, model: Any, truth: Truth) -> Outcome:
             asked.append("images")
             continue
         answers = _answers(style, model, question, said, rescaled="images" in asked)
-        if not answers and question and rate is None:
-            return ends("asked in vain", None, f"{list(said)} {question}")
+        open_still = any(f"{name}=" in question for name in {*ARGUMENTS, *FUNCTIONS} - set(said))
+        if not answers and (rate is None or open_still):
+            return ends("asked in vain", rate, f"{list(said)} {question}")
         if not answers:
             word = "asked then wrong" if asked else "wrong"
             return ends(word, rate, "; ".join(faults))
@@ -154,6 +155,8 @@ def _functions(style: Style, model: Any, *, rescaled: bool) -> dict[str, Any]:
 
 
 def _rate(found: Any) -> float:
+    if found.fit is not None:
+        return float(found.fit.rate_nats)
     if found.maps is not None:
         return float(found.maps.kl_nats.sum() * np.prod(found.maps.shape))
     known = [latent.kl_nats for latent in found.latents]
