@@ -52,6 +52,8 @@ _CONDITION = (
     "If these are labels or the like, pass condition= with a row for each example; else pass "
     "encode= and decode= as functions that need nothing but images and latents."
 )
+#: And its error must be below this share of the other's.
+CLEARLY = 0.8
 #: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
 COMPANY = 0.05
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
@@ -159,17 +161,28 @@ def _in_range(tried: list[Reading], default: Range) -> Reading:
     out = home.likelihood.output_range
     if out != default and home.output == "pixels":
         same = [r for r in tried if r.value_range == out and r.likelihood.output_range == out]
-        if same and home.elbo_nats - same[0].elbo_nats < FAR:
+        if same and _gain(home, same[0]) < FAR:
             home = same[0]
     rivals = [r for r in tried if r.value_range != home.value_range]
     best = max(rivals, key=lambda r: r.elbo_nats, default=None)
     if best is None:
         return home
-    gain = best.elbo_nats - home.elbo_nats
-    if gain > FAR and best.error < min(1.0, home.error):
-        others = [r for r in tried if r.value_range != best.value_range]
-        return replace(best, margin=best.elbo_nats - max(r.elbo_nats for r in others))
-    return replace(home, margin=-gain)
+    gain = _gain(best, home)
+    if gain < FAR or best.error > min(1.0, home.error):
+        return replace(home, margin=-gain)
+    if best.error > CLEARLY * home.error:
+        # Images outside its range may excite a collapsed model, and that may even help.
+        return replace(home, margin=-gain)
+    return replace(best, margin=gain)
+
+
+def _gain(one: Reading, other: Reading) -> float:
+    """Nats of an image by which a reading is better: by the model's own ELBO where its scale is
+    known. A squared error has none, so that the best Gaussian around the image is taken."""
+    both = one.likelihood, other.likelihood
+    if all(p.exact for p in both) and both[0].output == both[1].output:
+        return one.own_elbo_nats - other.own_elbo_nats
+    return one.elbo_nats - other.elbo_nats
 
 
 def _best_output(tried: list[Reading], default: Range) -> Reading:
@@ -318,9 +331,11 @@ def _scored(
     error = _error(mean, x)
     squares = float((mean - x).square().mean().clamp_min(1e-12))
     distortion = 0.5 * x[0].numel() * float(torch.tensor(squares).log())
+    nats = -likelihood.of(output).log_prob(x.to(output.values)).double().mean()
+    rate = _rate(parts, spread)
     return Reading(
-        opening, value_range, decoder, shape, spread, likelihood, error,
-        -distortion - _rate(parts, spread), ends_of(output.values), ends_of(parts.spread), why,
+        opening, value_range, decoder, shape, spread, likelihood, error, -float(nats) - rate,
+        -distortion - rate, ends_of(output.values), ends_of(parts.spread), why,
     )  # fmt: skip
 
 

@@ -130,6 +130,11 @@ class Likelihood:
         )
 
     @property
+    def exact(self) -> bool:
+        """Whether its nats can be compared with a rate: it is a Bernoulli, or the model's own."""
+        return self.family in ("bernoulli", "categorical") or self.output == "own"
+
+    @property
     def plain(self) -> bool:
         """Whether `of_values` says it all."""
         return self.own is not None or (

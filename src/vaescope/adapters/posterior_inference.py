@@ -95,9 +95,9 @@ def openings(
         found += here
     if draws and (asked.posterior is None or asked.layout() == "drawn"):
         return [_of_draw(source, draws[0])], forward
-    if asked.posterior is None and forward is not None and not draws:
-        if forward.other_noise or forward.entry is not None:
-            _refuse_noise(source)
+    unread = forward is not None and (forward.other_noise or forward.entry is not None)
+    if unread and not draws and asked.posterior is None:
+        _refuse_noise(source)
     return found, forward
 
 

@@ -22,6 +22,7 @@ class Reading:
     spread: str  # a key of SPREADS, or "none"
     likelihood: Likelihood
     error: float  # mean squared error over that of the best constant image
+    own_elbo_nats: float  # of an image, at the posterior's mean
     elbo_nats: float  # of an image, by the best Gaussian around its reconstruction
     seen: Range  # range of the decoder's output
     spreads: Range  # range of the spread
