@@ -52,8 +52,8 @@ _CONDITION = (
     "If these are labels or the like, pass condition= with a row for each example; else pass "
     "encode= and decode= as functions that need nothing but images and latents."
 )
-#: And its error must be below this share of the other's.
-CLEARLY = 0.8
+#: And its error must be below this share of the other's, and of the mean image's.
+CLEARLY = 0.9
 #: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
 COMPANY = 0.05
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
@@ -168,9 +168,7 @@ def _in_range(tried: list[Reading], default: Range) -> Reading:
     if best is None:
         return home
     gain = _gain(best, home)
-    if gain < FAR or best.error > min(1.0, home.error):
-        return replace(home, margin=-gain)
-    if best.error > CLEARLY * home.error:
+    if gain < FAR or best.error > CLEARLY * min(1.0, home.error):
         # Images outside its range may excite a collapsed model, and that may even help.
         return replace(home, margin=-gain)
     return replace(best, margin=gain)
