@@ -121,4 +121,5 @@ def test_opening_a_stranger_runs_few_of_the_packages_files() -> None:
         vs.open_model(Stranger(), X)
     finally:
         sys.setprofile(None)
-    assert len(files) <= 16, sorted(files)
+    # Nine of them infer one thing each: posterior, spread, output, prior, and what these stand on.
+    assert len(files) <= 25, sorted(files)

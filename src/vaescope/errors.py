@@ -8,6 +8,7 @@ __all__ = [
     "Interrupted",
     "NonFiniteError",
     "RangeError",
+    "ReadingError",
     "RunError",
     "ShapeError",
     "UsageError",
@@ -31,6 +32,15 @@ class VaescopeError(Exception):
 
 class UsageError(VaescopeError):
     """A name, key or value that cannot be understood: exit code 2."""
+
+
+class ReadingError(UsageError):
+    """A model whose outputs can be read in several ways, or in none; `tried` has them all."""
+
+    def __init__(self, message: str, remedy: str, tried: tuple[str, ...] = ()) -> None:
+        super().__init__(message, remedy)
+        self.args = (message, remedy, tried)
+        self.tried = tried
 
 
 class ShapeError(VaescopeError):

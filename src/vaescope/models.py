@@ -55,6 +55,8 @@ class OpenModel:
     prior: Prior
     prior_assumed: bool = False  # whether nobody said it, so that N(0, I) was assumed
     likelihood: Callable[[Tensor], Distribution] | None = None
+    #: z, u -> p(x|z, u), where a tensor and its meaning do not say it all.
+    density: Callable[[Tensor, Tensor | None], Distribution] | None = None
     module: nn.Module | None = None  # all weights; None for plain functions
     auxiliary: Auxiliary | None = None  # rows of the data -> u
     untrained: Callable[[int], Callable[[Tensor], Any]] | None = None  # seed -> a fresh decoder
@@ -101,8 +103,10 @@ class OpenModel:
             return None
         return torch.from_numpy(self.auxiliary(rows)).to(self.device)
 
-    def decode(self, z: Tensor) -> Distribution:
+    def decode(self, z: Tensor, u: Tensor | None = None) -> Distribution:
         """p(x|z) of latents as `encode` gives them."""
+        if self.density is not None:
+            return self.density(z, u)
         output = self.decoder(z)
         found: Distribution = output if self.likelihood is None else self.likelihood(output)
         return found
@@ -184,7 +188,8 @@ class OpenModel:
         parts = []
         with self.evaluating():
             for some, _, z in self._samples(places, noise, batch):
-                parts.append(-self.decode(z).log_prob(self.x(self.rows[some])))
+                rows = self.rows[some]
+                parts.append(-self.decode(z, self.u(rows)).log_prob(self.x(rows)))
         return _joined(parts)
 
     def rate(self, places: Integers, noise: Floats, *, batch: int = 4096) -> Vector:

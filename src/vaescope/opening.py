@@ -7,6 +7,7 @@ pair of functions, a model of pythae or diffusers, or a PCA: `open_model` reads 
 import json
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vaescope.adapters import Asked, Model, adapt
+from vaescope.adapters import Asked, Condition, Model, adapt
 from vaescope.build import build_auxiliary, build_vae, data_of
 from vaescope.codes import Codes
 from vaescope.data import Dataset
@@ -52,6 +53,9 @@ def open_model(
     posterior: str | None = None,
     output: str | None = None,
     value_range: tuple[float, float] | None = None,
+    likelihood: Any = None,
+    prior: Any = None,
+    condition: Any = None,
     name: str | None = None,
     rows: int = ROWS,
 ) -> OpenModel:
@@ -61,7 +65,10 @@ def open_model(
     `data` are images or vectors (arrays, tensors, a loader, a dataset or its name); a run knows its
     own where they have a name. What a foreign model's outputs mean is inferred, logged, in
     `.inferred`, and overridden by `posterior` (e.g. "interleaved,logvar"), `output`
-    ("probabilities", "logits" or "pixels") and `value_range` (of the images that the model takes).
+    ("probabilities", "logits" or "pixels"), `value_range` (of the images that the model takes),
+    `likelihood` (a name such as "gaussian:0.01", or a function of the decoder's output that gives a
+    distribution), `prior` (what `vs.priors.as_prior` takes) and `condition` (labels or other arrays
+    that the model is conditioned on, a row for each example).
     At most `rows` rows of the data are encoded.
     """
     if isinstance(model, OpenModel):
@@ -69,9 +76,9 @@ def open_model(
     if isinstance(model, str | Path):
         model = Run(Path(model))
     given = None if data is None else as_dataset(data, factors, most=rows)
-    asked = Asked(posterior, output, value_range)
+    asked = Asked(posterior, output, value_range, likelihood, prior, condition)
     trained = isinstance(model, Run | VAE) or _is_fitted_vae(model)
-    if trained and (encode or decode or asked != Asked()):
+    if trained and (encode or decode or asked.anything):
         raise UsageError(
             "Models that vaescope trained say themselves what their outputs mean.",
             "Leave encode, decode, posterior, output and value_range out.",
@@ -188,21 +195,29 @@ def _open_foreign(
     chosen = data.sample(rows, seed=0)
     few = chosen[np.linspace(0, len(chosen) - 1, min(PROBES, len(chosen))).astype(np.int64)]
     probes = torch.from_numpy(data.rows(few)).float()
-    read = adapt(model, probes, encode=encode, decode=decode, asked=asked, name=name)
+    given = None if asked.condition is None else Condition.of(asked.condition, len(data))
+    if given is not None:
+        asked = replace(asked, condition=given(few))
+    read = adapt(
+        model, probes, encode=encode, decode=decode, asked=asked, name=name, came=data.value_range
+    )
     with evaluating(read.module):
-        latent = int(read.encode(probes[:2].to(read.device)).mean.shape[1])
+        u = None if given is None else torch.from_numpy(given(few[:2])).to(read.device)
+        latent = int(read.encode(probes[:2].to(read.device), u).mean.shape[1])
+    prior = StandardNormal(latent) if read.prior is None else read.prior
     return OpenModel(
         read.name, f"{read.name} with {latent} latents, your model.", data, chosen,
-        lambda x, _: distribution_of(read, x), read.raw,
-        StandardNormal(latent).to(read.device), prior_assumed=True, likelihood=read.likelihood,
-        module=read.module,        untrained=_untrained(model, decode, read, probes[:2]),
+        lambda x, u: distribution_of(read, x, u), read.raw,
+        prior.to(read.device), prior_assumed=read.prior is None, likelihood=read.likelihood,
+        density=read.decode, module=read.module, auxiliary=given,
+        untrained=_untrained(model, decode, read, probes[:2]),
         inferred=read.inferred, scaling=read.scaling,
     )  # fmt: skip
 
 
-def distribution_of(read: Model, x: Tensor) -> Reparameterised:
+def distribution_of(read: Model, x: Tensor, u: Tensor | None = None) -> Reparameterised:
     """What a foreign encoder gives as a distribution."""
-    q = read.encode(x)
+    q = read.encode(x, u)
     if q.covariance is not None:
         return FullGaussian(q.mean, torch.linalg.cholesky(q.covariance).to(q.mean))
     return DiagonalGaussian(q.mean, q.variance.log()) if bool(q.variance.any()) else Point(q.mean)

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ _IMAGES = ("image", "images", "img", "imgs", "pixel_values", "x", "input", "inpu
 #: Images with negative values are taken as [-1, 1] only where some are far from 0: resizing leaves
 #: small ones below 0, and other standardisations reach less far.
 _DARK = -0.5
+_NEARLY = 0.01
 
 
 def load_dataset(name: str | Path, **settings: Any) -> Dataset:
@@ -59,7 +61,7 @@ def as_dataset(data: Any, factors: Any = None, *, most: int | None = None) -> Da
         data = DataLoader(data, batch_size=BATCH)
     if hasattr(data, "__iter__") and not hasattr(data, "__array__") and hasattr(data, "batch_size"):
         return _from_loader(data, factors, most)
-    return from_arrays(_in_unit_range(_plain(data)), factors)
+    return _from_array(_plain(data), factors)
 
 
 def _plain(data: Any) -> Any:
@@ -103,7 +105,7 @@ def _from_loader(loader: Any, factors: Any, most: int | None) -> Dataset:
     known = None if factors is None else np.asarray(factors)
     if known is not None and cut:
         known = known[: len(images)]
-    return from_arrays(_in_unit_range(images), known)
+    return _from_array(images, known)
 
 
 def _images(batch: Any) -> Any:
@@ -121,16 +123,28 @@ def _images(batch: Any) -> Any:
     return batch
 
 
-def _in_unit_range(images: Any) -> Any:
-    """Images in [-1, 1] as vaescope has them, in [0, 1]."""
+def _from_array(images: Any, factors: Any) -> Dataset:
+    """Images in any range as vaescope has them, in [0, 1]; the dataset remembers the range."""
+    ends = _ends(images)
+    if ends is None:
+        return from_arrays(images, factors)
+    low, high = ends
+    _log.info("The images are taken as [%.3g, %.3g] and brought to [0, 1].", low, high)
+    unit = np.clip((images - low) / (high - low), 0.0, 1.0)
+    return replace(from_arrays(unit, factors), value_range=ends)
+
+
+def _ends(images: Any) -> tuple[float, float] | None:
+    """The range of floating-point images; None where it is [0, 1], or cannot be told."""
     if not isinstance(images, np.ndarray) or images.ndim != 4 or not images.size:
-        return images
-    if not np.issubdtype(images.dtype, np.floating):
-        return images
+        return None
+    if not np.issubdtype(images.dtype, np.floating) or not np.isfinite(images).all():
+        return None
     low, high = float(images.min()), float(images.max())
-    if not (-1 <= low <= _DARK and high <= 1):
-        return images
-    _log.info(
-        "The images are from %.3g to %.3g: taken as [-1, 1] and brought to [0, 1].", low, high
-    )
-    return (images + 1) / 2
+    if low > -_NEARLY and high < 1 + _NEARLY:
+        return None  # of those that are nearly in [0, 1], `from_arrays` says what to do
+    if low >= 0 and high <= 255:
+        return 0.0, 255.0
+    if -1 <= low <= _DARK and high <= 1:
+        return -1.0, 1.0
+    return low, high

@@ -71,9 +71,7 @@ def pair(mean: Tensor, logvar: Tensor) -> tuple[Tensor, Tensor]:
 ENCODERS: dict[str, tuple[Encode, str]] = {
     "pair of mean and logvar": (pair, "pair,logvar"),
     "list of mean and logvar": (lambda m, s: [m, s], "pair,logvar"),
-    "pair of mean and std": (lambda m, s: (m, std(s)), "pair,std"),
     "halves": (lambda m, s: torch.cat([m, s], 1), "halves,logvar"),
-    "halves with std": (lambda m, s: torch.cat([m, std(s)], 1), "halves,std"),
     "interleaved": (interleaved, "interleaved,logvar"),
     "Normal": (lambda m, s: td.Normal(m, std(s)), "named,variance"),
     "Independent": (lambda m, s: td.Independent(td.Normal(m, std(s)), 1), "named,variance"),
@@ -105,6 +103,6 @@ DECODERS: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "flat probabilities": (lambda y: y.sigmoid().flatten(1), "probabilities"),
     "tuple": (lambda y: (y.sigmoid(), None), "probabilities"),
     "dict": (lambda y: {"reconstruction": y.sigmoid()}, "probabilities"),
-    "Bernoulli": (lambda y: td.Bernoulli(logits=y), "probabilities"),
-    "Normal": (lambda y: td.Normal(y.sigmoid(), 0.3), "probabilities"),
+    "Bernoulli": (lambda y: td.Bernoulli(logits=y), "own"),
+    "Normal": (lambda y: td.Normal(y.sigmoid(), 0.3), "own"),
 }

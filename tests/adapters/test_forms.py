@@ -11,7 +11,7 @@ from torch import distributions as td
 
 from vaescope.adapters import Asked, Model, adapt
 from vaescope.distributions import Bernoulli
-from vaescope.errors import UsageError
+from vaescope.errors import ReadingError, UsageError
 
 
 def read(model: Model, what: str) -> str:
@@ -99,9 +99,22 @@ def test_likelihoods_are_those_of_the_outputs_meaning(core: Core, digits: Tensor
     )
 
 
-def test_samples_alone_are_refused_and_called_samples(core: Core, digits: Tensor) -> None:
+def test_samples_alone_are_read_by_their_noise(core: Core, digits: Tensor) -> None:
+    model = adapt(Form(core, sample), digits)
+    assert read(model, "posterior") == "drawn,variance"
+    assert_codes(model, core, digits)
+
+
+def test_samples_of_a_noise_that_is_not_torchs_are_refused_and_called_samples(
+    core: Core, digits: Tensor
+) -> None:
+    rng = np.random.default_rng(0)
+
+    def returns(mean: Tensor, logvar: Tensor) -> Tensor:
+        return mean + std(logvar) * torch.from_numpy(rng.normal(size=mean.shape)).float()
+
     with pytest.raises(UsageError, match=r"these are samples.*returns \(mean, logvar\)"):
-        adapt(Form(core, sample), digits)
+        adapt(Form(core, returns), digits)
 
 
 def test_encoder_is_asked_where_encode_gives_samples_or_means_only(
@@ -121,13 +134,19 @@ def test_an_autoencoder_has_variance_zero(core: Core, digits: Tensor) -> None:
     assert float(model.encode(digits).variance.abs().max()) == 0
 
 
-@pytest.mark.parametrize("asked", ["logstd", "pair,logstd", "variance"])
-def test_a_spread_that_looks_like_another_can_be_told(
+@pytest.mark.parametrize("asked", ["logstd", "pair,logstd", "variance", "std", "pair,std"])
+def test_a_spread_that_looks_like_another_is_asked_about_or_read_right(
     asked: str, core: Core, digits: Tensor
 ) -> None:
-    gives = (lambda s: 0.5 * s) if "logstd" in asked else torch.exp
+    """Nothing here draws: what is left is what noise costs and what it saves."""
+    kind = asked.removeprefix("pair,")
+    gives = {"logstd": lambda s: 0.5 * s, "variance": torch.exp, "std": std}[kind]
     form = Form(core, lambda m, s: (m, gives(s)))
-    assert "could not be told" in str(adapt(form, digits).inferred[0])
+    try:
+        assert_codes(adapt(form, digits), core, digits)
+    except ReadingError as error:
+        assert "could be either" in str(error) and f"posterior={kind}" in str(error)
+        assert error.tried
     model = adapt(form, digits, asked=Asked(posterior=asked))
     assert model.inferred[0].told
     assert_codes(model, core, digits)

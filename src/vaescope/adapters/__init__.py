@@ -2,20 +2,27 @@
 diffusers, scikit-learn. What is not told is inferred, said, and can be overridden."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from vaescope.adapters.decoding import OUTPUTS, likelihood
+from vaescope.adapters.asked import Asked
+from vaescope.adapters.condition import Condition
+from vaescope.adapters.inference import choose
+from vaescope.adapters.input_format import images_of
 from vaescope.adapters.model import Inference, Model, Posterior
-from vaescope.adapters.outputs import LAYOUTS, decoded, posterior_of
-from vaescope.adapters.readings import Asked, Reading, choose
+from vaescope.adapters.noise import preserved
+from vaescope.adapters.output_format import UNIT, Decoded, Range, decoded
+from vaescope.adapters.posterior_format import LAYOUTS, posterior_of
+from vaescope.adapters.prior_inference import prior_of
+from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Source, source_of
-from vaescope.adapters.ways import images_of
 from vaescope.distributions import Distribution
-from vaescope.errors import UsageError
+from vaescope.errors import ReadingError, UsageError
 
-__all__ = ["Asked", "Inference", "Model", "Posterior", "adapt"]
+__all__ = ["Asked", "Condition", "Inference", "Model", "Posterior", "adapt"]
 
 #: Images that readings are tried on, and the most pixels that these may have together.
 PROBES = 256
@@ -26,14 +33,16 @@ def adapt(
     model: Any = None,
     x: Tensor | None = None,
     *,
-    encode: Callable[[Tensor], Any] | None = None,
-    decode: Callable[[Tensor], Any] | None = None,
+    encode: Callable[..., Any] | None = None,
+    decode: Callable[..., Any] | None = None,
     asked: Asked = Asked(),  # noqa: B008 - frozen
     name: str | None = None,
+    came: Range = UNIT,
 ) -> Model:
     """Reads a model by trying it on some data `x`: float tensors, images NCHW in [0, 1].
 
-    Raises UsageError where no reading works, or where two work equally well.
+    `came` is the range that the images were in before; `asked.condition` has a row for each of x.
+    Raises UsageError where no reading works, or where two work about equally well.
     """
     if x is None or x.ndim < 2 or len(x) < 2:
         raise UsageError("To read a model takes at least two examples.", "Pass images.")
@@ -43,40 +52,109 @@ def adapt(
     # Of the parts only: a list of modules is in training mode whatever they are in.
     was_training = any(part.training for part in parts if not list(part.children()))
     probes = min(PROBES, max(2, PROBE_PIXELS // x[0].numel()))
-    with bare.evaluating():
-        reading, tried = choose(source, x[:probes].to(bare.device), asked)
-    inferred = tuple(_inferred(reading, tried, source, asked, was_training, images_of(x)))
+    x = x[:probes].contiguous().to(bare.device)
+    event = tuple(x.shape[1:])
+    with bare.evaluating(), preserved(source.module):
+        reading, tried, given = _chosen(source, x, asked, came)
+        encode_x = _encode(reading, given)
+        latent = encode_x(x[:2], None if given.probes is None else given.probes[:2]).mean[0]
+        prior, why = None, None
+        if latent.ndim == 1:
+            prior, why = prior_of(
+                source.model, asked.prior, len(latent), event, lambda own: _read(reading, own)
+            )
+    inferred = _inferred(reading, tried, source, asked, was_training, images_of(x))
     return Model(
-        name or source.name, _encode(reading), _raw(reading, tuple(x.shape[1:])),
-        _likelihood(reading, source), source.module, inferred, source.scaling,
+        name or source.name, encode_x, _raw(reading, event, given), reading.likelihood.of_values,
+        source.module, tuple(inferred + ([] if why is None else [why])), source.scaling,
+        density=_density(reading, event, given), prior=prior,
     )  # fmt: skip
 
 
-#: What the values of a spread cannot tell.
-_LOOKALIKES = {
-    "logvar": ", of which logstd could not be told",
-    "std": ", of which variance could not be told",
-}
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What the examples that a model is read on are conditioned on, in the form that it takes."""
+
+    probes: Tensor | None
+    form: Callable[[Tensor], Tensor]
+
+    def like(self, values: Tensor, u: Tensor | None) -> Tensor | None:
+        """Of a batch: what is given, or else that of the first example."""
+        if self.probes is None:
+            return None
+        if u is None:
+            u = self.probes[:1].expand(values.shape[0], -1)
+        return self.form(u)
+
+
+def _chosen(source: Source, x: Tensor, asked: Asked, came: Range) -> tuple[Reading, int, Given]:
+    """The reading, with labels as the model takes them: one-hot, or as numbers."""
+    if asked.condition is None:
+        return *choose(source, x, None, asked, came), Given(None, _same)
+    probes = torch.as_tensor(asked.condition)[: len(x)].to(x.device)
+    hot = bool(((probes == 0) | (probes == 1)).all()) and bool((probes.sum(1) == 1).all())
+    given = Given(probes, _same)
+    try:
+        return *choose(source, x, probes, asked, came), given
+    except ReadingError:
+        if not hot:
+            raise
+    given = Given(probes, _labels)
+    return *choose(source, x, _labels(probes), asked, came), given
+
+
+def _same(u: Tensor) -> Tensor:
+    return u
+
+
+def _labels(u: Tensor) -> Tensor:
+    return u.argmax(1)
 
 
 def _unread(_: Tensor) -> Any:
     raise AssertionError("a model is read before it is used")
 
 
-def _encode(reading: Reading) -> Callable[[Tensor], Posterior]:
-    def encode(x: Tensor) -> Posterior:
-        return posterior_of(reading.candidate.take(reading.way(x)), reading.spread)
+def _encode(reading: Reading, given: Given) -> Callable[..., Posterior]:
+    def encode(x: Tensor, u: Tensor | None = None) -> Posterior:
+        return _posterior(reading, reading.way(x, given.like(x, u)))
 
     return encode
 
 
-def _raw(reading: Reading, event: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
-    return lambda z: decoded(reading.decoder[1](z), event)
+def _posterior(reading: Reading, output: Any) -> Posterior:
+    return posterior_of(reading.opening.candidate.take(output), reading.spread)
 
 
-def _likelihood(reading: Reading, source: Source) -> Callable[[Tensor], Distribution]:
-    meaning, output_range = reading.output, reading.output_range
-    return lambda y: likelihood(y, meaning, output_range, source.likelihood)
+def _read(reading: Reading, own: Tensor) -> Posterior:
+    """Of images as the model has them, not in [0, 1]."""
+    way = replace(reading.way, value_range=UNIT)
+    return _posterior(reading, way(own))
+
+
+def _raw(reading: Reading, event: tuple[int, ...], given: Given) -> Callable[..., Tensor]:
+    def raw(z: Tensor, u: Tensor | None = None) -> Tensor:
+        return _decoded(reading, event, z, given.like(z, u)).values
+
+    return raw
+
+
+def _decoded(reading: Reading, event: tuple[int, ...], z: Tensor, u: Tensor | None) -> Decoded:
+    return decoded(reading.decoder[1](z.reshape(z.shape[0], *reading.shape), u), event)
+
+
+def _density(
+    reading: Reading, event: tuple[int, ...], given: Given
+) -> Callable[..., Distribution] | None:
+    if reading.likelihood.plain:
+        return None
+    return lambda z, u=None: reading.likelihood.of(_decoded(reading, event, z, given.like(z, u)))
+
+
+#: What the values of a spread cannot tell.
+_LOOKALIKES = {
+    "logvar": "; log standard deviations would look the same, and are rarer",
+}
 
 
 def _inferred(
@@ -85,31 +163,31 @@ def _inferred(
     among = f"of {tried} readings tried it reconstructs best" if tried > 1 else "no other one works"
     error = f"{among}, with an error {reading.error:.3g} times a constant image's"
     spread = "" if reading.spread == "none" else f",{reading.spread}"
-    why = f"{LAYOUTS[reading.layout]}; {error}"
+    why = f"{LAYOUTS[reading.layout]}; {reading.opening.evidence or error}"
     if spread:
         why += f"; spreads are from {reading.spreads[0]:.3g} to {reading.spreads[1]:.3g}"
-        if reading.candidate.kind is None and asked.spread() is None:
-            why += _LOOKALIKES[reading.spread]
+        if not reading.opening.evidence and asked.spread() is None:
+            why += _LOOKALIKES.get(reading.spread, "")
     seen = f"outputs are from {reading.seen[0]:.3g} to {reading.seen[1]:.3g}"
-    out = f"{OUTPUTS[reading.output]}; {seen}"
+    out = f"{reading.why_output}; {seen}"
     low, high = reading.value_range
+    margin = reading.margin
     found = [
         Inference("posterior", f"{reading.layout}{spread}", why, asked.posterior is not None),
-        Inference("output", reading.output, out, asked.output is not None),
+        Inference("output", reading.output, out, asked.output is not None, margin),
     ]
     if images:
         told = asked.value_range is not None or source.range is not None
         why = source.says or ("as you said" if asked.value_range else error)
-        if reading.output_range != reading.value_range:
-            why += (
-                f"; its outputs are in [{reading.output_range[0]:g}, {reading.output_range[1]:g}]"
-            )
-        found.append(Inference("value_range", f"{low:g},{high:g}", why, told))
-    if reading.candidate.family:
+        ends = reading.likelihood.output_range
+        if ends != reading.value_range:
+            why += f"; its outputs are in [{ends[0]:g}, {ends[1]:g}]"
+        found.append(Inference("value_range", f"{low:g},{high:g}", why, told, margin))
+    if reading.opening.candidate.family:
         found.append(
-            Inference("family", "gaussian", f"the posterior is a {reading.candidate.family}, of "
-                      "which mean and variance are taken; its KL and its samples are those of a "
-                      "Gaussian", told=True)
+            Inference("family", "gaussian", f"the posterior is a {reading.opening.candidate.family}"
+                      ", of which mean and variance are taken; its KL and its samples are those of "
+                      "a Gaussian", told=True)
         )  # fmt: skip
     form = reading.way.form
     if form != "as they are":
@@ -124,6 +202,6 @@ def _inferred(
             Inference("reconstruction", "poor", f"{error}: either the model is untrained or "
                       f"collapsed, or these are not its data, or its output means something else "
                       f"({seen}); say so "
-                      "with output= and value_range=", told=True)
+                      "with output=, value_range= and likelihood=", told=True)
         )  # fmt: skip
     return found

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.distributions import Distribution
+from vaescope.vae import Prior
 
 __all__ = ["Inference", "Model", "Posterior"]
 
@@ -29,6 +30,12 @@ class Inference:
     read: str  # e.g. "interleaved,logvar"
     why: str
     told: bool = False  # by the user, or by the model itself
+    margin: float | None = None  # nats per image by which the next best reading is worse
+
+    @property
+    def value(self) -> str:
+        """As the interface calls it."""
+        return self.read
 
     def __str__(self) -> str:
         end = "" if self.told else f" To say otherwise, pass {self.what}=."
@@ -40,16 +47,19 @@ class Model:
     """What a dissection needs of a model. Data go in as vaescope has them, images in [0, 1]."""
 
     name: str
-    encode: Callable[[Tensor], Posterior]
-    raw: Callable[[Tensor], Tensor]  # latents -> the decoder's output in the shape of the data
+    encode: Callable[..., Posterior]  # of x, or of x and what it is conditioned on
+    raw: Callable[..., Tensor]  # latents -> the decoder's output in the shape of the data
     likelihood: Callable[[Tensor], Distribution]  # what that output means
     module: nn.Module | None  # None for plain functions
     inferred: tuple[Inference, ...]
     scaling: float | None = None  # what latent-diffusion pipelines multiply latents by
+    #: p(x|z) where the output's values alone do not say it.
+    density: Callable[..., Distribution] | None = None
+    prior: Prior | None = None  # None: the model shows none, and N(0, I) is assumed
 
-    def decode(self, z: Tensor) -> Distribution:
-        """p(x|z)."""
-        return self.likelihood(self.raw(z))
+    def decode(self, z: Tensor, u: Tensor | None = None) -> Distribution:
+        """p(x|z), or p(x|z, u)."""
+        return self.likelihood(self.raw(z, u)) if self.density is None else self.density(z, u)
 
     @property
     def device(self) -> torch.device:

@@ -1,5 +1,6 @@
 """Where a model keeps its encoder and decoder."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -10,14 +11,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vaescope.adapters.decoding import UNIT
+from vaescope.adapters.output_format import UNIT
 from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
 from vaescope.vae import VAE
 
 __all__ = ["Function", "Source", "source_of"]
 
-Function = Callable[[Tensor], Any]
+#: Of a batch, and of what it is conditioned on where there is something.
+Function = Callable[[Tensor, Tensor | None], Any]
+Given = Callable[..., Any]
+
+#: What wrappers call the model that they hold.
+_HELD = ("module", "model", "vae", "net", "network", "autoencoder", "_orig_mod")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +34,8 @@ class Source:
     encoders: tuple[tuple[str, Function], ...]
     decoders: tuple[tuple[str, Function], ...]
     module: nn.Module | None
+    forwards: tuple[Function, ...] = ()  # whole passes through the model, where it has them
+    model: Any = None  # the object itself, which may say more
     range: tuple[float, float] | None = None
     scaling: float | None = None
     says: str = ""  # which library
@@ -35,7 +43,7 @@ class Source:
 
 
 def source_of(
-    model: Any = None, encode: Function | None = None, decode: Function | None = None
+    model: Any = None, encode: Given | None = None, decode: Given | None = None
 ) -> Source:
     """The functions given, or else those of the model."""
     if model is None and (encode is None or decode is None):
@@ -47,8 +55,7 @@ def source_of(
         raise UsageError(
             f"{model.__name__} is a class; wanted a model.", f"Pass {model.__name__}(...), trained."
         )
-    if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
-        model = model.module
+    model = _unwrapped(model)
     if encode is None and decode is None and _is_estimator(model):
         return _estimator(model)
     if encode is None and decode is None and isinstance(model, VAE):
@@ -56,36 +63,79 @@ def source_of(
     module = _module(model, encode, decode)
     encoders = [("encode=", encode)] if encode else _methods(model, "encode", "encoder")
     decoders = [("decode=", decode)] if decode else _methods(model, "decode", "decoder")
+    forwards = _forwards(model, encode, decode)
     name = "functions" if model is None else type(model).__name__
     for found, what in ((encoders, "encode"), (decoders, "decode")):
-        if not found:
+        if not found and not forwards:
             raise UsageError(
                 f"{name} has neither {what} nor {what}r.",
                 f"Pass {what}= as a function of a batch of tensors.",
             )
-    encoders = [(name, _placed(f, module)) for name, f in encoders]
-    decoders = [(name, _placed(f, module)) for name, f in decoders]
+    called = [tuple((word, _placed(f, module)) for word, f in found)
+              for found in (encoders, decoders)]  # fmt: skip
+    passes = tuple(_placed(f, module) for f in forwards)
     scaling = getattr(getattr(model, "config", None), "scaling_factor", None)
     if isinstance(scaling, float) and name.startswith("Autoencoder"):
-        return Source(name, tuple(encoders), tuple(decoders), module, (-1.0, 1.0), scaling,
+        return Source(name, called[0], called[1], module, (), model, (-1.0, 1.0), scaling,
                       "diffusers' autoencoders take and give images in [-1, 1]")  # fmt: skip
-    return Source(name, tuple(encoders), tuple(decoders), module)
+    return Source(name, called[0], called[1], module, passes, model)
 
 
-def _methods(model: Any, *names: str) -> list[tuple[str, Function]]:
+def _unwrapped(model: Any) -> Any:
+    """The model in wrappers that neither encode nor decode themselves."""
+    while isinstance(model, nn.Module) and not _methods(model, "encode", "encoder"):
+        held = [
+            value for name in _HELD if isinstance(value := getattr(model, name, None), nn.Module)
+        ]
+        if len(held) != 1:
+            return model
+        model = held[0]
+    return model
+
+
+def _methods(model: Any, *names: str) -> list[tuple[str, Given]]:
     return [(name, f) for name in names if callable(f := getattr(model, name, None))]
 
 
-def _placed(function: Function, module: nn.Module | None) -> Function:
-    """The function, fed on the device and in the precision of the module behind it: copies, since
-    it may change them in place."""
+def _forwards(model: Any, encode: Given | None, decode: Given | None) -> list[Given]:
+    """Calls of the whole model: on a batch, or on a dictionary that holds it as pythae's do."""
+    if not isinstance(model, nn.Module) or encode is not None or decode is not None:
+        return []
+    if type(model).forward is nn.Module.forward:
+        return []
 
-    def call(values: Tensor) -> Any:
+    def of_dictionary(x: Tensor) -> Any:
+        return model({"data": x})
+
+    return [model, of_dictionary]
+
+
+def _placed(function: Given, module: nn.Module | None) -> Function:
+    """The function, fed on the device and in the precision of the module behind it: contiguous
+    copies, since it may change them in place, and `view` fails on other layouts."""
+    conditional = _positional(function) > 1
+
+    def call(values: Tensor, u: Tensor | None = None) -> Any:
         parameters = iter(()) if module is None else module.parameters()
         own = next((p for p in parameters if p.is_floating_point()), values)
-        return function(values.to(own.device, own.dtype, copy=True))
+        fed = values.to(own.device, own.dtype, copy=True).contiguous()
+        if u is None or not conditional:
+            return function(fed)
+        return function(fed, u.to(own.device, own.dtype if u.is_floating_point() else u.dtype))
 
     return call
+
+
+def _positional(function: Given) -> int:
+    """How many arguments a function takes by place."""
+    try:
+        known = inspect.signature(getattr(function, "forward", function)).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in known):
+        return 2
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in kinds for one in known)
 
 
 def _module(model: Any, *functions: Any) -> nn.Module | None:
@@ -113,9 +163,11 @@ def _vae(model: VAE) -> Source:
     own = model.decoder.likelihood
     encoders = (("encoder", _placed(model.encoder, model)),)
     if own.width != 1:  # more outputs than values of x: the mean is read
-        return Source("VAE", encoders, (("decoder", _placed(model.decoder, model)),), model, UNIT)
+        whole = (("decoder", _placed(model.decoder, model)),)
+        return Source("VAE", encoders, whole, model, range=UNIT)
     decoders = (("decoder", _placed(model.decoder.body, model)),)
-    return Source("VAE", encoders, decoders, model, UNIT, None, "its data are as they are", own)
+    return Source("VAE", encoders, decoders, model, range=UNIT, likelihood=own,
+                  says="its data are as they are")  # fmt: skip
 
 
 def _is_estimator(model: Any) -> bool:
@@ -128,11 +180,11 @@ def _estimator(model: Any) -> Source:
     """scikit-learn: rows in, rows out. Codes without noise."""
     own = getattr(getattr(model, "components_", None), "dtype", np.float64)  # some take no other
 
-    def encode(x: Tensor) -> Tensor:
+    def encode(x: Tensor, _: Tensor | None = None) -> Tensor:
         rows = x.flatten(1).cpu().numpy().astype(own)
         return torch.from_numpy(np.asarray(model.transform(rows))).float()
 
-    def decode(z: Tensor) -> Tensor:
+    def decode(z: Tensor, _: Tensor | None = None) -> Tensor:
         rows = z.cpu().numpy().astype(own)
         return torch.from_numpy(np.asarray(model.inverse_transform(rows))).float()
 

@@ -28,6 +28,8 @@ class Dataset:
     sources: NDArray[np.float64] | None = None
     #: The settings it was loaded with; None for what no name and settings can bring back.
     recipe: Mapping[str, Any] | None = None
+    #: The range in which images came, before they were brought to [0, 1].
+    value_range: tuple[float, float] = (0.0, 1.0)
 
     @property
     def name(self) -> str:

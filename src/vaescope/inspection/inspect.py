@@ -23,6 +23,9 @@ def inspect(
     posterior: str | None = None,
     output: str | None = None,
     value_range: tuple[float, float] | None = None,
+    likelihood: Any = None,
+    prior: Any = None,
+    condition: Any = None,
     effort: str = "default",
     images: bool = True,
     name: str | None = None,
@@ -30,12 +33,13 @@ def inspect(
 ) -> Inspection:
     """Dissects whatever `vs.open_model` opens, on at most 10,000 examples.
 
-    Arguments up to `value_range` are those of `vs.open_model`. `effort` is fast, default or
+    Arguments up to `condition` are those of `vs.open_model`. `effort` is fast, default or
     thorough. `images=False` keeps no picture: neither examples nor what the decoder makes of them.
     """
     size = effort_named(effort)
     opened = open_model(
         model, data, factors=factors, encode=encode, decode=decode, posterior=posterior,
-        output=output, value_range=value_range, name=name, rows=size.rows,
+        output=output, value_range=value_range,
+        likelihood=likelihood, prior=prior, condition=condition, name=name, rows=size.rows,
     )  # fmt: skip
     return dissect(opened, size, images=images, progress=progress)

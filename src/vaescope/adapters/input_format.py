@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from vaescope.adapters.decoding import UNIT, Range
+from vaescope.adapters.output_format import UNIT, Range
 from vaescope.adapters.sources import Function
 
 __all__ = ["FORMS", "Way", "forms_of", "images_of"]
@@ -43,7 +43,11 @@ class Way:
     form: str  # a key of FORMS
     value_range: Range
 
-    def __call__(self, x: Tensor) -> Any:
+    def __call__(self, x: Tensor, u: Tensor | None = None) -> Any:
+        return self.encoder[1](self.formed(x), u)
+
+    def formed(self, x: Tensor) -> Tensor:
+        """Images in [0, 1] as the encoder takes them."""
         low, high = self.value_range
         x = x if self.value_range == UNIT else low + (high - low) * x
-        return self.encoder[1](FORMS[self.form](x))
+        return FORMS[self.form](x)

@@ -3,15 +3,15 @@ readings are possible, both are candidates."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from itertools import accumulate, pairwise
-from operator import itemgetter, mul
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import torch
 from torch import Tensor, distributions
+from torch.nn import functional
 
 from vaescope.adapters.model import Posterior
-from vaescope.errors import ShapeError, UsageError
 
 __all__ = [
     "LAYOUTS",
@@ -19,7 +19,6 @@ __all__ = [
     "Candidate",
     "Parts",
     "candidates",
-    "decoded",
     "fault_of",
     "posterior_of",
     "whole_numbers",
@@ -31,6 +30,8 @@ SPREADS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "std": lambda s: s.square(),
     "variance": lambda s: s,
     "logstd": lambda s: (2.0 * s).exp(),
+    "softplus": lambda s: functional.softplus(s).square(),
+    "softplus-variance": functional.softplus,
 }
 
 #: Where mean and spread are.
@@ -40,6 +41,7 @@ LAYOUTS = {
     "halves": "one tensor, means in the first half",
     "interleaved": "one tensor, means at even places",
     "mean": "one tensor, means only",
+    "drawn": "the latents that the model draws itself",
 }
 
 _MEANS = ("mean", "mu", "loc", "z_mean", "z_mu", "z_loc", "embedding")
@@ -52,7 +54,6 @@ _SPREADS = {
     "log_sigma": "logstd",
 }  # fmt: skip
 _COVARIANCES = ("covariance", "covariance_matrix")
-_OUTPUTS = ("reconstruction", "sample", "recon", "recon_x", "x_hat", "x_recon", "mean", "logits")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +94,8 @@ def _of_tensor(output: Tensor) -> Iterator[Candidate]:
     width = output.shape[1] if output.ndim > 1 else 0
     if output.ndim == 3 and width == 2:  # stacked: (n, 2, latent)
         yield Candidate("halves", lambda o: Parts(o[:, 0], o[:, 1]))
+    if output.ndim == 3 and output.shape[2] == 2:  # (n, latent, 2)
+        yield Candidate("interleaved", lambda o: Parts(o[..., 0], o[..., 1]))
     if width and width % 2 == 0:
         yield Candidate("halves", lambda o: Parts(*o.chunk(2, dim=1)))
         if width > 2:  # of one latent, halves and interleaved are the same
@@ -237,46 +240,18 @@ def _same(value: Any, other: Any) -> bool:
 
 def posterior_of(parts: Parts, kind: str) -> Posterior:
     """Mean and variance under one reading of the spread."""
-    mean = _at_least_float32(parts.mean)
+    mean = _flat(_at_least_float32(parts.mean))
     if parts.spread is None:
         return Posterior(mean, torch.zeros_like(mean))
-    variance = SPREADS[kind](_at_least_float32(parts.spread)).expand_as(mean)
-    return Posterior(mean, variance, parts.covariance)
+    spread = _at_least_float32(parts.spread).expand_as(parts.mean)
+    return Posterior(mean, _flat(SPREADS[kind](spread)), parts.covariance)
+
+
+def _flat(values: Tensor) -> Tensor:
+    """Maps of one place are vectors."""
+    single = values.ndim > 2 and all(size == 1 for size in values.shape[2:])
+    return values.flatten(1) if single else values
 
 
 def _at_least_float32(values: Tensor) -> Tensor:
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
-
-
-def decoded(output: Any, event: tuple[int, ...]) -> Tensor:
-    """The tensor in what `decode` returned, in the shape of the data."""
-    if isinstance(output, tuple | list) and output:
-        return decoded(output[0], event)
-    if not isinstance(output, Tensor):
-        name = _first(output, _OUTPUTS)
-        if name is None:
-            raise UsageError(
-                f"decode returned {type(output).__name__}; wanted a tensor of shape "
-                f"(batch, {', '.join(map(str, event))}).",
-                "Pass decode= as a function that returns that tensor.",
-            )
-        output = _field(output, name)
-    tensor: Tensor = output
-    shape = tuple(tensor.shape[1:])
-    if len(event) == 3 and shape == (*event[1:], event[0]) and event[0] > 1:
-        return tensor.movedim(-1, 1)  # channels last
-    # Sizes may be split or merged, but in other places they would be other pixels.
-    own, wanted = _cuts(shape), _cuts(event)
-    if tensor.ndim == 0 or max(own) != max(wanted) or not (own <= wanted or wanted <= own):
-        raise ShapeError(
-            f"decode returned shape {tuple(tensor.shape)}; the data have shape "
-            f"(n, {', '.join(map(str, event))}).",
-            "Give images of the size that the model was trained on, or another decode=.",
-        )
-    # Not len: exporters keep the size of a batch open in a shape, not in a number of Python.
-    return tensor.reshape(tensor.shape[0], *event)
-
-
-def _cuts(shape: tuple[int, ...]) -> set[int]:
-    """How many values lie before each end of an axis."""
-    return {1, *accumulate(shape, mul)}

@@ -1,0 +1,267 @@
+"""What a model draws: the latents that it samples itself, at noise that is chosen.
+
+Nothing has to be known of what the encoder returns: z at noise 0 is the posterior's mean, and z at
+noise 1 lies one standard deviation further.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vaescope.adapters.noise import Noise, sampling
+
+__all__ = ["Drawn", "Entry", "Forward", "Sampler", "drawn", "leaves", "same", "trace_forward"]
+
+Sampler = Callable[[Tensor, Tensor | None], Tensor]
+Function = Callable[[Tensor, Tensor | None], Any]
+#: Methods that take latents.
+_DECODING = re.compile(r"decod|generat|^p_x|reconstruct", re.IGNORECASE)
+#: Noise at random for the last of three draws.
+_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The posterior that samples come from."""
+
+    mean: Tensor
+    variance: Tensor
+    gaussian: bool  # each latent is mean + std * (noise of its own): a diagonal Gaussian
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where latents go into a decoder: the first argument, or another, of a part's call."""
+
+    part: str  # name of a submodule, or of a method where it ends in ()
+    call: int  # the how-manieth
+    argument: int
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """A whole pass through a model, whose latents are known by where they go in."""
+
+    call: Function
+    module: nn.Module
+    x: Tensor  # some examples to run it on, as it takes them
+    u: Tensor | None  # what these are conditioned on
+    entry: Entry | None = None  # None: nothing in it is drawn
+    shape: tuple[int, ...] = ()  # of latents as they go in, of one example
+    several: bool = False  # whether latents are drawn at more than one place
+    other_noise: bool = False  # whether something is drawn that cannot be chosen
+
+    def sample(self, x: Tensor, u: Tensor | None = None) -> Tensor:
+        """z of a batch, at the noise that is on."""
+        assert self.entry is not None
+        with sampling(self.module), _recorded(self.module) as seen:
+            self.call(x, u)
+        return seen[self.entry]
+
+    def decode(self, z: Tensor, u: Tensor | None = None) -> Any:
+        """What forward returns where its latents are replaced by z: a decoder for models that have
+        none to call."""
+        assert self.entry is not None
+        rows = torch.arange(z.shape[0]) % len(self.x)
+        given = u if u is not None or self.u is None else self.u[rows]
+        x = self.x[rows]
+        with Noise(), _replaced(self.module, self.entry, z.reshape(z.shape[0], *self.shape)):
+            returned = self.call(x, given)
+        if not isinstance(returned, tuple | list):
+            return returned
+        # Many return their input too, which is no reconstruction.
+        return [part for part in returned if not _is(part, x)]
+
+
+def _is(part: Any, x: Tensor) -> bool:
+    return (
+        isinstance(part, Tensor)
+        and part.numel() == x.numel()
+        and torch.equal(part.flatten(), x.flatten().to(part))
+    )
+
+
+def drawn(sample: Sampler, x: Tensor, u: Tensor | None = None) -> Drawn | None:
+    """The posterior behind samples; None where they are no samples, or their noise cannot be
+    chosen."""
+    try:
+        with Noise(0.0):
+            centre, again = sample(x, u), sample(x, u)
+        with Noise(1.0):
+            one = sample(x, u)
+        with Noise(generator=torch.Generator().manual_seed(_SEED)) as noise:
+            other = sample(x, u)
+    except Exception:  # anybody's code: then it shows nothing
+        return None
+    if not _codes(centre, len(x)) or not (centre.shape == again.shape == one.shape == other.shape):
+        return None
+    if not torch.equal(centre, again) or (same(centre, one) and same(centre, other)):
+        return None
+    std = one - centre
+    eps = [e for e in noise.drawn if e.numel() == centre.numel()]
+    gaussian = any(same(centre + std * e.reshape(std.shape), other) for e in eps)
+    return Drawn(centre, std.square(), gaussian)
+
+
+def _codes(z: Any, n: int) -> bool:
+    return (
+        isinstance(z, Tensor) and z.ndim > 1 and len(z) == n and z.is_floating_point()
+        and bool(torch.isfinite(z).all())
+    )  # fmt: skip
+
+
+def same(value: Tensor, other: Tensor, *, share: float = 1e-3) -> bool:
+    """Whether two tensors are equal but for rounding."""
+    if value.shape != other.shape or value.is_complex():
+        return False
+    size = float(value.detach().float().std()) if value.numel() > 1 else 0.0
+    return torch.allclose(value, other, rtol=share, atol=max(1e-6, 1e-4 * size), equal_nan=True)
+
+
+def trace_forward(call: Function, module: nn.Module, x: Tensor, u: Tensor | None) -> Forward | None:
+    """A pass through the model, and where what it draws goes in; None where it fails."""
+    whole = Forward(call, module, x, u)
+    try:
+        zero, again, one = (_seen(whole, Noise(value)) for value in (0.0, 0.0, 1.0))
+        other = _seen(whole, Noise(generator=torch.Generator().manual_seed(_SEED)))
+    except Exception:  # anybody's code
+        return _untraced(whole)
+    if _moved(zero, again) is not None:
+        return replace(whole, other_noise=True)
+    entry = _moved(zero, one) or _moved(zero, other)
+    if entry is None:
+        return whole
+    whole = replace(whole, entry=entry, shape=tuple(zero[entry].shape[1:]))
+    rest = []
+    for value in (0.0, 1.0):
+        with _replaced(module, entry, zero[entry]):
+            rest.append(_seen(whole, Noise(value)))
+    return replace(whole, several=_moved(rest[0], rest[1], but=entry) is not None)
+
+
+def _untraced(whole: Forward) -> Forward | None:
+    """A pass that works only with its own noise, if it has some."""
+    try:
+        with sampling(whole.module):
+            once, twice = ([part for _, part in leaves(whole.call(whole.x, whole.u))]
+                           for _ in range(2))  # fmt: skip
+    except Exception:  # anybody's code
+        return None
+    pairs = zip(once, twice, strict=False)
+    return replace(whole, other_noise=not all(same(a, b) for a, b in pairs))
+
+
+def _seen(whole: Forward, noise: Noise) -> dict[Entry, Tensor]:
+    with noise, sampling(whole.module), _recorded(whole.module) as seen:
+        whole.call(whole.x, whole.u)
+    return dict(seen)
+
+
+def _moved(
+    zero: Mapping[Entry, Tensor], one: Mapping[Entry, Tensor], but: Entry | None = None
+) -> Entry | None:
+    """The first tensor that changes with the noise."""
+    for entry, z in zero.items():
+        other = one.get(entry)
+        # A part that is called again may see other things, such as draws from the prior.
+        if entry == but or (but is not None and entry.call):
+            continue
+        if other is not None and z.shape == other.shape and not same(z, other):
+            return entry
+    return None
+
+
+@contextmanager
+def _recorded(module: nn.Module) -> Iterator[dict[Entry, Tensor]]:
+    """Every tensor that goes into a submodule, or into a method that decodes, in order."""
+    seen: dict[Entry, Tensor] = {}
+    counts: dict[str, int] = {}
+
+    def note(name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        call = counts[name] = counts.get(name, -1) + 1
+        for place, value in enumerate(arguments):
+            if isinstance(value, Tensor) and value.is_floating_point() and value.ndim > 1:
+                seen[Entry(name, call, place)] = value.detach().clone()
+        return arguments
+
+    with _watched(module, note):
+        yield seen
+
+
+@contextmanager
+def _replaced(module: nn.Module, entry: Entry, z: Tensor) -> Iterator[None]:
+    counts: dict[str, int] = {}
+
+    def put(name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        call = counts[name] = counts.get(name, -1) + 1
+        if (name, call) != (entry.part, entry.call):
+            return arguments
+        return (*arguments[: entry.argument], z, *arguments[entry.argument + 1 :])
+
+    with _watched(module, put):
+        yield
+
+
+@contextmanager
+def _watched(
+    module: nn.Module, see: Callable[[str, tuple[Any, ...]], tuple[Any, ...]]
+) -> Iterator[None]:
+    """`see` is shown the arguments of every call of a part, and may change them."""
+    handles = [
+        part.register_forward_pre_hook(lambda _, arguments, name=name: see(name, arguments))
+        for name, part in module.named_modules()
+        if name
+    ]
+    methods = _methods(module)
+    for name, method in methods.items():
+        module.__dict__[name] = _seeing(method, f"{name}()", see)
+    try:
+        yield
+    finally:
+        for name in methods:
+            del module.__dict__[name]
+        for handle in handles:
+            handle.remove()
+
+
+def _methods(module: nn.Module) -> dict[str, Callable[..., Any]]:
+    """Methods of the class that take latents, by their names."""
+    names = [name for name in dir(type(module)) if _DECODING.search(name)]
+    found = {name: getattr(type(module), name) for name in names if name not in module.__dict__}
+    return {
+        name: getattr(module, name) for name, value in found.items()
+        if callable(value) and not isinstance(value, type | nn.Module)
+    }  # fmt: skip
+
+
+def _seeing(
+    method: Callable[..., Any], name: str, see: Callable[[str, tuple[Any, ...]], tuple[Any, ...]]
+) -> Callable[..., Any]:
+    def call(*arguments: Any, **named: Any) -> Any:
+        if not arguments and named:  # decode(z=z): the first by its name
+            keys = list(named)
+            values = see(name, tuple(named.values()))
+            return method(**dict(zip(keys, values, strict=True)))
+        return method(*see(name, arguments), **named)
+
+    return call
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Tensor]]:
+    """Every tensor in what somebody's function returned, and the way to it."""
+    if isinstance(value, Tensor):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from leaves(part, (*path, key))
+    elif isinstance(value, tuple | list):
+        for place, part in enumerate(value):
+            yield from leaves(part, (*path, place))
+    elif is_dataclass(value):
+        for entry in fields(value):
+            yield from leaves(getattr(value, entry.name), (*path, entry.name))

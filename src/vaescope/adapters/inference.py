@@ -1,0 +1,384 @@
+"""Which reading of a model is right.
+
+A reading says in which range images go in, where mean and spread are in the encoder's output, and
+what the decoder's output means. What the model says or shows itself settles what it can; for the
+rest readings are compared by the ELBO of some images, and the range that the images came in is left
+only for one that is far better. Where two do about equally well, none is taken: the error lays
+them out.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vaescope.adapters.asked import Asked
+from vaescope.adapters.draws import Forward
+from vaescope.adapters.input_format import images_of
+from vaescope.adapters.likelihood_inference import Shown, likelihoods, shown_by
+from vaescope.adapters.likelihoods import Likelihood
+from vaescope.adapters.output_format import (
+    OUTPUTS,
+    RANGES,
+    UNIT,
+    Decoded,
+    Range,
+    decoded,
+    ends_of,
+    pixels,
+)
+from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
+from vaescope.adapters.posterior_inference import Opening, line_of, openings
+from vaescope.adapters.reading import Reading
+from vaescope.adapters.sources import Function, Source
+from vaescope.adapters.spread_inference import costs_of, preferred
+from vaescope.distributions import Distribution
+from vaescope.errors import ReadingError, UsageError
+
+__all__ = ["choose"]
+
+#: Errors within this ratio are equal: a wrong reading is worse by far more on a trained model.
+EQUAL = 1.02
+#: A collapsed model gives the mean image, an error of 1. Where all readings are worse than this, it
+#: is untrained, or these are not its data, and which reading comes out first is luck.
+POOR = 1.1
+EQUAL_IF_POOR = 1.5
+#: Nats per image by which another range must be better than the one that the images came in.
+FAR = 3.0
+_CONDITION = (
+    "If these are labels or the like, pass condition= with a row for each example; else pass "
+    "encode= and decode= as functions that need nothing but images and latents."
+)
+#: And its error must be below this share of the other's, and of the mean image's.
+CLEARLY = 0.9
+#: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
+COMPANY = 0.05
+#: Standard deviations above this are no posterior of a N(0, 1) prior.
+LARGEST_STD = 3.0
+
+
+def choose(
+    source: Source, x: Tensor, u: Tensor | None, asked: Asked, came: Range
+) -> tuple[Reading, int]:
+    """The best reading on the images `x`, and how many were tried.
+
+    `came` is the range in which the images came. Raises ReadingError where none works, or where
+    two are about equally good.
+    """
+    asked.check()
+    problems: list[str] = []
+    told = asked.value_range or source.range
+    default = told or came
+    if callable(asked.likelihood):
+        source, asked = _with_likelihood(source, asked.likelihood), replace(asked, likelihood=None)
+    opened, forward = openings(source, x, u, asked, default, problems)
+    tried: list[Reading] = []
+    chosen: list[Reading] = []
+    for opening in opened:
+        if any(r.spread != "none" and r.way.encoder != opening.way.encoder for r in chosen):
+            break  # encode before encoder: the model's own word for it
+        here = _readings(source, opening, forward, x, u, asked, told, came, problems)
+        tried += here
+        if here:
+            chosen.append(_in_range(here, default))
+    if not chosen:
+        missing = next((w for w, has in (("encode", source.encoders), ("decode", source.decoders))
+                        if not has), None)  # fmt: skip
+        if missing is not None:
+            raise ReadingError(
+                f"{source.name} has neither {missing} nor {missing}r, and its forward does not "
+                "show latents.",
+                f"Pass {missing}= as a function of a batch of tensors.",
+                tuple(dict.fromkeys(problems)),
+            )
+        raise ReadingError(
+            f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
+            + "; ".join(list(dict.fromkeys(problems))[:2]) + ".",
+            _CONDITION if u is None and any("required positional" in p for p in problems)
+            else "Pass images of the size that it was trained on, or encode= as a function that "
+            "returns (mean, logvar) as tensors and decode= as one of latents.",
+            tuple(dict.fromkeys(problems)),
+        )  # fmt: skip
+    first = _in_layout(source, chosen, tried)
+    _refuse_absurd(first, asked)
+    if first.spread == "none" and source.forwards and forward is None and not asked.posterior:
+        raise ReadingError(
+            f"{source.name} returns no spread, and its forward fails, so that whether it draws "
+            "latents, and which, cannot be seen.",
+            "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
+            "functions that return (mean, logvar) and an image.",
+        )
+    first = _with_spread(source, first, x, u)
+    _refuse_company(source, first, x, u)
+    return first, len(tried)
+
+
+def _with_spread(source: Source, first: Reading, x: Tensor, u: Tensor | None) -> Reading:
+    """The reading with its spread settled, where nothing has shown it."""
+    if first.opening.evidence or first.opening.spread is not None or first.spread == "none":
+        return first
+    parts, event = first.opening.parts(x, u, first.value_range), tuple(x.shape[1:])
+
+    def density(z: Tensor) -> Distribution:
+        output = first.decoder[1](z.reshape(len(z), *first.shape), u)
+        return first.likelihood.of(decoded(output, event))
+
+    taken, rivals = preferred(costs_of(parts, x, density))
+    if taken is None:
+        two = sorted(rivals, key=lambda cost: cost.distortion + cost.rate)[:2]
+        raise ReadingError(
+            f"{source.name} draws no latents here, so that its second output could be either: "
+            f"{' or '.join(map(str, two))}.",
+            f"Say which with posterior=, one of {', '.join(SPREADS)}.",
+            tuple(map(str, rivals)),
+        )
+    return replace(first, spread=taken.kind)
+
+
+def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source:
+    """Decoders that give the distributions that the user's function makes of their outputs."""
+
+    def after(decode: Function) -> Function:
+        def decode_to_distribution(z: Tensor, u: Tensor | None = None) -> Any:
+            return likelihood(decode(z, u))
+
+        return decode_to_distribution
+
+    return replace(source, decoders=tuple((name, after(f)) for name, f in source.decoders))
+
+
+def _in_range(tried: list[Reading], default: Range) -> Reading:
+    """Of the readings of one opening, the best in the default range, or one that is far better.
+
+    In and out are in the same range nearly always: where the outputs are clearly in another range
+    than the images came in, that range is the default.
+    """
+    at_home = [r for r in tried if r.value_range == default] or tried
+    home = _best_output(at_home, default)
+    out = home.likelihood.output_range
+    if out != default and home.output == "pixels":
+        same = [r for r in tried if r.value_range == out and r.likelihood.output_range == out]
+        if same and _gain(home, same[0]) < FAR:
+            home = same[0]
+    rivals = [r for r in tried if r.value_range != home.value_range]
+    best = max(rivals, key=lambda r: r.elbo_nats, default=None)
+    if best is None:
+        return home
+    gain = _gain(best, home)
+    if gain < FAR or best.error > CLEARLY * min(1.0, home.error):
+        # Images outside its range may excite a collapsed model, and that may even help.
+        return replace(home, margin=-gain)
+    return replace(best, margin=gain)
+
+
+def _gain(one: Reading, other: Reading) -> float:
+    """Nats of an image by which a reading is better: by the model's own ELBO where its scale is
+    known. A squared error has none, so that the best Gaussian around the image is taken."""
+    both = one.likelihood, other.likelihood
+    if all(p.exact for p in both) and both[0].output == both[1].output:
+        return one.own_elbo_nats - other.own_elbo_nats
+    return one.elbo_nats - other.elbo_nats
+
+
+def _best_output(tried: list[Reading], default: Range) -> Reading:
+    """What the output means, with the images in one range: the first meaning, unless another one
+    is clearly better and no worse than the mean image."""
+    first = next((r for r in tried if r.likelihood.output_range == default), tried[0])
+    first = min(
+        (r for r in tried if r.likelihood.output_range == first.likelihood.output_range),
+        key=lambda r: r.error,
+    )
+    best = min(tried, key=lambda r: r.error)
+    if best.error <= POOR and best.elbo_nats - first.elbo_nats > FAR:
+        return best
+    return first
+
+
+def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> Reading:
+    best = min(chosen, key=lambda reading: reading.error)
+    poor = best.error > POOR
+    equal = [r for r in chosen if r.error <= (EQUAL_IF_POOR if poor else EQUAL) * best.error]
+    # encode() that gives means and encoder() that gives spreads too: one model, the latter whole.
+    equal = [r for r in equal if r.spread != "none"] or equal
+    first = equal[0]
+    rivals = [r for r in equal if r.layout != first.layout]
+    if rivals:
+        choices = "; ".join(dict.fromkeys(r.says() for r in (first, *rivals)))
+        raise ReadingError(
+            f"Several readings of {source.name} are equally good: {choices}.",
+            f"Say which with posterior= and output= (--posterior {first.layout}, --output "
+            f"{first.output}).",
+            tuple(r.says() for r in tried),
+        )
+    return first
+
+
+def _refuse_absurd(first: Reading, asked: Asked) -> None:
+    low, high = first.spreads
+    named = asked.spread() or first.opening.evidence
+    if first.spread != "none" and not named and low >= 0 and high > LARGEST_STD:
+        raise UsageError(
+            f"The encoder's second output is between {low:.3g} and {high:.3g}: too large for "
+            "standard deviations, and log variances would be below 0 for latents that know "
+            "anything.",
+            "Say what it is with posterior=, one of logvar, std, variance, logstd.",
+        )
+
+
+def _refuse_company(source: Source, first: Reading, x: Tensor, u: Tensor | None) -> None:
+    """Codes of an example are its own: batch norm in training mode mixes them with the others'."""
+    few = len(x) // 2
+    if few < 2:
+        return
+    take = first.opening.candidate.take
+    whole = take(first.way(x, u)).mean[:few]
+    alone = take(first.way(x[:few], None if u is None else u[:few])).mean
+    if alone.shape == whole.shape and (alone - whole).norm() > COMPANY * whole.norm():
+        raise UsageError(
+            f"{source.name} gives an image other codes where there are other images in its batch.",
+            "Put it into evaluation mode, model.eval(), and pass the model itself rather than "
+            "functions that hide it; batch norm then uses its running statistics.",
+        )
+
+
+def _readings(
+    source: Source, opening: Opening, forward: Forward | None, x: Tensor, u: Tensor | None,
+    asked: Asked, told: Range | None, came: Range, problems: list[str],
+) -> list[Reading]:  # fmt: skip
+    """An opening in every range, with every meaning of the output."""
+    ranges = tuple(dict.fromkeys((came, *RANGES)))
+    ranges = (told,) if told else ranges if images_of(x) else (UNIT,)
+    found: list[Reading] = []
+    shown: Shown | None = None
+    for value_range in ranges:
+        try:
+            parts = opening.parts(x, u, value_range)
+        except Exception as error:  # anybody's code
+            problems.append(f"{opening.way.encoder[0]} in range {value_range}: {line_of(error)}")
+            continue
+        spread = opening.spread or _spread(parts)
+        fault = "" if opening.shows else _spread_fault(parts, spread, asked)
+        if fault:
+            problems.append(f"{opening.way.encoder[0]} {fault}")
+            continue
+        z = posterior_of(parts, spread).mean
+        for decoder in _decoders(source, forward, opening):
+            output, shape = _output(decoder, z, u, opening, x, problems)
+            if output is None:
+                continue
+            if shown is None:
+                fed = replace(opening.way, value_range=value_range).formed(x)
+                shown = shown_by(source, decoder, shape, z, u, parts, fed, x)
+            options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
+            for likelihood, why in options:
+                found.append(
+                    _scored(opening, value_range, decoder, shape, parts, spread, likelihood, why,
+                            output, x)
+                )  # fmt: skip
+            if not found:
+                seen = ends_of(output.values)
+                problems.append(
+                    f"output={asked.output} does not fit what {decoder[0]} gives, values from "
+                    f"{seen[0]:.3g} to {seen[1]:.3g}; outputs may be {', '.join(OUTPUTS)}"
+                )
+            break
+    return found
+
+
+def _decoders(
+    source: Source, forward: Forward | None, opening: Opening
+) -> list[tuple[str, Function]]:
+    own = list(source.decoders)
+    if forward is not None and forward.entry is not None and opening.shape is not None:
+        own.append(("forward from its latents on", forward.decode))
+    return own
+
+
+def _output(
+    decoder: tuple[str, Function], z: Tensor, u: Tensor | None, opening: Opening, x: Tensor,
+    problems: list[str],
+) -> tuple[Decoded | None, tuple[int, ...]]:  # fmt: skip
+    """What a decoder gives of latents in a shape that it takes."""
+    event = tuple(x.shape[1:])
+    d = z[0].numel()
+    shapes = [tuple(z.shape[1:]), opening.shape, (d,), (d, 1, 1)]
+    for shape in dict.fromkeys(s for s in shapes if s is not None):
+        try:
+            given = z.reshape(len(z), *shape)
+            y, again = (decoded(decoder[1](given, u), event) for _ in range(2))
+        except Exception as error:  # anybody's code
+            problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
+            continue
+        fault = _output_fault(y.values, again.values, len(x))
+        if fault is None:
+            return y, shape
+        problems.append(f"{decoder[0]} gives {fault}")
+    return None, ()
+
+
+def _scored(
+    opening: Opening, value_range: Range, decoder: tuple[str, Function], shape: tuple[int, ...],
+    parts: Parts, spread: str, likelihood: Likelihood, why: str, output: Decoded, x: Tensor,
+) -> Reading:  # fmt: skip
+    mean = pixels(output.values.to(x), likelihood.output, likelihood.output_range)
+    if likelihood.own is not None:
+        mean = likelihood.of_values(output.values).mean.to(x)
+    error = _error(mean, x)
+    squares = float((mean - x).square().mean().clamp_min(1e-12))
+    distortion = 0.5 * x[0].numel() * float(torch.tensor(squares).log())
+    nats = -likelihood.of(output).log_prob(x.to(output.values)).double().mean()
+    rate = _rate(parts, spread)
+    return Reading(
+        opening, value_range, decoder, shape, spread, likelihood, error, -float(nats) - rate,
+        -distortion - rate, ends_of(output.values), ends_of(parts.spread), why,
+    )  # fmt: skip
+
+
+def _rate(parts: Parts, spread: str) -> float:
+    """KL to N(0, I), nats of an image; codes without noise have none."""
+    if parts.spread is None:
+        return 0.0
+    q = posterior_of(parts, spread)
+    m, v = q.mean.double(), q.variance.double().clamp_min(1e-30)
+    rate = float(0.5 * (m.square() + v - 1 - v.log()).flatten(1).sum(1).mean())
+    return rate if math.isfinite(rate) else math.inf
+
+
+def _spread_fault(parts: Parts, spread: str, asked: Asked) -> str:
+    if spread != "variance" and (spread != "std" or asked.spread() is not None):
+        return ""
+    assert parts.spread is not None
+    if not bool((parts.spread < 0).any()):
+        return ""
+    return (
+        f"returned a {spread} below 0: say posterior=logvar or posterior=logstd where it is a "
+        "logarithm, posterior=std where its sign means nothing"
+    )
+
+
+def _output_fault(y: Tensor, again: Tensor, n: int) -> str | None:
+    """Why these can be no means of n images; None where they can."""
+    if len(y) != n:
+        return f"{len(y)} outputs of {n} latents"
+    if not torch.isfinite(y).all():
+        return "values that are not finite"
+    if not torch.allclose(y, again, rtol=1e-2, atol=1e-2 * float(y.std())):
+        return "other values when called again, so these are samples; wanted their means"
+    return None
+
+
+def _spread(parts: Parts) -> str:
+    """For a start: log variances where values are below 0, or where these are nearer to N(0, 1)."""
+    if parts.spread is None:
+        return "none"
+    negative = float(parts.spread.min()) < 0
+    return "logvar" if negative else min(("std", "logvar"), key=lambda kind: _rate(parts, kind))
+
+
+def _error(y: Tensor, x: Tensor) -> float:
+    """Mean squared error, over that of the mean image: 1 is no better than knowing nothing."""
+    constant = (x - x.mean(0)).square().mean()
+    return float((y - x).square().mean() / constant.clamp_min(1e-12))

@@ -1,0 +1,309 @@
+"""What a model shows of its likelihood: how its decoder ends, what it is called, what it loses."""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from vaescope.adapters.asked import Asked
+from vaescope.adapters.draws import leaves
+from vaescope.adapters.likelihoods import Likelihood, family_of
+from vaescope.adapters.output_format import (
+    OUTPUTS,
+    UNIT,
+    Decoded,
+    Range,
+    decoded,
+    ends_of,
+    meanings,
+    pixels,
+)
+from vaescope.adapters.posterior_format import SPREADS, Parts
+from vaescope.adapters.sources import Function, Source
+
+__all__ = ["Shown", "likelihoods", "shown_by"]
+
+#: Nodes of autograd that only move values.
+_MOVES = re.compile(r"View|Reshape|Squeeze|Permute|Transpose|Clone|Expand|Copy|Slice|Select|Clamp")
+#: Names under which classes keep which loss they have, and the words for it.
+_SETTINGS = re.compile(r"recon\w*_?loss|rec_loss|loss_type|likelihood|recon_type|criterion|loss_fn")
+_WORDS = {
+    "mse": "squared-error", "l2": "squared-error", "gaussian": "squared-error",
+    "normal": "squared-error", "squared": "squared-error",
+    "bce": "bernoulli", "bernoulli": "bernoulli", "binary": "bernoulli",
+    "l1": "laplace", "laplace": "laplace", "mae": "laplace",
+}  # fmt: skip
+_LAYERS: Mapping[type[nn.Module], str] = {
+    nn.MSELoss: "squared-error", nn.BCELoss: "bernoulli", nn.BCEWithLogitsLoss: "bernoulli",
+    nn.L1Loss: "laplace",
+}  # fmt: skip
+_LOSSES = re.compile(r"loss|elbo|criterion|objective", re.IGNORECASE)
+#: What arguments of a loss are called.
+_ROLES = {
+    "x": re.compile(r"^(x|x_?true|inputs?|images?|imgs?|target|data|batch|original|real|x_?in)$"),
+    "recon": re.compile(r"rec|hat|pred|output|decoded|prob|logit|^y$|^x_?out$|gener"),
+    "spread": re.compile(r"var|sigma|std|scale|log_?s"),
+    "mean": re.compile(r"mu|mean|loc"),
+    "z": re.compile(r"^z$|latent|sample"),
+}
+#: Images on which a model's own loss is called.
+LOSSES = 16
+#: Share of the variance of a loss that the right distortion leaves.
+_UNEXPLAINED = 1e-4
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a model shows of its likelihood."""
+
+    end: str  # sigmoid, tanh, or ""
+    loss: str  # bernoulli, logits, squared-error, laplace, or ""
+    why: str
+
+
+def shown_by(
+    source: Source, decoder: tuple[str, Function], shape: tuple[int, ...], z: Tensor,
+    u: Tensor | None, parts: Parts, fed: Tensor, x: Tensor,
+) -> Shown:  # fmt: skip
+    event = tuple(x.shape[1:])
+    few = min(len(x), LOSSES)
+    given = None if u is None else u[:few]
+
+    def values(codes: Tensor) -> Tensor:
+        return decoded(decoder[1](codes.reshape(len(codes), *shape), None if given is None else
+                                  given[: len(codes)]), event).values  # fmt: skip
+
+    generator = torch.Generator().manual_seed(0)
+    outputs = []
+    for _ in range(6):
+        noise = torch.randn(z[:few].shape, generator=generator).to(z)
+        raw = decoder[1]((z[:few] + noise).reshape(few, *shape), given)
+        first = next((leaf for _, leaf in leaves(raw)), None)
+        if first is None or first[0].numel() != x[0].numel():
+            return Shown(_ending(values, z), "", "")
+        outputs.append(first)
+    spread = None if parts.spread is None else parts.spread[:few]
+    loss = _shown_loss(source, fed[:few].to(outputs[0]), outputs, parts.mean[:few], spread)
+    return Shown(_ending(values, z), *(loss or ("", "")))
+
+
+def likelihoods(
+    source: Source, output: Decoded, shown: Shown, x: Tensor, asked: Asked, told: Range | None,
+    value_range: Range, ranges: Sequence[Range],
+) -> list[tuple[Likelihood, str]]:  # fmt: skip
+    """What an output may mean, and why."""
+    if source.likelihood is not None and asked.output in (None, "own"):
+        own = Likelihood("own", UNIT, value_range, "own", own=source.likelihood)
+        return [(own, OUTPUTS["own"])]
+    named = asked.likelihood if isinstance(asked.likelihood, str) else ""
+    if output.levels is not None:
+        k = output.levels.shape[-1]
+        return [(Likelihood("own", UNIT, value_range, "categorical"), f"{k} levels of each pixel")]
+    if output.distribution is not None and asked.output in (None, "own") and not named:
+        near, held, words = family_of(output.distribution)
+        spans = (told,) if told else ranges
+        return [(Likelihood("own", span, value_range, near, held), f"decode returns {words}")
+                for span in spans]  # fmt: skip
+    found = []
+    word, _, number = named.partition(":")
+    loss = "bernoulli" if shown.loss == "logits" else shown.loss
+    for meaning, span in _meanings(output, shown, x, asked, told, ranges, word):
+        family = word or loss or ("squared-error" if meaning == "pixels" else "bernoulli")
+        why = OUTPUTS[meaning] + (f"; {shown.why}" if loss and not word else "")
+        if shown.end and asked.output is None:
+            why += f"; the decoder ends in a {shown.end}"
+        kind = None
+        if output.spread is not None and word in ("", "gaussian") and not (number or loss):
+            kind = _output_spread(output, span, x)
+        if kind is not None:
+            family, why = "gaussian", f"{why}; the second output is taken as its {kind}"
+        scale = float(number) if number else None
+        if family in ("gaussian", "laplace") and scale is None and kind is None and word:
+            scale = _fitted(output.values, family, meaning, span, value_range, x)
+        found.append((Likelihood(meaning, span, value_range, family, scale, kind), why))
+    return found
+
+
+def _meanings(
+    output: Decoded, shown: Shown, x: Tensor, asked: Asked, told: Range | None,
+    ranges: Sequence[Range], family: str,
+) -> list[tuple[str, Range]]:  # fmt: skip
+    """What an output may mean, as far as the model does not show it itself."""
+    seen = ends_of(output.values)
+    options = list(meanings(seen, x, asked.output, told, ranges))
+    if asked.output is not None:
+        return options
+    if shown.loss == "logits":
+        return [("logits", UNIT)]
+    if shown.end == "sigmoid" and ("probabilities", UNIT) in options:
+        return [("probabilities", UNIT)]
+    if shown.end == "tanh" and ("pixels", (-1.0, 1.0)) in options:
+        return [("pixels", (-1.0, 1.0))]
+    if family == "bernoulli":
+        return [one for one in options if one[0] != "pixels"]
+    if family or shown.loss in ("squared-error", "laplace"):
+        return [one for one in options if one[0] != "logits"]
+    return options
+
+
+def _output_spread(output: Decoded, span: Range, x: Tensor) -> str | None:
+    """What a second output is, by the likelihood of the images: None where it is none, but for
+    example the logits of the first."""
+    assert output.spread is not None
+    low, high = span
+    values, wanted = output.values.to(x), low + (high - low) * x
+    if torch.allclose(output.spread.to(x).sigmoid(), values, atol=1e-4):
+        return None
+    nats = {}
+    for kind in ("logvar", "std", "variance", "logstd"):
+        variance = SPREADS[kind](output.spread.to(x))
+        log_p = -0.5 * ((wanted - values).square() / variance + variance.log()).flatten(1).sum(1)
+        if bool((variance > 0).all()) and bool(torch.isfinite(log_p).all()):
+            nats[kind] = float(log_p.mean())
+    return max(nats, key=nats.__getitem__, default=None)
+
+
+def _fitted(y: Tensor, family: str, meaning: str, span: Range, units: Range, x: Tensor) -> float:
+    """The variance or scale under which the images are likeliest, in the model's units."""
+    size = units[1] - units[0]
+    gap = size * (pixels(y.to(x), meaning, span) - x)
+    return float(gap.abs().mean() if family == "laplace" else gap.square().mean())
+
+
+def _ending(decode: Callable[[Tensor], Tensor], z: Tensor) -> str:
+    """The function that a decoder ends in: "sigmoid", "tanh", or "" where it is another one."""
+    try:
+        with torch.enable_grad():
+            node = decode(z[:2].detach().requires_grad_()).grad_fn
+    except Exception:  # anybody's code
+        return ""
+    while node is not None and _MOVES.search(node.name()):
+        node = node.next_functions[0][0] if node.next_functions else None
+    name = "" if node is None else node.name()
+    return "sigmoid" if "Sigmoid" in name else "tanh" if "Tanh" in name else ""
+
+
+def _shown_loss(
+    source: Source, x: Tensor, outputs: Sequence[Tensor], mean: Tensor, spread: Tensor | None
+) -> tuple[str, str] | None:
+    """The distortion that the model's own loss has, and where it is shown: "bernoulli", "logits"
+    (of which a Bernoulli), "squared-error" or "laplace".
+
+    `outputs` are several that a decoder gave, in its own shape, for the images `x` as they go in.
+    The loss is called with each in turn: what changes with them is the distortion, times a number.
+    """
+    for name, loss in _losses(source):
+        for arguments in _arguments(loss, x, mean, spread):
+            family = _explained(loss, arguments, x, outputs)
+            if family is not None:
+                return family, f"its {name} has this distortion"
+    return _settings(source)
+
+
+def _losses(source: Source) -> Iterator[tuple[str, Callable[..., Any]]]:
+    model = source.model
+    if model is None:
+        return
+    for name in dir(type(model)):
+        if _LOSSES.search(name) and not name.startswith("__"):
+            method = getattr(model, name, None)
+            if callable(method) and not isinstance(method, nn.Module | type):
+                yield name, method
+    home = sys.modules.get(type(model).__module__)
+    for name, function in vars(home).items() if home is not None else ():
+        own = inspect.isfunction(function) and function.__module__ == type(model).__module__
+        if own and _LOSSES.search(name):
+            yield name, function
+
+
+def _arguments(
+    loss: Callable[..., Any], x: Tensor, mean: Tensor, spread: Tensor | None
+) -> Iterator[Callable[[Tensor], Any]]:
+    """Ways to call a loss with a reconstruction."""
+    spread = torch.zeros_like(mean) if spread is None else spread
+    try:
+        known = list(inspect.signature(loss).parameters.values())
+    except (TypeError, ValueError):
+        return
+    values = {"x": x, "mean": mean, "spread": spread, "z": mean}
+    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in known):
+        yield lambda y: loss(y, x, mean, spread, M_N=1.0)
+        yield lambda y: loss(y, x, mean, spread)
+        return
+    roles = [_role(one.name) for one in known if one.default is inspect.Parameter.empty
+             and one.kind is not inspect.Parameter.VAR_KEYWORD]  # fmt: skip
+    if "recon" in roles and "x" in roles and None not in roles:
+        yield lambda y: loss(*(y if role == "recon" else values[str(role)] for role in roles))
+
+
+def _role(name: str) -> str | None:
+    return next((role for role, names in _ROLES.items() if names.search(name.lower())), None)
+
+
+def _explained(
+    loss: Callable[..., Any], call: Callable[[Tensor], Any], x: Tensor, outputs: Sequence[Tensor]
+) -> str | None:
+    """The distortion with which the loss changes."""
+    del loss
+    try:
+        called = [list(leaves(call(y))) for y in outputs]
+    except Exception:  # anybody's code
+        return None
+    # Of a total, or of terms of it: a distortion by itself is as good.
+    terms = [torch.stack([value.detach().double().sum() for _, value in each])
+             for each in called if len(each) == len(called[0])]  # fmt: skip
+    if len(terms) != len(outputs) or not len(terms[0]):
+        return None
+    best: dict[str, float] = {}
+    for family, distortion in _DISTORTIONS.items():
+        each = torch.stack([distortion(y, x.reshape(y.shape)).double() for y in outputs])
+        if not torch.isfinite(each).all() or float(each.std()) == 0:
+            continue
+        for losses in torch.stack(terms, 1):
+            if torch.isfinite(losses).all() and float(losses.std()) > 0:
+                unexplained = 1.0 - float(torch.corrcoef(torch.stack([losses, each]))[0, 1])
+                best[family] = min(best.get(family, 2.0), unexplained)
+    nearest = min(best, key=best.__getitem__, default=None)
+    return nearest if nearest is not None and best[nearest] < _UNEXPLAINED else None
+
+
+_DISTORTIONS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "squared-error": lambda y, x: (y - x).square().sum(),
+    "laplace": lambda y, x: (y - x).abs().sum(),
+    "bernoulli": lambda y, x: (
+        functional.binary_cross_entropy(y.clamp(0, 1), x, reduction="sum")
+        if _inside(y) and _inside(x)
+        else torch.tensor(torch.nan)
+    ),
+    "logits": lambda y, x: functional.binary_cross_entropy_with_logits(y, x, reduction="sum"),
+}
+
+
+def _inside(values: Tensor) -> bool:
+    return float(values.min()) >= 0 and float(values.max()) <= 1
+
+
+def _settings(source: Source) -> tuple[str, str] | None:
+    """What a configuration or an attribute calls the loss."""
+    model = source.model
+    owners = [("", model)] + [
+        (f"{name}.", getattr(model, name, None)) for name in ("config", "model_config", "hparams")
+    ]
+    for prefix, owner in owners:
+        held = owner if isinstance(owner, Mapping) else getattr(owner, "__dict__", {})
+        parts = {**held, **(owner._modules if isinstance(owner, nn.Module) else {})}
+        for name, value in parts.items():
+            if not isinstance(name, str) or not _SETTINGS.search(name.lower()):
+                continue
+            word = str(value).lower() if isinstance(value, str) else ""
+            family = next((f for key, f in _WORDS.items() if key in word), None)
+            family = family or _LAYERS.get(type(value))
+            if family is not None:
+                return family, f"its {prefix}{name} is {word or type(value).__name__}"
+    return None

@@ -1,0 +1,186 @@
+"""p(x|z) of other people's models, in nats of the images that they are trained on."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, distributions
+
+from vaescope.adapters.output_format import UNIT, Decoded, Range, pixels
+from vaescope.distributions import (
+    Bernoulli,
+    DiagonalGaussian,
+    Distribution,
+    Laplace,
+    sum_event,
+)
+
+__all__ = ["Likelihood", "family_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class InUnits(Distribution):
+    """A density of images in the model's own range, asked with images in [0, 1]. Nats are those of
+    the model's own images, the ones of its loss."""
+
+    inner: Distribution
+    units: Range
+
+    @property
+    def mean(self) -> Tensor:
+        low, high = self.units
+        return (self.inner.mean - low) / (high - low)
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        low, high = self.units
+        return self.inner.log_prob(low + (high - low) * x)
+
+
+@dataclass(frozen=True, eq=False)
+class Foreign(Distribution):
+    """A distribution of torch over images of another shape, or with axes of its own."""
+
+    inner: distributions.Distribution
+    image: Tensor  # its mean in the shape of the data
+
+    @property
+    def mean(self) -> Tensor:
+        return self.image
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        shape = (*self.inner.batch_shape, *self.inner.event_shape)
+        moved = x.movedim(1, -1) if tuple(x.movedim(1, -1).shape) == tuple(shape) else x
+        return sum_event(self.inner.log_prob(moved.reshape(shape)))
+
+
+@dataclass(frozen=True, eq=False)
+class Levels(Distribution):
+    """Each pixel takes one of some levels between 0 and 1."""
+
+    logits: Tensor  # (batch, *event, level)
+    image: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.image
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        k = self.logits.shape[-1]
+        level = (x * (k - 1)).round().long().clamp(0, k - 1)
+        chosen = self.logits.log_softmax(-1).gather(-1, level.unsqueeze(-1))
+        return sum_event(chosen.squeeze(-1))
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """What a decoder's output means: its mean image, and the density of an image."""
+
+    output: str  # a key of OUTPUTS
+    output_range: Range
+    units: Range  # of the images that go in
+    family: str  # one of LIKELIHOODS; where the model has its own, the nearest of them
+    number: float | None = None  # variance of a Gaussian, scale of a Laplace, in those units
+    spread: str | None = None  # what a second output is: a function of SPREADS
+    own: Callable[[Tensor], Distribution] | None = None  # of our own models
+
+    def of_values(self, y: Tensor) -> Distribution:
+        """Of an output in the shape of the data, with images in [0, 1]."""
+        if self.own is not None:
+            return self.own(y)
+        if self.family == "bernoulli" and self.output == "logits":
+            return Bernoulli(y)
+        mean = pixels(y, self.output, self.output_range)
+        if self.family == "bernoulli":
+            # float32 has lost the logit nearer to 0 and 1.
+            return Bernoulli(torch.logit(mean, eps=1e-6))
+        size = self.units[1] - self.units[0]
+        if self.family == "laplace":
+            scale = torch.tensor(math.log((self.number or 1.0) / size), device=y.device)
+            return Laplace(mean, scale.to(y.dtype))
+        # Squared error: a Gaussian of variance 1/2.
+        variance = torch.tensor(math.log((self.number or 0.5) / size**2), device=y.device)
+        return DiagonalGaussian(mean, variance.to(y.dtype))
+
+    def of(self, output: Decoded) -> Distribution:
+        """Of all that a decoder gave, in nats of the images that go in."""
+        if output.levels is not None:
+            return Levels(output.levels, output.values)
+        if output.distribution is not None and self.output == "own":
+            return self._of_distribution(output.distribution, output.values)
+        if output.spread is not None and self.spread is not None:
+            variance = _VARIANCES[self.spread](output.spread)
+            return self._in_units(DiagonalGaussian(output.values, variance.log()))
+        density = self.of_values(output.values)
+        if self.units == UNIT or isinstance(density, Bernoulli):
+            return density
+        low, high = self.units
+        if isinstance(density, Laplace):
+            return InUnits(
+                Laplace(low + (high - low) * density.loc, density.log_scale + math.log(high - low)),
+                self.units,
+            )
+        assert isinstance(density, DiagonalGaussian)
+        return InUnits(
+            DiagonalGaussian(
+                low + (high - low) * density.loc, density.log_variance + 2 * math.log(high - low)
+            ),
+            self.units,
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether its nats can be compared with a rate: it is a Bernoulli, or the model's own."""
+        return self.family in ("bernoulli", "categorical") or self.output == "own"
+
+    @property
+    def plain(self) -> bool:
+        """Whether `of_values` says it all."""
+        return self.own is not None or (
+            self.output != "own"
+            and self.spread is None
+            and (self.units == UNIT or self.family == "bernoulli")
+        )
+
+    def _of_distribution(self, inner: Any, values: Tensor) -> Distribution:
+        base = _base(inner)
+        if isinstance(base, distributions.Bernoulli):  # grey pixels are allowed, unlike there
+            return Bernoulli(base.logits.reshape(values.shape))
+        return self._in_units(Foreign(inner, values))
+
+    def _in_units(self, density: Distribution) -> Distribution:
+        return density if self.output_range == UNIT else InUnits(density, self.output_range)
+
+
+_VARIANCES: dict[str, Callable[[Tensor], Tensor]] = {
+    "logvar": torch.exp,
+    "std": torch.square,
+    "variance": lambda s: s,
+    "logstd": lambda s: (2.0 * s).exp(),
+}
+
+
+def _base(inner: Any) -> Any:
+    while isinstance(inner, distributions.Independent):
+        inner = inner.base_dist
+    return inner
+
+
+def family_of(inner: distributions.Distribution) -> tuple[str, float | None, str]:
+    """The family to which a distribution of torch comes nearest for Jacobians: its name, its
+    number where one holds for all of x and z, and what it is in words."""
+    base = _base(inner)
+    name = type(base).__name__
+    if isinstance(base, distributions.Bernoulli):
+        return "bernoulli", None, "a Bernoulli"
+    scale = getattr(base, "scale", None)
+    if isinstance(scale, Tensor) and scale.numel() and float(scale.max()) == float(scale.min()):
+        number = float(scale.max())
+        if isinstance(base, distributions.Normal):
+            return "gaussian", number**2, f"a Normal of scale {number:.3g}"
+        if isinstance(base, distributions.Laplace):
+            return "laplace", number, f"a Laplace of scale {number:.3g}"
+    if isinstance(base, distributions.ContinuousBernoulli):
+        return "bernoulli", None, "a ContinuousBernoulli"
+    return "squared-error", None, f"a {name}"

@@ -1,0 +1,194 @@
+"""What decoders of other libraries return, taken apart, and what it may mean."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
+from typing import Any
+
+import torch
+from torch import Tensor, distributions
+
+from vaescope.adapters.draws import leaves
+from vaescope.errors import ShapeError, UsageError
+
+__all__ = [
+    "LIKELIHOODS",
+    "OUTPUTS",
+    "RANGES",
+    "UNIT",
+    "Decoded",
+    "Range",
+    "decoded",
+    "ends_of",
+    "meanings",
+    "pixels",
+]
+
+Range = tuple[float, float]
+UNIT: Range = (0.0, 1.0)
+#: Ranges that images are kept in, the commonest first.
+RANGES: tuple[Range, ...] = (UNIT, (-1.0, 1.0), (0.0, 255.0))
+
+#: What a decoder's output may be -> what it means, in words.
+OUTPUTS = {
+    "probabilities": "means of pixels in [0, 1]",
+    "logits": "logits of pixels",
+    "pixels": "values in the range of the data",
+    "own": "what the model's own likelihood makes of it",
+}
+#: Families of likelihoods that can be named.
+LIKELIHOODS = ("bernoulli", "gaussian", "squared-error", "laplace", "categorical")
+
+#: Under which names outputs hold images.
+_NAMES = ("reconstruction", "sample", "recon", "recon_x", "x_hat", "x_recon", "mean", "logits")
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """What a decoder gave, in the shape of the data."""
+
+    values: Tensor
+    distribution: distributions.Distribution | None = None
+    spread: Tensor | None = None  # a second output for each pixel
+    levels: Tensor | None = None  # logits of each level of a pixel, levels last
+
+
+def decoded(output: Any, event: tuple[int, ...]) -> Decoded:
+    """The images in what `decode` returned. Raises ShapeError where their size is another."""
+    if isinstance(output, distributions.Distribution):
+        return _of_distribution(output, event)
+    if isinstance(output, tuple | list) and output:
+        return _first_of(output, event)
+    if isinstance(output, Tensor):
+        return _of_tensor(output, event)
+    name = _named(output, _NAMES)
+    if name is None:
+        parts = [part for _, part in leaves(output)]
+        if parts:
+            return _first_of(parts, event)
+        raise UsageError(
+            f"decode returned {type(output).__name__}; wanted a tensor of shape "
+            f"(batch, {', '.join(map(str, event))}).",
+            "Pass decode= as a function that returns that tensor.",
+        )
+    return decoded(output[name] if isinstance(output, Mapping) else getattr(output, name), event)
+
+
+def _named(output: Any, names: Sequence[str]) -> str | None:
+    held = output if isinstance(output, Mapping) else _Attributes(output)
+    kinds = (Tensor, distributions.Distribution)
+    return next((name for name in names if isinstance(held.get(name), kinds)), None)
+
+
+@dataclass(frozen=True)
+class _Attributes:
+    owner: Any
+
+    def get(self, name: str) -> Any:
+        return getattr(self.owner, name, None)
+
+
+def _first_of(parts: Sequence[Any], event: tuple[int, ...]) -> Decoded:
+    """The first of several that has the size of the data; one of the same size right behind it is
+    what its distribution has for a spread."""
+    fitting = []
+    problem: Exception | None = None
+    for part in parts:
+        try:
+            fitting.append(decoded(part, event))
+        except (ShapeError, UsageError) as error:
+            problem = problem or error
+            if fitting:
+                break
+    if not fitting:
+        assert problem is not None
+        raise problem
+    first, *rest = fitting
+    if rest and first.distribution is None and first.levels is None:
+        return Decoded(first.values, spread=rest[0].values)
+    return first
+
+
+def _of_distribution(output: distributions.Distribution, event: tuple[int, ...]) -> Decoded:
+    base = output
+    while isinstance(base, distributions.Independent):
+        base = base.base_dist
+    if isinstance(base, distributions.Categorical):
+        return _of_tensor(base.logits, event, last=True)
+    return Decoded(_shaped(output.mean, event), output)
+
+
+def _of_tensor(tensor: Tensor, event: tuple[int, ...], *, last: bool = False) -> Decoded:
+    """Logits of levels have one axis more than images."""
+    if not last and (len(event) != 3 or tensor.ndim != 5):
+        return Decoded(_shaped(tensor, event))
+    shape = tuple(tensor.shape[1:])
+    places = [len(shape) - 1] if last else range(len(shape))
+    for place in places:
+        if (*shape[:place], *shape[place + 1 :]) in (event, event[1:] if event[0] == 1 else ()):
+            logits = tensor.movedim(place + 1, -1)
+            k = logits.shape[-1]
+            steps = torch.linspace(0.0, 1.0, k).to(logits)
+            means = (logits.softmax(-1) * steps).sum(-1)
+            return Decoded(means.reshape(-1, *event), levels=logits.reshape(-1, *event, k))
+    return Decoded(_shaped(tensor, event))
+
+
+def _shaped(tensor: Tensor, event: tuple[int, ...]) -> Tensor:
+    """A tensor in the shape of the data."""
+    shape = tuple(tensor.shape[1:])
+    if len(event) == 3 and shape == (*event[1:], event[0]) and event[0] > 1:
+        return tensor.movedim(-1, 1)  # channels last
+    # Sizes may be split or merged, but in other places they would be other pixels.
+    own, wanted = _cuts(shape), _cuts(event)
+    if tensor.ndim == 0 or max(own) != max(wanted) or not (own <= wanted or wanted <= own):
+        raise ShapeError(
+            f"decode returned shape {tuple(tensor.shape)}; the data have shape "
+            f"(n, {', '.join(map(str, event))}).",
+            "Give images of the size that the model was trained on, or another decode=.",
+        )
+    # Not len: exporters keep the size of a batch open in a shape, not in a number of Python.
+    return tensor.reshape(tensor.shape[0], *event)
+
+
+def _cuts(shape: tuple[int, ...]) -> set[int]:
+    """How many values lie before each end of an axis."""
+    return {1, *accumulate(shape, mul)}
+
+
+def meanings(
+    seen: Range, x: Tensor, asked: str | None, told: Range | None, ranges: Sequence[Range]
+) -> Iterator[tuple[str, Range]]:
+    """What an output with values between `seen` may mean, the commonest first, and in which range
+    it has pixels; `told` is the range of data where it is known."""
+    images = x.ndim == 4
+    if not images and (float(x.min()) < 0 or float(x.max()) > 1):
+        if asked in (None, "pixels"):
+            yield "pixels", UNIT
+        return
+    unit = told in (None, UNIT)
+    inside = seen[0] >= 0 and seen[1] <= 1
+    if inside and (asked == "probabilities" or (asked is None and unit)):
+        yield "probabilities", UNIT
+        if told is not None or asked is not None:
+            return
+    elif asked == "logits" or (asked is None and unit):
+        yield "logits", UNIT
+    if asked in (None, "pixels"):
+        for output_range in (told,) if told else ranges if images else (UNIT,):
+            if not (inside and asked is None and output_range == UNIT):
+                yield "pixels", output_range
+
+
+def ends_of(values: Tensor | None) -> Range:
+    """The least and the greatest value."""
+    return (0.0, 0.0) if values is None else (float(values.min()), float(values.max()))
+
+
+def pixels(y: Tensor, meaning: str, output_range: Range) -> Tensor:
+    """The mean of x, in [0, 1], that an output stands for."""
+    if meaning == "logits":
+        return y.sigmoid()
+    low, high = output_range
+    return y if output_range == UNIT else (y - low) / (high - low)

@@ -1,0 +1,347 @@
+"""Where means and spreads are in what an encoder returns, and what the spread is.
+
+In the order of their weight: the latents that the model draws itself show it; a distribution or a
+name says it; else every way to take the output apart is tried on the decoder.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vaescope.adapters.asked import Asked
+from vaescope.adapters.draws import Drawn, Forward, Sampler, drawn, leaves, same, trace_forward
+from vaescope.adapters.input_format import FORMS, Way, forms_of
+from vaescope.adapters.noise import Noise, sampling
+from vaescope.adapters.output_format import Range
+from vaescope.adapters.posterior_format import (
+    SPREADS,
+    Candidate,
+    Parts,
+    candidates,
+    fault_of,
+    whole_numbers,
+)
+from vaescope.adapters.sources import Source
+from vaescope.errors import ReadingError, UsageError, VaescopeError
+
+__all__ = ["Opening", "line_of", "openings"]
+
+#: Images on which models are made to draw.
+DRAWN = 32
+#: Mean difference of log variances that rounding explains.
+EQUAL = 0.01
+#: Names of methods and layers that draw latents from means and spreads.
+_DRAWS = re.compile(r"reparam|^_?sampl|sample_gauss|sample_z|sample_latent|rsample", re.IGNORECASE)
+#: Names of layers that make latents discrete.
+_QUANTISERS = re.compile(r"quanti[sz]er|vectorquanti|codebook|^vq|vq$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class Opening:
+    """A way to take means and spreads from a model."""
+
+    way: Way
+    candidate: Candidate
+    spread: str | None  # a key of SPREADS, "none", or None where it is not known
+    evidence: str = ""  # what settles it; empty where it is only possible
+    shape: tuple[int, ...] | None = None  # of latents as the decoder takes them, where it is known
+
+    @property
+    def shows(self) -> bool:
+        """Whether draws were compared with means and spreads."""
+        return "draws" in self.evidence
+
+    def parts(self, x: Tensor, u: Tensor | None, value_range: Range) -> Parts:
+        way = replace(self.way, value_range=value_range)
+        return self.candidate.take(way(x, u))
+
+
+@dataclass(frozen=True, eq=False)
+class _Draw:
+    """Latents that the model draws, and where."""
+
+    posterior: Drawn
+    sample: Sampler
+    way: Way
+    says: str
+    shape: tuple[int, ...] | None = None
+
+
+def openings(
+    source: Source, x: Tensor, u: Tensor | None, asked: Asked, value_range: Range,
+    problems: list[str],
+) -> tuple[list[Opening], Forward | None]:  # fmt: skip
+    """What is possible, or, where something is settled, that alone; and a whole pass through the
+    model where there is one."""
+    form, forward = _traced(source, x, u, value_range)
+    encoders = list(source.encoders)
+    if forward is not None:
+        encoders.append(("forward", forward.call))
+        if forward.several:
+            _refuse_levels(source)
+    ways = [way for encoder in encoders
+            if (way := _working(encoder, x, u, value_range, problems)) is not None]  # fmt: skip
+    draws = list(_draws(source, ways, form, forward, x[:DRAWN], _first(u), value_range))
+    found: list[Opening] = []
+    for way in ways:
+        here = [_settle(one, draws, source, x, u, asked)
+                for one in _of_way(source, x, u, way, asked, problems)]  # fmt: skip
+        if any(one.evidence for one in here):
+            return [one for one in here if one.evidence], forward
+        found += here
+    if draws and (asked.posterior is None or asked.layout() == "drawn"):
+        return [_of_draw(source, draws[0])], forward
+    unread = forward is not None and (forward.other_noise or forward.entry is not None)
+    if unread and not draws and asked.posterior is None:
+        _refuse_noise(source)
+    return found, forward
+
+
+def _first(u: Tensor | None) -> Tensor | None:
+    return None if u is None else u[:DRAWN]
+
+
+def _traced(
+    source: Source, x: Tensor, u: Tensor | None, value_range: Range
+) -> tuple[str, Forward | None]:
+    """A whole pass through the model on some images, and the form in which it takes them."""
+    for form in forms_of(x):
+        for whole in source.forwards:
+            fed = Way(("forward", whole), form, value_range).formed(x[:DRAWN])
+            found = trace_forward(whole, source.model, fed, _first(u))
+            if found is not None:
+                return form, found
+    return "", None
+
+
+def _working(
+    encoder: Any, x: Tensor, u: Tensor | None, value_range: Range, problems: list[str]
+) -> Way | None:
+    """The first form of images that an encoder takes."""
+    for form in forms_of(x):
+        way = Way(encoder, form, value_range)
+        try:
+            way(x, u)
+        except VaescopeError:
+            raise
+        except Exception as error:  # anybody's code: whatever it raises, this way is closed
+            shape = tuple(FORMS[form](x).shape)
+            problems.append(f"{encoder[0]} on shape {shape}: {line_of(error)}")
+        else:
+            return way
+    return None
+
+
+def _draws(
+    source: Source, ways: list[Way], form: str, forward: Forward | None, x: Tensor,
+    u: Tensor | None, value_range: Range,
+) -> Iterator[_Draw]:  # fmt: skip
+    """Latents that the model is seen to draw: in a whole pass, or in what its encoder returns."""
+    if forward is not None and forward.entry is not None:
+        posterior = drawn(forward.sample, forward.x, u)
+        if posterior is not None:
+            way = Way(("forward", forward.call), form, value_range)
+            yield _Draw(posterior, forward.sample, way, "forward draws its latents from it",
+                        forward.shape)  # fmt: skip
+    for way in ways:
+        sample = _sampler(way, source, x, u)
+        posterior = None if sample is None else drawn(sample, way.formed(x), u)
+        if sample is not None and posterior is not None:
+            yield _Draw(posterior, sample, way, f"{way.encoder[0]} draws its samples from it")
+
+
+def _sampler(way: Way, source: Source, x: Tensor, u: Tensor | None) -> Sampler | None:
+    """The samples among what an encoder returns."""
+    encode = way.encoder[1]
+    try:
+        with sampling(source.module):
+            with Noise(0.0):
+                zero = dict(leaves(encode(way.formed(x), u)))
+            with Noise(1.0):
+                one = dict(leaves(encode(way.formed(x), u)))
+    except Exception:  # anybody's code
+        return None
+    moved = [path for path, z in zero.items()
+             if path in one and z.shape == one[path].shape and not same(z, one[path])]  # fmt: skip
+    moved = [path for path in moved if zero[path].numel() != x.numel()]  # reconstructions
+    if not moved:
+        return None
+
+    def sample(x: Tensor, u: Tensor | None = None) -> Tensor:
+        with sampling(source.module):
+            return dict(leaves(encode(x, u)))[moved[0]]
+
+    return sample
+
+
+def _of_way(
+    source: Source, x: Tensor, u: Tensor | None, way: Way, asked: Asked, problems: list[str]
+) -> Iterator[Opening]:
+    name = way.encoder[0]
+    output, again = way(x, u), way(x, u)
+    found = list(candidates(output, again))
+    if not found:
+        problems.append(f"{name} returned {_described(output, again)}: no mean is among them")
+    if asked.posterior is None and not any(c.kind or c.layout == "pair" for c in found):
+        _refuse_quantised(source, name, output)
+    for candidate in found:
+        parts = candidate.take(output)
+        fault = fault_of(parts, len(x))
+        if fault:
+            problems.append(f"{name} returned {fault}")
+        elif asked.layout() not in (None, candidate.layout):
+            layouts = ", ".join(dict.fromkeys(c.layout for c in found))
+            problems.append(
+                f"posterior={asked.posterior} does not fit what {name} returned, which can be "
+                f"read as {layouts}"
+            )
+        else:
+            kind = "none" if parts.spread is None else asked.spread() or candidate.kind
+            yield Opening(way, candidate, kind)
+
+
+def _settle(
+    one: Opening, draws: list[_Draw], source: Source, x: Tensor, u: Tensor | None, asked: Asked
+) -> Opening:
+    """With evidence, where the means and variances are those of which the model draws."""
+    parts = one.candidate.take(one.way(x[:DRAWN], _first(u)))
+    for draw in draws:
+        kind = _kind(parts, draw.posterior, one.spread, told=asked.spread() is not None)
+        if kind is not None:
+            return replace(one, spread=kind, evidence=draw.says, shape=draw.shape)
+    if draws:
+        return one
+    for draw in () if one.candidate.kind else _methods(source, parts, one.way):
+        # Takes any two tensors: shows the spread only, and may be given what forward makes of it.
+        kind = _kind(parts, draw.posterior, one.spread, told=asked.spread() is not None)
+        positive = parts.spread is not None and float(parts.spread.min()) >= 0
+        if kind is not None and (positive or kind not in ("std", "variance")):
+            settled = one.candidate.layout == "pair"
+            return replace(one, spread=kind, evidence=draw.says if settled else "")
+    if one.candidate.kind is not None:
+        return replace(one, evidence="the object that it returns says so")
+    return one
+
+
+def _kind(parts: Parts, posterior: Drawn, said: str | None, *, told: bool) -> str | None:
+    """What the spread must be for means and variances to be those of the draws; None where the
+    means are others, or no kind fits. What was said is kept where it fits, what was told always."""
+    if parts.spread is None or parts.mean[0].numel() != posterior.mean[0].numel():
+        return None
+    if not same(parts.mean.flatten(1).to(posterior.mean), posterior.mean.flatten(1)):
+        return None
+    if told or parts.covariance is not None:
+        return said
+    wanted = posterior.variance.flatten(1).log()
+    spread = parts.spread.to(posterior.mean).expand_as(parts.mean).flatten(1)
+    gaps = {}
+    for kind, variance in SPREADS.items():
+        gap = float((variance(spread).log() - wanted).abs().mean())
+        if gap < EQUAL:  # not where it is NaN
+            gaps[kind] = gap
+    if said in gaps:
+        return said
+    return min(gaps, key=gaps.__getitem__, default=None)
+
+
+def _methods(source: Source, parts: Parts, way: Way) -> Iterator[_Draw]:
+    """What the model's own `reparameterize` makes of means and spreads."""
+    if parts.spread is None or source.model is None:
+        return
+    mean, spread = parts.mean, parts.spread
+    for name in dir(type(source.model)) + list(getattr(source.model, "_modules", ())):
+        method = getattr(source.model, name, None) if _DRAWS.search(name) else None
+        if not callable(method):
+            continue
+        for arguments in ((mean, spread), ((mean, spread),)):
+
+            def sample(
+                _: Tensor, u: Tensor | None = None, method: Any = method, given: Any = arguments
+            ) -> Any:
+                with sampling(source.module):
+                    z = method(*given)
+                return z[0] if isinstance(z, tuple | list) else z
+
+            posterior = drawn(sample, mean)
+            if posterior is not None and posterior.mean.shape == mean.shape:
+                yield _Draw(posterior, sample, way, f"{name} draws from it")
+
+
+def _of_draw(source: Source, draw: _Draw) -> Opening:
+    """Means and variances by the draws alone."""
+    if not draw.posterior.gaussian:
+        raise UsageError(
+            f"{source.name} draws latents that are no diagonal Gaussian of each image, so that "
+            "their KL has no closed form: a flow, a full covariance, or a function of them.",
+            "To have the Gaussian before it dissected, pass encode= as a function that returns its "
+            "(mean, logvar) and decode= as one of its latents.",
+        )
+
+    def encode(x: Tensor, u: Tensor | None = None) -> Mapping[str, Tensor]:
+        with Noise(0.0):
+            mean = draw.sample(x, u)
+        with Noise(1.0):
+            std = draw.sample(x, u) - mean
+        return {"mean": mean, "variance": std.square()}
+
+    candidate = Candidate("drawn", lambda o: Parts(o["mean"], o["variance"]), "variance")
+    way = replace(draw.way, encoder=(draw.way.encoder[0], encode))
+    return Opening(way, candidate, "variance", "what it draws shows means and variances",
+                   draw.shape)  # fmt: skip
+
+
+def _refuse_noise(source: Source) -> None:
+    raise ReadingError(
+        f"{source.name} draws latents from a noise that cannot be fixed, not normal or not "
+        "torch's: its posterior may be no Gaussian.",
+        "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "
+        "or pass encode= as a function that returns (mean, logvar).",
+    )
+
+
+def _refuse_levels(source: Source) -> None:
+    raise UsageError(
+        f"{source.name} draws latents at several places, one after the other: its levels have no "
+        "common posterior in closed form.",
+        "To dissect one level, pass encode= as a function that returns its (mean, logvar) and "
+        "decode= as one of that level's latents, the others at their means.",
+    )
+
+
+def _refuse_quantised(source: Source, name: str, output: Any) -> None:
+    parts = () if source.module is None else source.module.modules()
+    kinds = [type(part).__name__ for part in parts]
+    quantiser = next((kind for kind in kinds if _QUANTISERS.search(kind)), None)
+    if quantiser or whole_numbers(output):
+        sign = f"it has a {quantiser}" if quantiser else f"{name} returned whole numbers"
+        raise UsageError(
+            f"{source.name} looks like a VQ-VAE: {sign}. Entries of a codebook have no posterior; "
+            "wanted means and spreads.",
+            "To dissect what goes into the codebook as codes without noise, pass encode= as a "
+            "function that returns that, and posterior=mean.",
+        )
+
+
+def line_of(error: Exception) -> str:
+    """An error of somebody's code, in one line."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:160] if lines else ''}"
+
+
+def _described(output: Any, again: Any) -> str:
+    """What an encoder returned, in a few words."""
+    if isinstance(output, Tensor):
+        changes = not torch.equal(output, again)
+        return f"shape {tuple(output.shape)}" + (
+            ", and other values when called again, so these are samples" if changes else ""
+        )
+    if isinstance(output, Mapping):
+        return f"{type(output).__name__} with {', '.join(map(str, output))}"
+    if isinstance(output, tuple | list):
+        inner = (_described(*both) for both in zip(output, again, strict=False))
+        return f"{type(output).__name__} of [{'; '.join(inner)}]"
+    return type(output).__name__

@@ -1,0 +1,17 @@
+"""Public styles of VAE classes, written by us, with the truth about each."""
+
+from tests.adapters.corpus import (
+    layouts,
+    likelihoods,
+    modes,
+    priors,
+    ranges,
+    returns,
+    spreads,
+    wrappers,
+)
+
+__all__ = ["STYLES"]
+
+FAMILIES = (returns, spreads, likelihoods, priors, ranges, layouts, wrappers, modes)
+STYLES = tuple(style for family in FAMILIES for style in family.STYLES)

@@ -1,0 +1,134 @@
+"""Models of strangers: each is read right, or asked about; none is misread in silence."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.adapters.corpus import STYLES
+from tests.adapters.corpus.judging import outcome_of, silently_wrong
+from tests.adapters.corpus.refusals import REFUSED
+from tests.adapters.corpus.style import Style, digits, labels, one_hot
+from tests.adapters.corpus.training import STATES, beta_in, model_in, truth_of
+from torch import Tensor, nn
+from torch import distributions as td
+
+import vaescope as vs
+from vaescope.errors import UsageError
+
+RIGHT_AT_FIRST = 0.9
+DRAWS = 400
+#: A few of the common ones, for the fast tests.
+COMMON = ("returns/basic", "returns/Normal", "layouts/convolutions", "wrappers/encoder, decoder")
+BY_NAME = {style.name: style for style in STYLES}
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_a_common_style_is_read_right_at_the_first_call(name: str) -> None:
+    outcome = outcome_of(BY_NAME[name], "trained")
+    assert outcome.word == "right", str(outcome)
+
+
+def test_the_collapsed_basic_example_is_never_called_healthy() -> None:
+    outcome = outcome_of(BY_NAME["returns/basic"], "collapsed")
+    assert not silently_wrong(outcome), str(outcome)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", STATES)
+def test_no_style_is_misread_in_silence(state: str) -> None:
+    outcomes = [outcome_of(style, state) for style in STYLES]
+    wrong = [str(outcome) for outcome in outcomes if silently_wrong(outcome)]
+    in_vain = [str(one) for one in outcomes if one.word in ("asked in vain", "crashed")]
+    assert not wrong, "\n".join(wrong)
+    assert not in_vain, "\n".join(in_vain)
+    if state == "trained":
+        right = [outcome for outcome in outcomes if outcome.word == "right"]
+        asked = "\n".join(str(outcome) for outcome in outcomes if outcome.word != "right")
+        assert len(right) >= RIGHT_AT_FIRST * len(outcomes), asked
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_model_without_one_gaussian_posterior_is_refused_in_four_lines(name: str) -> None:
+    torch.manual_seed(0)
+    with pytest.raises(UsageError) as caught:
+        vs.inspect(REFUSED[name]().eval(), digits(), effort="fast", images=False)
+    assert len(str(caught.value)) <= 4 * 100
+
+
+def test_there_are_at_least_48_styles_and_no_two_of_one_name() -> None:
+    assert len(BY_NAME) == len(STYLES) >= 48
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
+def test_a_collapsed_model_has_collapsed_and_a_trained_one_has_not(style: Style) -> None:
+    """Else the corpus would not be what it says."""
+    if style.deterministic:
+        pytest.skip("has no rate")
+    assert beta_in(style, "collapsed") >= 1000 * style.beta
+    rates = {state: truth_of(style, model_in(style, state)).rate for state in STATES[1:]}
+    assert rates["collapsed"] < 0.5 < 1.0 < rates["trained"]
+
+
+#: Means of the pixels, of logits.
+MEANS = {
+    "logits": torch.sigmoid,
+    "continuous-bernoulli": lambda y: td.ContinuousBernoulli(logits=y).mean,
+}
+
+
+def _image(output: Any, n: int, pixels: int) -> Tensor | None:
+    """The reconstruction among what forward gives: the first thing of an image's size."""
+    if isinstance(output, td.Distribution):
+        output = output.mean
+    if isinstance(output, Tensor):
+        return output.reshape(n, pixels) if output.numel() == n * pixels else None
+    values = output.values() if isinstance(output, Mapping) else output
+    if not isinstance(output, tuple | list | Mapping):
+        return None
+    images = (_image(value, n, pixels) for value in values)
+    return next((image for image in images if image is not None), None)
+
+
+def _forward(style: Style, model: Any, x: Tensor) -> Any:
+    if style.name.startswith("wrappers/config"):
+        return model({"data": x})
+    if "as numbers" in style.name:
+        return model(x, labels()[: len(x)])
+    return model(x, one_hot(labels()[: len(x)])) if style.conditional else model(x)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
+def test_the_truth_is_what_forward_draws(style: Style) -> None:
+    """Mean and variance of every pixel, over many calls of the class's own forward, are those of
+    outputs at draws from the posterior that the corpus calls true."""
+    model = model_in(style, "trained")
+    if not isinstance(model, nn.Module) or type(model).forward is nn.Module.forward:
+        pytest.skip("has no forward")
+    if "in training only" in style.name:
+        model.train()
+    x = style.takes(style.images())[:8].to(next(model.parameters()).dtype)
+    pixels = x[0].numel()
+    given = style.images()[:8] if "shifts" in style.name else x
+    extra = (one_hot(labels()[:8]),) if style.conditional else ()
+    with torch.no_grad(), torch.random.fork_rng():
+        torch.manual_seed(3)
+        own = [_image(_forward(style, model, given), 8, pixels) for _ in range(DRAWS)]
+        mean, variance = style.posterior(model, x, *extra)
+        drawn = [
+            style.output(model, mean + variance.sqrt() * torch.randn_like(mean), *extra)
+            .reshape(8, -1)[:, :pixels]
+            for _ in range(DRAWS)
+        ]  # fmt: skip
+    assert own[0] is not None
+    first, second = (torch.stack(parts).double() for parts in (own, drawn))
+    if style.trained_with in MEANS and first.min() >= 0 > second.min():  # forward gives means
+        second = MEANS[style.trained_with](second)
+    first, second = first.numpy(), second.numpy()
+    spread = first.std(axis=0) + second.std(axis=0) + 1e-6
+    assert np.abs(first.mean(axis=0) - second.mean(axis=0)).max() < 0.35 * spread.max()
+    ratio = (first.var(axis=0).sum() + 1e-9) / (second.var(axis=0).sum() + 1e-9)
+    assert 0.85 < ratio < 1.18
