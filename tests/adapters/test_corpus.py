@@ -103,8 +103,8 @@ def _forward(style: Style, model: Any, x: Tensor) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: style.name)
 def test_the_truth_is_what_forward_draws(style: Style) -> None:
-    """Mean and variance of every pixel, over many calls of the class's own forward, are those of
-    outputs at draws from the posterior that the corpus calls true."""
+    """The mean of every pixel and the variance over all, over many calls of the class's own
+    forward, are those of outputs at draws from the posterior that the corpus calls true."""
     model = model_in(style, "trained")
     if not isinstance(model, nn.Module) or type(model).forward is nn.Module.forward:
         pytest.skip("has no forward")
