@@ -1,6 +1,7 @@
 """Any dataset through an encoder, once: codes in float32, whatever the training's precision."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Maps", "assemble", "encode_rows", "load_vae"]
 
 
-def load_vae(run: Run) -> VAE:
-    """The trained model of a finished run, on the CPU."""
+def load_vae(run: Run | str | Path) -> VAE:
+    """The trained model of a finished run or its folder, on the CPU."""
+    run = run if isinstance(run, Run) else Run(Path(run))
     if not run.is_done:
         raise RunError(
             f"{run.path} is not finished, so it has no final weights.",

@@ -9,7 +9,7 @@ from vaescope.cli.output import JsonOption, QuietOption, messages, result
 from vaescope.cli.summary import show_summary
 from vaescope.errors import UsageError
 
-__all__ = ["ends", "inspect", "opened_path"]
+__all__ = ["ends", "inspect", "labels_of", "opened_path"]
 
 
 def inspect(
@@ -29,6 +29,21 @@ def inspect(
     value_range: Annotated[
         str | None, typer.Option(help="Range of the images that the model takes, e.g. -1,1.")
     ] = None,
+    likelihood: Annotated[
+        str | None,
+        typer.Option(help="What scores the output: bernoulli, gaussian:0.01, squared-error ..."),
+    ] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(help="The model's prior: normal, student-t:5, sparse:0.8, laplace."),
+    ] = None,
+    condition: Annotated[
+        Path | None,
+        typer.Option(help="An npy or npz file with a row for each example: labels of the model."),
+    ] = None,
+    effort: Annotated[
+        str | None, typer.Option(help="latents (types and rates only), fast, default or thorough.")
+    ] = None,
     fast: Annotated[bool, typer.Option("--fast", help="Fewer examples and points.")] = False,
     thorough: Annotated[bool, typer.Option("--thorough", help="More points and fits.")] = False,
     out: Annotated[Path, typer.Option(help="The report.")] = Path("report.html"),
@@ -42,8 +57,10 @@ def inspect(
 
     Example: vaescope inspect runs/beta-vae-s0-1a2b3c4d --out report.html
     """
-    if fast and thorough:
-        raise UsageError("--fast and --thorough exclude each other.", "Give one of them.")
+    asked = [*(["fast"] if fast else []), *(["thorough"] if thorough else []),
+             *([effort] if effort else [])]  # fmt: skip
+    if len(asked) > 1:
+        raise UsageError(f"The effort was given {len(asked)} times.", "Give one of them.")
     console = messages(quiet=quiet)
 
     from vaescope.inspection import PARTS
@@ -57,7 +74,10 @@ def inspect(
             posterior=posterior,
             output=output,
             value_range=ends(value_range),
-            effort="fast" if fast else "thorough" if thorough else "default",
+            likelihood=likelihood,
+            prior=prior,
+            condition=None if condition is None else labels_of(condition),
+            effort=asked[0] if asked else "default",
             images=not no_images,
             name=None if path.is_dir() else path.stem,
             progress=lambda part: status.update(f"{PARTS.index(part) + 1} of {len(PARTS)}: {part}"),
@@ -65,6 +85,22 @@ def inspect(
     found.save(out, images=not no_images)
     show_summary(found, console)
     result({"report": str(out), **found.to_dict()}, f"Open {out}", as_json=as_json)
+
+
+def labels_of(path: Path) -> Any:
+    """The array of --condition: an npy file, or the only array of an npz."""
+    import numpy as np
+
+    from vaescope.paths import reading
+
+    remedy = "Save one row for each example with np.save(path, labels)."
+    with reading(path, remedy):
+        content = np.load(path, allow_pickle=False)
+        if isinstance(content, np.ndarray):
+            return content
+        if len(content.files) != 1:
+            raise UsageError(f"{path} has the arrays {', '.join(content.files)}.", remedy)
+        return content[content.files[0]]
 
 
 def opened_path(path: Path, factory: str | None) -> Any:
