@@ -61,7 +61,11 @@ class Pruned(nn.Module):
 
     def decode(self, z: Tensor) -> Tensor:
         """The decoder's output at z, with the dropped latents at their constants."""
-        return self.read.raw(z @ self.places.to(z) + self.constants.to(z))
+        return self.read.raw(self.whole(z))
+
+    def whole(self, z: Tensor) -> Tensor:
+        """All latents of the model: those kept at z, the dropped ones at their constants."""
+        return z @ self.places.to(z) + self.constants.to(z)
 
     def forward(self, x: Tensor) -> Tensor:
         """The reconstruction at the posterior's mean."""

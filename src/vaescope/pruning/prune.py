@@ -13,7 +13,7 @@ from vaescope.distributions import DiagonalGaussian, Reparameterised
 from vaescope.errors import UsageError
 from vaescope.models import OpenModel
 from vaescope.opening import open_model
-from vaescope.priors import StandardNormal
+from vaescope.priors import as_prior
 from vaescope.pruned import Pruned, asked_again
 from vaescope.pruning.change import change_of
 from vaescope.pruning.result import Change, Pruning, plan_of, pruning_of
@@ -86,6 +86,12 @@ def _refuse(opened: OpenModel) -> None:
             f"The latents of {opened.name} are maps: dropping a channel is not what pruning does.",
             "Look at its channels with vs.inspect.",
         )
+    if opened.auxiliary is not None:
+        raise UsageError(
+            f"{opened.name} is conditioned on something besides the data, which a pruned module "
+            "would not get.",
+            "Prune a run, or pass encode= and decode= that fill the condition in.",
+        )
     if opened.codes.covariance is not None:
         raise UsageError(
             f"The latents of {opened.name} share their noise (full covariance), so that one cannot "
@@ -102,5 +108,9 @@ def _after(small: Pruned, opened: OpenModel) -> OpenModel:
         q = small.encode(low + (high - low) * x)
         return DiagonalGaussian(q.mean, q.variance.log())
 
-    prior = StandardNormal(len(small.places)).to(opened.device)
-    return replace(opened, encode=encode, decoder=small.decode, prior=prior, untrained=None)
+    kept = small.places.argmax(1).cpu().numpy()
+    prior = as_prior(opened.codes.prior.columns(kept), len(kept)).to(opened.device)
+    return replace(
+        opened, encode=encode, decoder=small.decode, prior=prior, untrained=None,
+        density=lambda z, _: small.read.decode(small.whole(z)),
+    )  # fmt: skip
