@@ -19,11 +19,13 @@ from vaescope.inspection.dissect import dissect
 from vaescope.inspection.effort import EFFORTS
 from vaescope.latents import types
 from vaescope.opening import open_vae
+from vaescope.pruning.result import plan_of
 from vaescope.report import page_of, render
 from vaescope.settings import from_command_line
 from vaescope.specs import Experiment, resolve
 from vaescope.training.loop import new_state, steps
 from vaescope.vae import VAE
+from vaescope.watching import watch
 
 SCALES = (0.05, 1.0, 7.0, 0.3, 2.0, 0.05, 4.0)
 
@@ -113,6 +115,22 @@ def test_types_rates_verdicts_and_histograms_do_not_depend_on_the_scale(
     np.testing.assert_allclose(one.histograms.edges, other.histograms.edges, rtol=1e-3)
     assert one.traversals is not None and other.traversals is not None
     np.testing.assert_allclose(one.traversals.share, other.traversals.share, atol=1e-3)
+
+
+def test_prune_and_watch_do_not_depend_on_the_scale(trained: tuple[Experiment, VAE]) -> None:
+    spec, vae = trained
+    data = build_data(spec.data)
+    found = []
+    for scales in ((1.0,) * 7, SCALES):
+        codes = open_vae(gauged(vae, scales), data, spec=spec).codes
+        seen = watch(
+            codes.mean, variance=codes.variance, prior_variance=codes.prior.variance,
+            memory=np.inf,
+        )  # fmt: skip
+        assert seen.names == types(codes).names
+        found.append((plan_of(codes).dropped, seen.names))
+    assert found[0] == found[1]
+    assert found[0][0]  # something is dropped
 
 
 def test_the_report_of_an_ivae_has_no_rule_of_the_standard_normal_and_says_supervised(

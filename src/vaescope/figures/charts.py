@@ -76,6 +76,7 @@ class _Variances:
     sd: list[float]
     bands: list[dict[str, Value]]
     title: str
+    field: str  # name of the column
 
 
 def _variances(latents: Sequence[Latent], kinds: Types | None) -> _Variances:
@@ -96,7 +97,8 @@ def _variances(latents: Sequence[Latent], kinds: Types | None) -> _Variances:
         rule = (rule[0] * float(units.min()), rule[1] * float(units.max()))
     passive: dict[str, Value] = {"from": rule[0], "to": rule[1], "type": "passive"}
     bands = [active] if kinds is not None and kinds.why else [active, passive]
-    return _Variances(mean, sd, bands, f"Posterior variance{over} (mean ± sd over examples)")
+    title = f"Posterior variance{over} (mean ± sd over examples)"
+    return _Variances(mean, sd, bands, title, "mean_ratio" if over else "mean_variance")
 
 
 def latents_chart(latents: Sequence[Latent], kinds: Types | None = None) -> Chart:
@@ -108,7 +110,8 @@ def latents_chart(latents: Sequence[Latent], kinds: Types | None = None) -> Char
         "axis": {"ticks": False, "domain": False, "labelPadding": 8},
     }  # fmt: skip
     height = {"step": 20}
-    tooltip = _tooltip(latent="latent", type="type", kl_nats="KL", mean_variance="mean variance")
+    words = {drawn.field: drawn.field.replace("_", " ")}
+    tooltip = _tooltip(latent="latent", type="type", kl_nats="KL", **words)
     small = all((z.kl_nats or 0.0) < LEAST_KL for z in latents)
     rates = {"domain": [0, LEAST_KL]} if small else {"zero": True}
     sides = {"domain": [0, max(1.2, *drawn.mean)]}
@@ -152,7 +155,7 @@ def latents_chart(latents: Sequence[Latent], kinds: Types | None = None) -> Char
                         "mark": {"type": "circle", "size": 60, "opacity": 1},
                         "encoding": {
                             "y": y, "color": _COLOUR, "tooltip": tooltip,
-                            "x": {"field": "mean_variance", "type": "quantitative"},
+                            "x": {"field": drawn.field, "type": "quantitative"},
                         },
                     },
                 ],
@@ -165,7 +168,7 @@ def latents_chart(latents: Sequence[Latent], kinds: Types | None = None) -> Char
             "latent": _order(latents),
             "type": [z.type for z in latents],
             "kl_nats": [z.kl_nats for z in latents],
-            "mean_variance": drawn.mean,
+            drawn.field: drawn.mean,
             "low": [mean - sd for mean, sd in zip(drawn.mean, drawn.sd, strict=True)],
             "high": [mean + sd for mean, sd in zip(drawn.mean, drawn.sd, strict=True)],
         },

@@ -201,13 +201,14 @@ def silent(
             section="traversals", latents=loud, paper="001",
         )  # fmt: skip
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
+    them = "it" if len(passive) == 1 else "them"
     at_most = f"{most:.1%}" if most >= 0.001 else "0.1%"
     return Verdict(
         "silent", "good",
         f"The decoder ignores the {which} ({variances(passive, kinds)}): none makes more than "
         f"{at_most} of the change along the traversals.",
         number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
-        advice="The decoder can do without them: `vaescope prune` takes them out of it.",
+        advice=f"The decoder can do without {them}: `vaescope prune` takes {them} out.",
         section="traversals", latents=numbers(passive), paper="001",
     )  # fmt: skip
 
