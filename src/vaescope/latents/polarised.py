@@ -119,8 +119,10 @@ class Polarised:
     seed: int
 
     def summary(self) -> str:
-        """One line, e.g. `8 of 10 statements hold; 97% of posteriors are passive or active`."""
-        known = [own for own in self.statements if own.holds is not None]
+        """One line, e.g. `8 of 10 statements hold; 97% of posteriors are passive or active`. Of
+        those that no scale of the latents changes."""
+        invariant = [own for own in self.statements if own.units == "invariant"]
+        known = [own for own in invariant if own.holds is not None]
         holding = sum(own.holds is True for own in known)
         return (
             f"{holding} of {len(known)} statements hold; {100 * self.polarised_share:.3g}% of "
