@@ -96,7 +96,7 @@ def test_a_latent_knows_the_factor_that_it_copies() -> None:
     ("variances", "name", "tone", "latents"),
     [
         ([0.01, 1.0, 0.02], "polarised", "good", (0, 2)),
-        ([0.01, 0.5, 1.0], "mixed", "warning", (1,)),
+        ([0.01, 0.5, 1.0], "mixed", "note", (1,)),
         ([1.0, 1.0], "collapsed", "warning", (0, 1)),
         ([0.01, 0.02], "full", "note", (0, 1)),
     ],
@@ -324,7 +324,8 @@ def test_latents_that_are_used_for_some_examples_are_no_fault() -> None:
     every = inspect_codes(codes_of([0.5, 0.5]), SUBJECT)
     assert every.measures is not None
     assert every.measures.types.kind_of_mixed == ("uncertain in every example",) * 2
-    assert (every.verdicts[0].id, every.verdicts[0].tone) == ("mixed", "warning")
+    assert (every.verdicts[0].id, every.verdicts[0].tone) == ("mixed", "note")
+    assert "used for some examples" not in every.verdicts[0].says
 
 
 def test_where_no_unused_posterior_is_known_the_verdict_says_so() -> None:

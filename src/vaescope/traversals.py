@@ -23,9 +23,10 @@ class Traversals:
     """Every latent moved along `values`, the others held at `base`. Rows are latents by number."""
 
     base: Floats  # (latent,)
-    values: NDArray[np.float64]  # (steps,)
+    values: NDArray[np.float64]  # (steps,) in `units`
     share: NDArray[np.float64]  # (latent,) of all variation along the rows: sums to one, or all 0
     outputs: Floats | None  # (latent, steps, *event); None where pictures are left out
+    units: str = ""  # what values are if not those of the codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +41,18 @@ class Reconstructions:
 
 @torch.inference_mode()
 def traverse(
-    decode: Decode, base: Floats, *, span: float = 2.5, steps: int = 11, batch: int = 256
+    decode: Decode,
+    base: Floats,
+    *,
+    centre: Floats | float = 0.0,
+    scale: Floats | float = 1.0,
+    span: float = 2.5,
+    steps: int = 11,
+    batch: int = 256,
 ) -> Traversals:
-    """Outputs along each latent from -span to span in equal steps.
+    """Outputs along each latent from -span to span in equal steps, in units of the prior: `centre`
+    and `scale` are its mean and standard deviation. The scale of a latent whose prior is learnt is
+    free, and shares must not depend on it.
 
     A latent's share is the variance along its row, summed over the outputs, over the same sum of
     all rows: what the decoder makes of it, whatever the encoder does.
@@ -50,13 +60,16 @@ def traverse(
     """
     values = np.linspace(-span, span, steps)
     codes = np.tile(base.astype(np.float32), (len(base), steps, 1))  # (latent, steps, latent)
-    for latent in range(len(base)):
-        codes[latent, :, latent] = values
+    places = np.asarray(centre)[..., None] + np.asarray(scale)[..., None] * values
+    for latent, row in enumerate(np.broadcast_to(places, (len(base), steps))):
+        codes[latent, :, latent] = row
     flat = _decode(decode, codes.reshape(-1, len(base)), batch)
     outputs = flat.reshape(len(base), steps, *flat.shape[1:])
     moved: Array = outputs.astype(np.float64).var(axis=1).reshape(len(base), -1).sum(axis=1)
     # A decoder that ignores all latents has no variation to share.
-    return Traversals(base, values, moved / (moved.sum() or 1.0), outputs)
+    own = not np.any(centre) and bool(np.all(np.asarray(scale) == 1.0))
+    units = "" if own else "standard deviations of the prior"
+    return Traversals(base, values, moved / (moved.sum() or 1.0), outputs, units)
 
 
 @torch.inference_mode()

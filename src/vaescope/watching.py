@@ -7,7 +7,7 @@ Bowman et al. 2016, https://arxiv.org/abs/1511.06349, section 3.
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,24 +126,52 @@ def watch(
     centre, s = _like("prior_mean", prior_mean, m), _positive("prior_variance", prior_variance, m)
     rule = _rule(unused, s, m)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        shift, ratio = m - centre, v / s
-        nats = np.square(shift)  # (batch, latent), in place: memory of the system is slow to get
+        nats, ratio = m - centre, v / s  # in place: memory of the system is slow to get
+        nats *= nats
         nats /= s
         nats += ratio
         nats -= np.log(ratio, out=ratio)
         nats -= 1.0
         nats *= 0.5
-        seen = [
-            v,
-            np.divide(v, rule.units, out=ratio),
-            np.divide(shift, rule.units**0.5, out=shift),
-        ]
     usable = np.isfinite(nats).all(axis=1)
     bad = len(m) - int(np.count_nonzero(usable))
+    units = rule.units
     if bad:
-        seen, nats = [values[usable] for values in seen], nats[usable]
+        m, v, nats = m[usable], v[usable], nats[usable]
+        centre, units = (own[usable] if own.ndim == 2 else own for own in (centre, units))
     before = _first(m.shape[1]) if state is None else state
-    return _advance(before, seen, np.maximum(nats, 0.0), rule, bad, memory)
+    seen = _moments_of(m, v, centre, units) if len(m) else None
+    return _advance(before, seen, np.maximum(nats, 0.0, out=nats), rule, bad, memory)
+
+
+Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def _moments(values: NDArray[np.float64]) -> Pair:
+    """Mean and variance of each column."""
+    ones = np.ones(len(values))  # products sum long columns fastest
+    mean = ones @ values / len(values)
+    apart = values - mean
+    apart *= apart
+    return mean, ones @ apart / len(values)
+
+
+def _moments_of(
+    m: NDArray[np.float64],
+    v: NDArray[np.float64],
+    centre: NDArray[np.float64],
+    units: NDArray[np.float64],
+) -> Pair:
+    """Means and variances, (3, latent), of variances, their ratios and the shifts of the means."""
+    variance = _moments(v)
+    if centre.ndim < 2 and units.ndim < 2:  # the units are the same for all examples
+        of_mean = _moments(m)
+        ratio = variance[0] / units, variance[1] / units**2
+        shift = (of_mean[0] - centre) / units**0.5, of_mean[1] / units
+    else:
+        ratio, shift = _moments(v / units), _moments((m - centre) / units**0.5)
+    means, spreads = zip(variance, ratio, shift, strict=True)
+    return np.stack(means), np.stack(spreads)
 
 
 def _first(d: int) -> Watch:
@@ -233,7 +261,7 @@ def _posteriors(
 
 def _advance(
     before: Watch,
-    seen: Sequence[NDArray[np.float64]],
+    seen: Pair | None,
     nats: NDArray[np.float64],
     rule: _Rule,
     bad: int,
@@ -241,7 +269,7 @@ def _advance(
 ) -> Watch:
     """Merges a batch into what is left of the earlier ones. Chan et al. 1979, with weights.
 
-    `seen`: variances, their ratios and the shifts of the means.
+    `seen`: moments of this batch, None where no example was usable.
     """
     n = len(nats)
     examples = before.examples + n
@@ -249,13 +277,10 @@ def _advance(
     mean = np.stack([before.mean_variance, before.mean_ratio, before.mean_shift])
     spread = np.stack([before.variance_of_variance, before.variance_of_ratio, before.movement])
     kl = before.kl
-    if n:
+    if seen is not None:
         share = n / weight
-        own = np.stack([values.mean(axis=0) for values in seen])
+        own, within = seen
         step = own - mean
-        within = np.stack(
-            [np.square(values - m).mean(axis=0) for values, m in zip(seen, own, strict=True)]
-        )
         spread = spread + share * (within - spread) + share * (1.0 - share) * step**2
         mean = mean + share * step
         kl = kl + share * (nats.mean(axis=0) - kl)

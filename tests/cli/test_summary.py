@@ -39,8 +39,10 @@ def test_names_are_not_markup() -> None:
 
 
 def test_advice_is_given_where_something_is_amiss() -> None:
-    assert "warning  1 latent is mixed (2)" in shown(100)
-    assert "beta is too high for it" in " ".join(shown(100).split())
+    words = " ".join(shown(100).split())
+    assert "note 1 latent is mixed: 2 is uncertain in nearly every example." in words
+    assert "A lower beta makes them more certain." in words
+    assert "warning" in words and "say so: prior=." in words
 
 
 def test_no_colour_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vaescope.codes import Codes
 from vaescope.figures.charts import (
     LINES,
     Chart,
@@ -17,7 +18,9 @@ from vaescope.figures.charts import (
     outputs_chart,
 )
 from vaescope.inspection import Factors, Histograms, Latent, Training
+from vaescope.latents import types
 from vaescope.metrics import Protocol, Score
+from vaescope.prior_density import GaussianDensity
 from vaescope.traversals import Traversals
 
 LATENTS = (Latent(1, "active", 2.0, 1.0, 0.25, 0.0625), Latent(0, "passive", None, 0.0, 1.0, 0.0))
@@ -94,3 +97,22 @@ def test_long_vectors_are_cut_to_lines_that_can_be_told_apart() -> None:
     columns = CHARTS["outputs"].columns
     assert max(columns["dimension"]) == LINES - 1  # type: ignore[type-var, operator]
     assert columns["output"][0] == OUTPUTS[1, 0, 0]
+
+
+def test_bands_and_variances_are_in_units_of_an_unused_latent(
+    generator: np.random.Generator,
+) -> None:
+    """Prior and codes times 20: what is drawn stays. Without an unused posterior no band is
+    drawn for the passive."""
+    mean, variance = generator.normal(size=(200, 2)), np.tile([0.01, 0.4], (200, 1))
+    drawn = []
+    for c in (2.0, 40.0):
+        prior = GaussianDensity(np.zeros(2), np.full(2, c**2))
+        codes = Codes(c * mean, c**2 * variance, c * mean, prior=prior)
+        drawn.append(latents_chart(LATENTS, types(codes)))
+    np.testing.assert_allclose(drawn[0].columns["mean_ratio"], [0.4, 0.01])
+    np.testing.assert_allclose(drawn[0].columns["mean_ratio"], drawn[1].columns["mean_ratio"])
+    assert json.dumps(drawn[0].spec) == json.dumps(drawn[1].spec)
+    unknown = Codes(mean, variance, mean, unused=np.full(2, np.nan), unused_why="it has no rate")
+    assert '"from": 0.9' in json.dumps(drawn[0].spec)
+    assert '"from": 0.9' not in json.dumps(latents_chart(LATENTS, types(unknown)).spec)

@@ -63,7 +63,50 @@ def test_a_statement_fails_outside_the_polarised_regime(generator: np.random.Gen
     assert result.types.names == ("mixed", "mixed")
     assert result.polarised_share == 0.0
     known = {own.says: own.holds for own in result.statements if own.holds is not None}
-    assert known == {"mixed samples follow a mixture of the two": False}
+    assert known == {
+        "mixed samples follow a mixture of the two": False,
+        "mixed latents are passive on some examples, 0 < c < 1": False,
+    }
+
+
+def test_a_latent_that_is_never_passive_is_no_mixture(generator: np.random.Generator) -> None:
+    """Theorem 5 (iii) wants 0 < c < 1: at c = 0 samples that follow their means would do."""
+    mean = 4.0 * generator.normal(size=(4000, 1))
+    variance = np.where(np.arange(4000)[:, None] % 2, 0.5, 0.01)
+    result = polarised(Codes(mean, variance, mean))
+    assert result.types.names == ("mixed",)
+    share = {own.says: own for own in result.statements}
+    assert share["mixed samples follow a mixture of the two"].holds is True
+    assert share["mixed latents are passive on some examples, 0 < c < 1"].holds is False
+
+
+def test_the_papers_lines_stand_as_printed_and_in_units_that_no_scale_changes(
+    generator: np.random.Generator,
+) -> None:
+    """An iVAE's latents times 30: sigma of the active one is 0.9, no longer far below 1, and means
+    of the passive one, which copy a learnt prior mean, vary by 3,600 as the prior's do."""
+    u = generator.normal(size=(4000, 2))
+    noise = generator.normal(size=(4000, 2))
+    found = {}
+    for c in (1.0, 30.0):
+        prior = GaussianDensity(
+            c * np.stack([0.0 * u[:, 0], 2.0 * u[:, 1]], 1), np.full((4000, 2), c**2)
+        )
+        mean = c * np.stack([u[:, 0], 2.0 * u[:, 1]], 1)
+        variance = c**2 * np.tile([0.001, 1.0], (4000, 1))
+        result = polarised(Codes(mean, variance, mean + np.sqrt(variance) * noise, prior=prior))
+        assert result.types.names == ("active", "passive")
+        found[c] = {(own.where, own.says): own for own in result.statements}
+    for key, own in found[1.0].items():
+        if own.units == "invariant" and own.value is not None:
+            assert own.value == pytest.approx(found[30.0][key].value, rel=1e-6)
+    printed = [key for key, own in found[30.0].items() if own.units == "as printed"]
+    assert {where for where, _ in printed} == {"grzes2023 Prop. 2 (i)", "grzes2023 Prop. 3 (ii)"}
+    sigma = ("grzes2023 Prop. 3 (ii)", "active variances are far below 1")
+    assert found[1.0][sigma].holds and not found[30.0][sigma].holds
+    assert found[30.0][
+        "grzes2023 Prop. 2 (i)", "Var(mu) of passive latents is the prior mean's"
+    ].holds
 
 
 def test_passive_latents_of_a_conditional_prior_follow_that_prior(

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from vaescope.inspection import Factors, Histograms, Latent, Training
+from vaescope.latents import Types
+from vaescope.regime import ALPHA
 from vaescope.traversals import Traversals
 
 __all__ = [
@@ -66,21 +68,53 @@ def _order(latents: Sequence[Latent]) -> list[int]:
     return [latent.index for latent in latents]
 
 
-def latents_chart(latents: Sequence[Latent]) -> Chart:
-    """Rate and posterior variance of every latent, sorted by the latter."""
+@dataclass(frozen=True, eq=False)
+class _Variances:
+    """Posterior variances as they are drawn, with the bands of the types."""
+
+    mean: list[float]
+    sd: list[float]
+    bands: list[dict[str, Value]]
+    title: str
+    field: str  # name of the column
+
+
+def _variances(latents: Sequence[Latent], kinds: Types | None) -> _Variances:
+    """In the units that types are decided in: those of an unused latent, or of the prior where an
+    unused latent sits in a spike of it."""
+    active: dict[str, Value] = {"from": 0.0, "to": ALPHA, "type": "active"}
+    rule = (1.0 - ALPHA, 1.0 + ALPHA)
+    order = _order(latents)
+    if kinds is None or not kinds.rescaled:
+        mean = [z.mean_variance for z in latents]
+        sd = [float(np.sqrt(z.variance_of_variance)) for z in latents]
+        over = ""
+    else:
+        units = np.ones(len(kinds.names)) if kinds.spread is None else kinds.spread
+        mean = (units * kinds.mean_ratio)[order].tolist()
+        sd = (units * np.sqrt(kinds.variance_of_ratio))[order].tolist()
+        over = " over an unused latent's" if kinds.spread is None else " over the prior's"
+        rule = (rule[0] * float(units.min()), rule[1] * float(units.max()))
+    passive: dict[str, Value] = {"from": rule[0], "to": rule[1], "type": "passive"}
+    bands = [active] if kinds is not None and kinds.why else [active, passive]
+    title = f"Posterior variance{over} (mean ± sd over examples)"
+    return _Variances(mean, sd, bands, title, "mean_ratio" if over else "mean_variance")
+
+
+def latents_chart(latents: Sequence[Latent], kinds: Types | None = None) -> Chart:
+    """Rate and posterior variance of every latent, sorted by the latter; `kinds` are what the types
+    were decided by."""
+    drawn = _variances(latents, kinds)
     y = {
         "field": "latent", "type": "nominal", "sort": _order(latents), "title": None,
         "axis": {"ticks": False, "domain": False, "labelPadding": 8},
     }  # fmt: skip
     height = {"step": 20}
-    tooltip = _tooltip(latent="latent", type="type", kl_nats="KL", mean_variance="mean variance")
-    bands = [
-        {"from": 0.0, "to": 0.1, "type": "active"},
-        {"from": 0.9, "to": 1.1, "type": "passive"},
-    ]
+    words = {drawn.field: drawn.field.replace("_", " ")}
+    tooltip = _tooltip(latent="latent", type="type", kl_nats="KL", **words)
     small = all((z.kl_nats or 0.0) < LEAST_KL for z in latents)
     rates = {"domain": [0, LEAST_KL]} if small else {"zero": True}
-    sides = {"domain": [0, max(1.2, *(z.mean_variance for z in latents))]}
+    sides = {"domain": [0, max(1.2, *drawn.mean)]}
     spec = {
         **_panels(320, 2),
         "concat": [
@@ -96,10 +130,10 @@ def latents_chart(latents: Sequence[Latent]) -> Chart:
                 },
             },
             {
-                "title": "Posterior variance (mean ± sd over examples)", "height": height,
+                "title": drawn.title, "height": height,
                 "layer": [
                     {
-                        "data": {"values": bands},
+                        "data": {"values": drawn.bands},
                         "mark": {"type": "rect", "opacity": 0.13},
                         "encoding": {
                             "x": {
@@ -121,23 +155,22 @@ def latents_chart(latents: Sequence[Latent]) -> Chart:
                         "mark": {"type": "circle", "size": 60, "opacity": 1},
                         "encoding": {
                             "y": y, "color": _COLOUR, "tooltip": tooltip,
-                            "x": {"field": "mean_variance", "type": "quantitative"},
+                            "x": {"field": drawn.field, "type": "quantitative"},
                         },
                     },
                 ],
             },
         ],
     }  # fmt: skip
-    spreads = [float(np.sqrt(z.variance_of_variance)) for z in latents]
     return Chart(
         spec,
         {
             "latent": _order(latents),
             "type": [z.type for z in latents],
             "kl_nats": [z.kl_nats for z in latents],
-            "mean_variance": [z.mean_variance for z in latents],
-            "low": [z.mean_variance - s for z, s in zip(latents, spreads, strict=True)],
-            "high": [z.mean_variance + s for z, s in zip(latents, spreads, strict=True)],
+            drawn.field: drawn.mean,
+            "low": [mean - sd for mean, sd in zip(drawn.mean, drawn.sd, strict=True)],
+            "high": [mean + sd for mean, sd in zip(drawn.mean, drawn.sd, strict=True)],
         },
     )
 

@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.inspection.results import Factors, Histograms, Inspection, Latent, Moments, Subject
-from vaescope.latents import kl, types
+from vaescope.latents import Types, kl, types
 from vaescope.measures import Measures, measure_codes
 from vaescope.metrics import mig
 from vaescope.prior_density import GaussianDensity, PriorDensity, standard_normal
-from vaescope.verdicts import THRESHOLDS, judge
+from vaescope.pruning.price import price_of
+from vaescope.verdicts import judge
 
 __all__ = ["describe_codes", "inspect_codes", "judged"]
 
@@ -26,7 +27,11 @@ def _factors(codes: Codes, measures: Measures | None) -> Factors | None:
     entropy = score.details["entropy"][varies]
     names = tuple(np.array(codes.factor_names)[varies].tolist())
     normalised = score.details["mutual_information"][:, varies] / entropy
-    return Factors(names, score, normalised, codes.supervised)
+    # Bias of plug-in information, to first order (Miller 1955): (bins - 1)(classes - 1) / 2n.
+    classes = np.array([len(np.unique(column)) for column in codes.factors.T])[varies]
+    bins = int(score.protocol.settings["bins"])
+    by_chance = (bins - 1) * (classes - 1) / (2.0 * score.protocol.n * entropy)
+    return Factors(names, score, normalised, codes.supervised, by_chance)
 
 
 def _known(factors: Factors | None, latent: int) -> tuple[str, float] | None:
@@ -35,15 +40,14 @@ def _known(factors: Factors | None, latent: int) -> tuple[str, float] | None:
         return None
     best = int(factors.normalised[latent].argmax())
     share = float(factors.normalised[latent, best])
-    return (factors.names[best], share) if share >= THRESHOLDS["knows"].value else None
+    return (factors.names[best], share) if share >= factors.least[best] else None
 
 
-def _latents(codes: Codes, factors: Factors | None) -> tuple[Latent, ...]:
-    kinds = types(codes)
+def _latents(codes: Codes, factors: Factors | None, kinds: Types) -> tuple[Latent, ...]:
     nats = kl(codes).nats
     spread = codes.mean.astype(np.float64).var(axis=0)
     rows = []
-    for index in np.argsort(kinds.mean_variance, kind="stable").tolist():
+    for index in np.argsort(kinds.mean_ratio, kind="stable").tolist():
         # The mean of a passive latent may know a factor too, but its samples drown it in noise.
         known = None if kinds.names[index] == "passive" else _known(factors, index)
         rows.append(
@@ -120,18 +124,23 @@ def describe_codes(
         has_factors = codes.factors is not None or codes.factor_values is not None
         measures = measure_codes(codes, metrics=metrics if has_factors else None)
     factors = _factors(codes, measures)
-    latents = _latents(codes, factors)
+    kinds = types(codes) if measures is None else measures.types
+    # It learns classifiers, which is asked for with all metrics.
+    priced = measured and metrics is None and 0 < len(kinds.passive) < codes.d
+    price = price_of(codes, kinds.passive.tolist()) if priced else None
     return Inspection(
-        subject, latents, _histograms(codes), _moments(codes), (), factors, measures=measures
-    )
+        subject, _latents(codes, factors, kinds), _histograms(codes), _moments(codes), (), factors,
+        measures=measures, types=kinds, price=price, supervised=codes.supervised,
+    )  # fmt: skip
 
 
 def judged(found: Inspection) -> Inspection:
     """The same with what follows from its parts."""
     verdicts = judge(
-        found.latents, found.samples, factors=found.factors, measures=found.measures,
-        geometry=found.geometry, traversals=found.traversals, training=found.training,
-        maps=found.maps, unexplained=found.unexplained,
+        found.latents, found.samples, types=found.types, factors=found.factors,
+        measures=found.measures, geometry=found.geometry, traversals=found.traversals,
+        training=found.training, maps=found.maps, price=found.price, supervised=found.supervised,
+        unexplained=found.unexplained,
     )  # fmt: skip
     return replace(found, verdicts=verdicts)
 

@@ -19,11 +19,12 @@ from vaescope.inspection.fit import fit_of
 from vaescope.inspection.history import training_of
 from vaescope.inspection.layers import network_of
 from vaescope.inspection.results import Inspection, Settings, Subject
+from vaescope.latents.unused import unused_units
 from vaescope.models import OpenModel
 from vaescope.objectives.unused import rate_law
 from vaescope.specs import to_dict
 from vaescope.traversals import Reconstructions, reconstruct, traverse
-from vaescope.types import Integers
+from vaescope.types import Floats, Integers
 
 __all__ = ["PARTS", "Progress", "dissect", "silent"]
 
@@ -65,7 +66,9 @@ def dissect(
         fit = fit_of(model, effort)
         progress("pictures")
         decode = _means(model.decode_codes, model.device)
-        moved = traverse(decode, codes.mean[central(codes.mean)])
+        centre, scale = _prior_units(codes)
+        typical = codes.mean[central((codes.mean - centre) / scale)]
+        moved = traverse(decode, typical, centre=centre, scale=scale)
         network, why = network_of(_decoder_module(model), moved.base) if images else (None, "")
         norms = None
         if model.maps is None:
@@ -97,6 +100,17 @@ def _unexplained(model: OpenModel, *, most: int = 512) -> float | None:
     )
     spread = (x - x.mean(0)).square().mean()
     return float(missed.square().mean() / spread) if float(spread) > 0 else None
+
+
+def _prior_units(codes: Codes) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the prior, over all examples where it depends on them; that of
+    an unused latent where it has none."""
+    if codes.prior.standard:
+        return np.zeros(codes.d), np.ones(codes.d)
+    mean, variance = (np.atleast_2d(own) for own in (codes.prior.mean, codes.prior.variance))
+    whole = variance.mean(axis=0) + mean.var(axis=0)
+    unused = np.atleast_2d(unused_units(codes)).mean(axis=0)
+    return mean.mean(axis=0), np.sqrt(np.where(np.isfinite(whole), whole, unused))
 
 
 def _decoder_module(model: OpenModel) -> torch.nn.Module | None:

@@ -14,11 +14,13 @@ from vaescope.adapters import Inference
 from vaescope.encoding import Maps
 from vaescope.geometry.overview import KEYS, Overview
 from vaescope.inspection.network import Network
+from vaescope.latents import Types
 from vaescope.measures import Measures
 from vaescope.metrics import Score
+from vaescope.pruning.price import Price
 from vaescope.regime import LatentType
 from vaescope.traversals import Reconstructions, Traversals
-from vaescope.verdicts import Verdict
+from vaescope.verdicts import THRESHOLDS, Verdict
 
 __all__ = [
     "Factors",
@@ -102,6 +104,13 @@ class Factors:
     mig: Score
     normalised: NDArray[np.float64]  # (latent, factor) I(z; v) / H(v)
     supervised: bool = False  # the encoder saw the factors
+    by_chance: Vector | None = None  # share of each factor that noise would know; None: 0
+
+    @property
+    def least(self) -> Vector:
+        """Share of each factor from which on a latent knows it: twice chance, or the threshold."""
+        threshold = np.full(len(self.names), THRESHOLDS["knows"].value)
+        return threshold if self.by_chance is None else np.maximum(threshold, 2.0 * self.by_chance)
 
 
 @dataclass(frozen=True)
@@ -160,7 +169,7 @@ class Inspection:
     """All results. What a model or its data do not allow is None."""
 
     subject: Subject
-    latents: tuple[Latent, ...]  # by mean posterior variance, the most certain first
+    latents: tuple[Latent, ...]  # by variance over an unused latent's, the most certain first
     histograms: Histograms
     samples: Moments
     verdicts: tuple[Verdict, ...]
@@ -179,6 +188,9 @@ class Inspection:
     notes: tuple[str, ...] = ()
     inferred: tuple[Inference, ...] = ()  # about somebody else's model
     skipped: Mapping[str, str] = field(default_factory=dict)  # why a part is None
+    types: Types | None = None  # what the latents' types were decided by
+    price: Price | None = None  # of dropping the passive latents, where factors are known
+    supervised: bool = False  # the encoder saw the factors
 
     def summary(self) -> str:
         """What was inferred about the model, then the verdicts, one a line."""
@@ -193,6 +205,8 @@ class Inspection:
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the shape of the interface; latents by number."""
         content = {} if self.measures is None else self.measures.to_dict()
+        if self.measures is None and self.types is not None:
+            content = {"n": self.types.n, "latents": self.types.to_dict()}
         geometry = dict.fromkeys(KEYS) if self.geometry is None else self.geometry.to_dict()
         skipped = {} if self.geometry is None else dict(self.geometry.skipped)
         return content | {

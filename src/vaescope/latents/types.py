@@ -26,7 +26,19 @@ from vaescope.latents.unused import (
 )
 from vaescope.regime import ALPHA, LatentType, Typed, types_of
 
-__all__ = ["ALIASES", "CRITERIA", "PASSIVE_KL_NATS", "Criterion", "Types", "types"]
+__all__ = [
+    "ALIASES",
+    "CONSTANT",
+    "CRITERIA",
+    "EVERY",
+    "MORE",
+    "PASSIVE_KL_NATS",
+    "SOME",
+    "TRAPPED",
+    "Criterion",
+    "Types",
+    "types",
+]
 
 Criterion = Literal[
     "unused", "bonheme2023", "kl", "zietlow2022-chapter-3", "zietlow2022-chapter-4", "bhowal2024"
@@ -43,6 +55,18 @@ ALIASES: Mapping[str, Criterion] = {
 #: Examples of one kind that are too few to name a latent after them.
 _FEW = 0.05
 
+#: Steps from a variance to that of an unused latent, and nats that a barrier has at least.
+_PATH, _BARRIER = 65, 1e-3
+
+#: Kinds of mixed latents. The first is mixed by Definition 2 of bonheme2023. The last two have the
+#: same posterior in every example, which is not that of an unused latent: of the trapped, every
+#: way there costs rate at first, as from the slab of a sparse prior into its spike.
+SOME = "used for some examples only"
+EVERY = "uncertain in every example"
+MORE = "more certain in some examples"
+CONSTANT = "the same in every example"
+TRAPPED = "the same in every example, in a local minimum of the rate"
+
 
 @dataclass(frozen=True, eq=False)
 class Types(Typed):
@@ -58,12 +82,32 @@ class Types(Typed):
     n: int
     mean_ratio: NDArray[np.float64]  # of the posterior variance to an unused latent's
     movement: NDArray[np.float64]  # variance of the means in the same units
+    variance_of_ratio: NDArray[np.float64]
     kind_of_mixed: tuple[str, ...]  # of each latent; empty for active and passive ones
+    trapped_nats: NDArray[np.float64]  # rate above an unused latent's, of those of kind `TRAPPED`
+    spread: NDArray[np.float64] | None = None  # of `vaescope.regime.types_of`
     why: str = ""  # why no latent can be called passive
 
     def summary(self) -> str:
         """One line, e.g. `3 active (0, 4, 7), 0 mixed, 7 passive (1, 2, 3, 5, 6, 8, 9)`."""
-        return f"{self.listed()}; {self.why}" if self.why else self.listed()
+        return "; ".join(part for part in (self.listed(), self.trapped(), self.why) if part)
+
+    @property
+    def rescaled(self) -> bool:
+        """Whether ratios are other numbers than the variances: an unused one is not 1."""
+        return not np.array_equal(self.mean_ratio, self.mean_variance)
+
+    def trapped(self) -> str:
+        """Which latents are in a local minimum of the rate, and what that costs; else empty."""
+        which = [j for j, kind in enumerate(self.kind_of_mixed) if kind == TRAPPED]
+        if not which:
+            return ""
+        verb = "ignores x but is" if len(which) == 1 else "ignore x but are"
+        nats = self.trapped_nats[which].sum()
+        return (
+            f"{', '.join(map(str, which))} {verb} in a local minimum of the rate, "
+            f"{nats:.3g} nats above that of unused latents"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None for a KL that is infinite."""
@@ -77,6 +121,7 @@ class Types(Typed):
             "mean_ratio": self.mean_ratio.tolist(),
             "movement": self.movement.tolist(),
             "kind_of_mixed": list(self.kind_of_mixed),
+            "trapped_nats": self.trapped_nats.tolist(),
             "criterion": self.criterion,
             "why": self.why,
         }
@@ -166,13 +211,44 @@ CRITERIA: dict[Criterion, Callable[[_Statistics], list[LatentType]]] = {
 
 
 def _kind_of_mixed(narrow: float, wide: float) -> str:
-    """By how many examples are as certain as an active latent, and as uncertain as an unused one.
-
-    The first is a mixed latent by Definition 2 of bonheme2023.
-    """
+    """By shares of examples as certain as an active latent, and as uncertain as an unused one."""
     if narrow >= _FEW and wide >= _FEW:
-        return "used for some examples only"
-    return "uncertain in every example" if narrow < _FEW else "more certain in some examples"
+        return SOME
+    return EVERY if narrow < _FEW else MORE
+
+
+def _kinds_of_mixed(
+    codes: Codes, s: _Statistics, names: list[LatentType]
+) -> tuple[list[str], NDArray[np.float64]]:
+    """The kind of each mixed latent, and the excess of rate of those that are trapped."""
+    # In units of the latent's own spread: no information goes through a posterior that is constant.
+    constant = (s.movement < ALPHA * s.mean_ratio) & (s.variance_of_ratio < ALPHA * s.mean_ratio**2)
+    kinds, nats = [], np.zeros(codes.d)
+    for j, name in enumerate(names):
+        if name != "mixed":
+            kinds.append("")
+        elif not constant[j]:
+            kinds.append(_kind_of_mixed(s.narrow[j], s.wide[j]))
+        else:
+            nats[j] = _trapped(codes, j, float(s.mean_variance[j]))
+            kinds.append(TRAPPED if nats[j] else CONSTANT)
+    return kinds, nats
+
+
+def _trapped(codes: Codes, latent: int, variance: float) -> float:
+    """Rate of a constant posterior above an unused one's if a barrier lies between them, else 0.
+
+    Under the ELBO, whose rate is the KL to the prior; other objectives have other barriers."""
+    prior, unused = codes.prior, codes.unused_variance
+    if prior.per_row or unused.ndim > 1 or not variance > 0 or not np.isfinite(unused[latent]):
+        return 0.0
+    if not np.allclose(unused[latent], prior.unused_variance()[latent], rtol=0.01):
+        return 0.0
+    path = np.geomspace(variance, float(unused[latent]), _PATH)
+    grid = np.broadcast_to(path[:, None], (_PATH, codes.d))
+    centre = np.broadcast_to(prior.mean, grid.shape)
+    nats = prior.columns(np.array([latent])).kl(centre[:, [latent]], grid[:, [latent]])[:, 0]
+    return float(nats[0] - nats[-1]) if nats.max() > nats[0] + _BARRIER else 0.0
 
 
 def _why(codes: Codes) -> str:
@@ -219,11 +295,9 @@ def types(codes: Codes, *, criterion: str | None = None) -> Types:
             "mixed" if name == "passive" and no else name
             for name, no in zip(names, none, strict=True)
         ]
-    kinds = [
-        _kind_of_mixed(*shares) if name == "mixed" else ""
-        for name, *shares in zip(names, s.narrow, s.wide, strict=True)
-    ]
+    kinds, trapped = _kinds_of_mixed(codes, s, names)
     return Types(
         tuple(names), s.mean_variance, s.variance_of_variance, s.kl, s.variance_of_mean,
-        s.passive_fraction, known, codes.n, s.mean_ratio, s.movement, tuple(kinds), why,
+        s.passive_fraction, known, codes.n, s.mean_ratio, s.movement, s.variance_of_ratio,
+        tuple(kinds), trapped, s.spread, why,
     )  # fmt: skip

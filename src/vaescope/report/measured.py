@@ -92,7 +92,8 @@ def metrics(inspection: Inspection) -> Section | None:
                        if key not in ("versions", "name") and not isinstance(value, dict | list)))
         )  # fmt: skip
     table = Table(
-        "metrics", f"Scores of means and samples over {measures.n:,} examples, one model.",
+        "metrics", f"Scores of means and samples over {measures.n:,} examples, one model"
+        f"{', supervised: the encoder saw the factors' if inspection.supervised else ''}.",
         (
             Column("Metric"), Column("Of means", "number"), Column("Of samples", "number"),
             Column("95% interval"), Column("Protocol"),

@@ -1,26 +1,32 @@
 """An inspection as a page."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from vaescope import __version__
 from vaescope.figures.charts import (
-    LEAST_KL,
     LINES,
     curves_chart,
     factors_chart,
     histograms_chart,
-    latents_chart,
     outputs_chart,
 )
-from vaescope.inspection import Inspection, Latent
+from vaescope.inspection import Inspection
 from vaescope.metrics import Score
 from vaescope.paths import disk_errors, replace_file
 from vaescope.report import measured
 from vaescope.report.drawn import figure
+from vaescope.report.latents import (
+    HOLD,
+    SHOWN_LATENTS,
+    SUPERVISED,
+    cut,
+    is_point,
+    latents_section,
+    named,
+)
 from vaescope.report.page import (
     Column,
     Fact,
@@ -38,14 +44,9 @@ from vaescope.report.pictures import columns_of, rows_of
 from vaescope.report.render import render
 from vaescope.report.sliders import ROOM, budget_beside, sliders, without_room
 from vaescope.settings import dump_yaml
-from vaescope.verdicts import PAPERS, THRESHOLDS, Verdict
+from vaescope.verdicts import PAPERS, Verdict
 
 __all__ = ["page_of", "save"]
-
-#: Latents in figures, the most certain ones; tables have all.
-SHOWN_LATENTS = 40
-
-_HOLD = "\N{NO-BREAK SPACE}"
 
 
 def save(inspection: Inspection, path: str | Path, *, images: bool = True) -> None:
@@ -63,7 +64,7 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
     """The page of an inspection: verdicts, then one section for each result that is there."""
     subject = inspection.subject
     made: list[Callable[[], Section | None]] = [
-        lambda: _latents(inspection),
+        lambda: latents_section(inspection),
         lambda: _traversals(inspection, images=images),
         lambda: sliders(inspection, images=images),
         lambda: _reconstructions(inspection, images=images),
@@ -113,100 +114,26 @@ def _statement(verdict: Verdict) -> Statement:
     )  # fmt: skip
 
 
-def _is_point(latents: Sequence[Latent]) -> bool:
-    """Whether this is a plain autoencoder, of which types say nothing."""
-    return all(latent.kl_nats is None for latent in latents)
-
-
 def _facts(inspection: Inspection) -> Iterable[Fact]:
-    for kind in () if _is_point(inspection.latents) else ("active", "mixed", "passive"):
+    for kind in () if is_point(inspection.latents) else ("active", "mixed", "passive"):
         count = sum(latent.type == kind for latent in inspection.latents)
         yield Fact(kind, str(count), f"of {len(inspection.latents)}", kind)
     fit = inspection.fit
     if fit is not None:
-        n = f"n{_HOLD}={_HOLD}{fit.n:,}"
-        sd = f"nats, sd{_HOLD}{fit.distortion_sd:.1f}, {n}"
+        n = f"n{HOLD}={HOLD}{fit.n:,}"
+        sd = f"nats, sd{HOLD}{fit.distortion_sd:.1f}, {n}"
         yield Fact("distortion", f"{fit.distortion_nats:.1f}", sd)
-        yield Fact("rate", f"{fit.rate_nats:.2f}", f"nats, sd{_HOLD}{fit.rate_sd:.2f}, {n}")
+        yield Fact("rate", f"{fit.rate_nats:.2f}", f"nats, sd{HOLD}{fit.rate_sd:.2f}, {n}")
     if inspection.factors is not None:
         score = inspection.factors.mig
         chance = "" if score.chance is None else f", {score.chance:.2f} by chance"
         seen = ", supervised" if inspection.factors.supervised else ""
-        n = f"n{_HOLD}={_HOLD}{score.protocol.n:,}"
+        n = f"n{HOLD}={HOLD}{score.protocol.n:,}"
         yield Fact("MIG", f"{score.value:.2f}", f"one seed{seen}{chance}, {n}")
 
 
 def _percent(share: float) -> str:
     return f"{share:.1%}" if share >= 0.001 or share == 0 else "<0.1%"
-
-
-def _cut(latents: Sequence[Latent]) -> str:
-    more = len(latents) - SHOWN_LATENTS
-    return f" The {more} latents of largest variance are left out here." if more > 0 else ""
-
-
-def _named(latent: Latent) -> str:
-    knows = f", best at {latent.factor}" if latent.factor else ""
-    return f"latent {latent.index}, {latent.type}{knows}"
-
-
-def _latents(inspection: Inspection) -> Section:
-    latents = inspection.latents
-    known, point = inspection.factors is not None, _is_point(latents)
-    columns = [Column("Latent", "number", 0), Column("Variance of mean", "number")]
-    rows: list[tuple[Any, ...]] = [(z.index, z.variance_of_mean) for z in latents]
-    if not point:
-        columns[1:1] = [
-            Column("Type", "type"),
-            Column(f"KL{_HOLD}(nats)", "bar", full=LEAST_KL),
-            Column("Mean variance", "number"),
-            Column("Variance of variance", "number", 4),
-        ]
-        rows = [
-            (
-                z.index,
-                z.type,
-                z.kl_nats,
-                z.mean_variance,
-                z.variance_of_variance,
-                z.variance_of_mean,
-            )
-            for z in latents
-        ]
-    if known:
-        columns += [Column("Knows best", "text"), Column("Share", "number", 2)]
-        rows = [(*row, z.factor, z.knowledge) for row, z in zip(rows, latents, strict=True)]
-    n = inspection.subject.n
-    table = Table(
-        "latents", f"Latents by mean posterior variance, over {n:,} examples.",
-        tuple(columns), tuple(rows),
-    )  # fmt: skip
-    alt = "Bars of the KL of each latent beside dots of its posterior variance. " + "; ".join(
-        f"{_named(z)}: {'no KL' if z.kl_nats is None else f'{z.kl_nats:.2f} nats'}, variance "
-        f"{z.mean_variance:.2f}"
-        for z in latents[:SHOWN_LATENTS]
-    )
-    drawn = figure(
-        "latents-figure", latents_chart(latents[:SHOWN_LATENTS]),
-        "Rate and posterior variance of each latent. Shaded: where a latent counts as active "
-        f"or as passive.{_cut(latents)}", alt,
-    )  # fmt: skip
-    rule = (
-        "Active: mean variance at most 0.1. Passive: mean variance from 0.9 to 1.1. Both with a "
-        "variance of variance below 0.1; any other latent is mixed (Bonheme and Grzes 2023)."
-    )
-    if known:
-        least = THRESHOLDS["knows"].value
-        rule += (
-            " The share of a factor is I(z; factor) / H(factor) by 20 bins of the means; shares "
-            f"below {least:g} and those of passive latents are left out."
-        )
-    lead = "An active latent is certain of its value; a passive one only repeats the prior."
-    parts: list[Part] = [table, drawn, Prose(rule, aside=True)]
-    if point:
-        lead = "This model has points for posteriors: latents have no variance, rate or type."
-        parts = [table]
-    return Section("latents", "Latents", lead, tuple(parts))
 
 
 def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
@@ -226,6 +153,7 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
         tuple((z.index, z.type, float(moved.share[z.index])) for z in latents),
     )  # fmt: skip
     ends = f"{moved.values[0]:g} to {moved.values[-1]:g}".replace("-", "\N{MINUS SIGN}")
+    ends += f" {moved.units}" if moved.units else ""
     parts: list[Part]
     if moved.outputs is None or not images:
         parts = [Prose("Pictures were left out (--no-images)."), shares]
@@ -236,7 +164,7 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
         pictures = tuple(
             Picture(
                 png,
-                f"Outputs as {_named(z)}, moves from {ends}. It makes "
+                f"Outputs as {named(z)}, moves from {ends}. It makes "
                 f"{_percent(moved.share[z.index])} of all change.",
                 label=str(z.index), note=_percent(moved.share[z.index]), extra=z.factor or "",
                 type=z.type,
@@ -244,13 +172,13 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
             for z, png in zip(few, strips, strict=True)
         )  # fmt: skip
         marks = tuple(f"{value:g}".replace("-", "\N{MINUS SIGN}") for value in moved.values)
-        caption = f"Each latent from {ends}. Passive ones are dimmed.{_cut(latents)}"
+        caption = f"Each latent from {ends}. Passive ones are dimmed.{cut(latents)}"
         parts = [Pictures(caption, pictures, "rows", marks, shares)]
     else:
         alt = "Lines of each output along each latent; those of passive latents are flat."
         caption = f"Outputs (the first {LINES} at most) as a latent moves from {ends}."
         chart = outputs_chart(moved, latents[:SHOWN_LATENTS])
-        parts = [figure("outputs", chart, caption + _cut(latents), alt), shares]
+        parts = [figure("outputs", chart, caption + cut(latents), alt), shares]
     if images and "sliders" in inspection.skipped:
         reason = inspection.skipped["sliders"]
         parts.append(Prose(f"There are no live sliders: {reason}", aside=True))
@@ -280,12 +208,6 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
         )
         parts.append(Prose(text, aside=True))
     return Section("reconstructions", "Reconstructions", lead, tuple(parts))
-
-
-#: Said of models whose encoder saw the factors.
-_SUPERVISED = (
-    " The encoder saw the factors (supervised): a score here says little of what it found."
-)
 
 
 def _chance(score: Score) -> str:
@@ -323,10 +245,10 @@ def _factors(inspection: Inspection) -> Section | None:
         f"MIG {score.value:.3f} is the mean of the gaps (Chen et al. 2018): "
         f"{score.protocol.settings['bins']} equal bins of the means, n = {score.protocol.n:,}, one "
         f"seed. {_chance(score)}Means of passive latents may know factors too; their samples do "
-        f"not.{_SUPERVISED if factors.supervised else ''}"
+        f"not.{SUPERVISED if factors.supervised else ''}"
     )
     chart = factors_chart(factors, latents[:SHOWN_LATENTS])
-    parts = (figure("factors", chart, caption + _cut(latents), alt), table)
+    parts = (figure("factors", chart, caption + cut(latents), alt), table)
     lead = "What each latent knows of the ground truth."
     return Section("factors", "Factors", lead, (*parts, Prose(text, aside=True)))
 
@@ -335,15 +257,15 @@ def _prior(inspection: Inspection) -> Section:
     latents, moments = inspection.latents, inspection.samples
     chart = histograms_chart(inspection.histograms, latents[:SHOWN_LATENTS])
     alt = "A histogram for each latent. " + "; ".join(
-        f"{_named(z)}: samples with mean {moments.mean[z.index]:.2f} and standard deviation "
-        f"{moments.variance[z.index] ** 0.5:.2f}"
+        f"{named(z)}: samples with mean {moments.mean[z.index]:.2f} and standard deviation "
+        f"{moments.variance[z.index] ** 0.5:.2f}{' ' if moments.units else ''}{moments.units}"
         for z in latents[:SHOWN_LATENTS]
     )
     caption = (
         "Density of the posterior means and of one sample per example, against the prior, "
         f"{inspection.histograms.says}. Heights end at {inspection.histograms.top:.2g}: the means "
         "of a passive latent are a spike."
-        f"{_cut(latents)}"
+        f"{cut(latents)}"
     )
     lead = "Whether codes drawn from the prior are codes that the decoder has seen."
     return Section("prior", "Prior", lead, (figure("prior", chart, caption, alt),))

@@ -4,10 +4,11 @@ All thresholds are in one table, each with its reason.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vaescope.verdicts.of_axes import correlated, orthogonal, separated
-from vaescope.verdicts.of_latents import fills_prior, polarised, settled, silent
+from vaescope.verdicts.of_latents import fills_prior, heard, polarised, settled, silent
 from vaescope.verdicts.of_maps import scaled
 from vaescope.verdicts.of_reconstructions import reconstructs
 from vaescope.verdicts.verdict import PAPERS, THRESHOLDS, Paper, Threshold, Tone, Verdict, listed
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from vaescope.encoding import Maps
     from vaescope.geometry.overview import Overview
     from vaescope.inspection import Factors, Latent, Moments, Training
+    from vaescope.latents import Types
     from vaescope.measures import Measures
+    from vaescope.pruning.price import Price
     from vaescope.traversals import Traversals
 
 __all__ = ["PAPERS", "THRESHOLDS", "Paper", "Threshold", "Tone", "Verdict", "judge", "listed"]
@@ -26,6 +29,7 @@ def judge(
     latents: "Sequence[Latent]",
     samples: "Moments",
     *,
+    types: "Types | None" = None,
     factors: "Factors | None" = None,
     measures: "Measures | None" = None,
     geometry: "Overview | None" = None,
@@ -33,17 +37,27 @@ def judge(
     training: "Training | None" = None,
     maps: "Maps | None" = None,
     unexplained: float | None = None,
+    price: "Price | None" = None,
+    supervised: bool = False,
 ) -> tuple[Verdict, ...]:
-    """What can be said from the parts that are there, the weightiest first."""
+    """What can be said from the parts that are there, the weightiest first. Each says so where the
+    encoder saw the factors."""
+    trained = settled(training)
     verdicts = (
         reconstructs(unexplained),
-        polarised(latents, None if measures is None else measures.types),
-        correlated(latents, measures),
-        silent(latents, traversals),
+        polarised(latents, types, trained, traversals),
+        correlated(latents, measures, types, price, heard(latents, traversals)),
+        silent(latents, traversals, types),
         orthogonal(geometry),
-        separated(factors),
+        separated(factors, latents),
         None if maps is not None else fills_prior(latents, samples),
         scaled(maps),
-        settled(training),
+        trained,
     )
-    return tuple(verdict for verdict in verdicts if verdict is not None)
+    said = [verdict for verdict in verdicts if verdict is not None]
+    if supervised:
+        said = [
+            replace(one, says=f"(supervised) {one.says}", shown=f"{one.shown}, supervised")
+            for one in said
+        ]
+    return tuple(said)

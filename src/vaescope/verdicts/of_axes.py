@@ -3,18 +3,38 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from vaescope.verdicts.verdict import THRESHOLDS, Tone, Verdict, listed, numbers, of_type
+import numpy as np
+
+from vaescope.verdicts.verdict import (
+    THRESHOLDS,
+    Tone,
+    Verdict,
+    listed,
+    numbers,
+    of_type,
+    variances,
+)
 
 if TYPE_CHECKING:
     from vaescope.geometry.overview import Overview
     from vaescope.inspection import Factors, Latent
+    from vaescope.latents import Types
     from vaescope.measures import Measures
+    from vaescope.pruning.price import Price
 
 __all__ = ["correlated", "orthogonal", "separated"]
 
 
-def correlated(latents: "Sequence[Latent]", measures: "Measures | None") -> Verdict | None:
-    """001: passive latents, not active ones, make means look correlated."""
+def correlated(
+    latents: "Sequence[Latent]",
+    measures: "Measures | None",
+    kinds: "Types | None" = None,
+    price: "Price | None" = None,
+    heard: Sequence[int] = (),
+) -> Verdict | None:
+    """bonheme2023: passive latents, not active ones, make means look correlated.
+
+    `price` is what dropping them costs, and `heard` are those that the decoder still uses."""
     passive = of_type(latents, "passive")
     if measures is None or not passive or len(passive) == len(latents):
         return None
@@ -25,30 +45,36 @@ def correlated(latents: "Sequence[Latent]", measures: "Measures | None") -> Verd
     limit = THRESHOLDS["correlated"].value
     rest = 0.0 if kept is None else kept.total_correlation
     gap = mean.total_correlation - rest
-    variances = [latent.mean_variance for latent in passive]
-    low, high = f"{min(variances):.2f}", f"{max(variances):.2f}"
-    between = low if low == high else f"{low} to {high}"
     which = listed(numbers(passive))
+    are = "is" if len(passive) == 1 else "are"
     says = (
-        f"{len(passive)} of {len(latents)} latents are passive ({which}; mean variance {between}). "
+        f"{len(passive)} of {len(latents)} latents {are} passive ({which}; "
+        f"{variances(passive, kinds)}). "
         f"The total correlation of the means is {mean.total_correlation:.2f} nats, of the samples "
         f"{sample.total_correlation:.2f}, and of the means without the passive latents {rest:.2f}"
     )
     rule = f"less than {limit:g} nats of it goes with the passive latents"
     used = listed(sorted(z.index for z in latents if z.type != "passive"))
     if gap >= limit:
-        return Verdict(
-            "passive", "warning", f"{says}: the passive ones make them look correlated.",
-            number=gap, shown=f"{gap:.2f} nats", threshold=limit, rule=rule,
-            advice="Drop the passive latents before you feed means to a linear model: keep "
-            f"{used}.",
-            section="correlation", latents=numbers(passive), paper="001",
-        )  # fmt: skip
+        tone: Tone = "warning"
+        says += ": the passive ones make them look correlated."
+        advice = (
+            f"Drop the passive latents before you feed means to a linear model: keep {used}. Where "
+            "there are labels, `vaescope prune` says what that costs."
+        )
+    else:
+        tone = "note"
+        says += ": the passive ones add little to it."
+        advice = (
+            f"Drop them where you feed samples to another model: theirs are noise. Keep {used}."
+        )
+    if heard:
+        advice = f"Keep all for now: the decoder listens to {listed(heard)}. Train longer."
+    elif price is not None:
+        advice = price.advice()
     return Verdict(
-        "passive", "note", f"{says}: the passive ones add little to it.",
-        number=gap, shown=f"{gap:.2f} nats", threshold=limit, rule=rule,
-        advice=f"Drop them all the same: their samples are noise. Keep {used}.",
-        section="correlation", latents=numbers(passive), paper="001",
+        "passive", tone, says, number=gap, shown=f"{gap:.2f} nats", threshold=limit, rule=rule,
+        advice=advice, section="correlation", latents=numbers(passive), paper="001",
     )  # fmt: skip
 
 
@@ -111,21 +137,28 @@ def orthogonal(geometry: "Overview | None") -> Verdict | None:
     )  # fmt: skip
 
 
-def separated(factors: "Factors | None") -> Verdict | None:
+def separated(factors: "Factors | None", latents: "Sequence[Latent]" = ()) -> Verdict | None:
     if factors is None:
         return None
     value, protocol = factors.mig.value, factors.mig.protocol
     high, low = THRESHOLDS["mig"], THRESHOLDS["mig_turned"]
-    knows = THRESHOLDS["knows"].value
-    best = factors.normalised.argmax(axis=0)  # the latent that knows most of each factor
+    knows = factors.least
+    passive = numbers(of_type(latents, "passive"))
+    used = factors.normalised.copy()
+    used[list(passive)] = 0.0  # their means may know a factor, but the decoder does not use them
+    best, most = used.argmax(axis=0), used.max(axis=0)
+    names = np.array(factors.names)
     pairs = [
-        f"{name} in latent {best[k]} ({factors.normalised[best[k], k]:.2f})"
+        f"{name} in latent {best[k]} ({most[k]:.2f})"
         for k, name in enumerate(factors.names)
-        if factors.normalised[best[k], k] >= knows
+        if most[k] >= knows[k]
     ]
-    lost = [name for k, name in enumerate(factors.names) if factors.normalised[best[k], k] < knows]
+    hidden = factors.normalised.max(axis=0) - most >= knows
+    lost = names[(most < knows) & ~hidden].tolist()
     found = f" Best known: {', '.join(pairs)}." if pairs else ""
     found += f" Known to none: {', '.join(lost)}." if lost else ""
+    if hidden.any():
+        found += f" Means of passive latents know most of {listed(names[hidden].tolist())}."
     chance = "" if factors.mig.chance is None else f", {factors.mig.chance:.2f} by chance"
     seen = ", supervised" if factors.supervised else ""
     number = f"MIG is {value:.2f} (one seed{seen}{chance}, n = {protocol.n:,}): "
@@ -133,6 +166,11 @@ def separated(factors: "Factors | None") -> Verdict | None:
         tone: Tone = "note"
         says = f"{number}the encoder saw the factors, so that this is no finding of its own.{found}"
         advice = "Judge it on data whose factors it did not see, or against a model without u."
+    elif value >= high.value and hidden.any():
+        tone = "note"
+        says = f"{number}the means tell the factors apart, those of passive latents among them."
+        says += found
+        advice = "Read the table of factors without the passive latents: the decoder ignores them."
     elif value >= high.value:
         tone = "good"
         says = f"{number}the axes tell the factors apart.{found}"
@@ -148,6 +186,7 @@ def separated(factors: "Factors | None") -> Verdict | None:
     return Verdict(
         "mig", tone, says, number=value, shown=f"{value:.2f}", threshold=high.value,
         rule=f"{high.value:g} or more; below {low.value:g} axes look turned at random",
-        advice=advice, section="factors", latents=tuple(sorted({int(i) for i in best})),
+        advice=advice, section="factors",
+        latents=tuple(sorted({int(i) for i, share in zip(best, most, strict=True) if share})),
         paper="mig",
     )  # fmt: skip

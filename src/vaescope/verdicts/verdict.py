@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from vaescope.inspection import Latent
+    from vaescope.latents import Types
 
 __all__ = [
     "PAPERS",
@@ -21,6 +22,7 @@ __all__ = [
     "listed",
     "numbers",
     "of_type",
+    "variances",
 ]
 
 Tone = Literal["good", "note", "warning"]
@@ -73,12 +75,14 @@ class Verdict:
 
 THRESHOLDS: Mapping[str, Threshold] = {
     "mixed": Threshold(
-        0, "a polarised model has none: each latent is used for all examples or for none"
+        0, "more are no fault: a polarised model may have them (bonheme2023, Definition 2)"
     ),
     "share": Threshold(0.01, "an active latent of the demo makes 20% or more, a passive one 0.1%"),
     "mig": Threshold(0.3, "what the demo reaches, where each factor has a latent of its own"),
     "mig_turned": Threshold(0.1, "what the demo reaches where x and y are alike and axes may turn"),
-    "knows": Threshold(0.1, "20 bins, 32 classes and 2,000 examples know 0.04 of it by chance"),
+    "knows": Threshold(
+        0.1, "20 bins, 32 classes and 2,000 examples know 0.04 by chance; or twice chance"
+    ),
     "prior": Threshold(0.25, "a quarter of the prior's standard deviation: a rule of thumb"),
     "correlated": Threshold(
         0.1, "ten latents that are independent give 0.02 nats at 1,000 examples, 0.002 at 10,000"
@@ -119,3 +123,15 @@ def of_type(latents: "Sequence[Latent]", kind: str) -> "list[Latent]":
 
 def numbers(latents: "Sequence[Latent]") -> tuple[int, ...]:
     return tuple(sorted(latent.index for latent in latents))
+
+
+def variances(latents: "Sequence[Latent]", kinds: "Types | None") -> str:
+    """Mean posterior variances in words, over that of an unused latent where that is not 1."""
+    rescaled = kinds is not None and kinds.rescaled
+    values = [
+        float(kinds.mean_ratio[z.index]) if rescaled and kinds is not None else z.mean_variance
+        for z in latents
+    ]
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    between = low if low == high else f"{low} to {high}"
+    return f"mean variance {between}{' times that of an unused latent' if rescaled else ''}"
