@@ -19,6 +19,7 @@ from vaescope.inspection import (
     inspect,
     inspect_codes,
 )
+from vaescope.inspection.codes import describe_codes, judged
 from vaescope.prior_density import GaussianDensity, SparseDensity, StudentTDensity
 from vaescope.report import page_of
 from vaescope.runs import Run, strict_json
@@ -332,3 +333,14 @@ def test_where_no_unused_posterior_is_known_the_verdict_says_so() -> None:
     codes = replace(codes_of([0.01, 1.0]), unused=np.full(2, np.nan), unused_why="it has no rate")
     first = inspect_codes(codes, SUBJECT).verdicts[0]
     assert first.id == "untyped" and "it has no rate" in first.says
+
+
+def test_types_and_rates_alone_know_the_kind_of_mixed_too() -> None:
+    """Effort "latents" measures nothing else."""
+    half = np.repeat([0.001, 1.0], 50)
+    mean = np.where(half < 0.5, np.linspace(-2.0, 2.0, 100), 0.0)
+    codes = Codes(mean[:, None], half[:, None], mean[:, None])
+    found = judged(describe_codes(codes, SUBJECT, measured=False))
+    assert found.measures is None
+    assert "0 is used for some examples only" in found.verdicts[0].says
+    assert found.to_dict()["latents"]["kind_of_mixed"] == ["used for some examples only"]
