@@ -5,15 +5,15 @@ import logging
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
-from zipfile import is_zipfile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.codes_file import FORMAT, check_finite, fields_of, numbers
+from vaescope.codes_file import ARRAYS, FORMAT, check_finite, fields_of, numbers
 from vaescope.errors import RangeError, ShapeError
 from vaescope.paths import disk_errors, reading, replacing
 from vaescope.prior_density import GaussianDensity, PriorDensity, standard_normal
+from vaescope.reading import npz_names, read_arrays
 from vaescope.seeds import rng
 from vaescope.types import Floats, Integers
 
@@ -104,12 +104,10 @@ class Codes:
     @staticmethod
     def load(path: str | Path, *, seed: int = 0) -> "Codes":
         """Reads an npz file; what is inferred is logged, a missing sample is drawn with `seed`."""
-        with reading(Path(path), _SAVE), Path(path).open("rb") as file:
-            if not is_zipfile(file):  # numpy would look for pickles in it
-                raise ValueError("it is no npz file, or the end of it is missing")
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: np.asarray(archive[name]) for name in archive.files}
         known = {entry.name for entry in fields(Codes)} - {"prior_assumed"}
+        with reading(Path(path), _SAVE):
+            arrays = {name: np.empty(0) for name in npz_names(Path(path))}  # said, not unpacked
+            arrays |= read_arrays(Path(path), known | ARRAYS)
         content = fields_of(arrays, known, str(path))
         if "sample" in content:
             return Codes(**content)
