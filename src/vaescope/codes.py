@@ -192,6 +192,7 @@ def _check(codes: Codes) -> None:
             f"variance has negative values, least {codes.variance.min():g}.",
             "Give variances, not logarithms of them.",
         )
+    _say_rounding(codes.mean)
     _check_prior(codes)
     if codes.index is not None and codes.index.dtype.kind not in "iu":
         raise ShapeError(
@@ -201,6 +202,20 @@ def _check(codes: Codes) -> None:
         _check_covariance(codes.covariance, codes.variance)
     if codes.factors is not None:
         _check_factors(codes, codes.factors)
+
+
+def _say_rounding(mean: Floats) -> None:
+    """Measures take what varies by rounding alone as constant, which must not go unsaid."""
+    wide = mean.astype(np.float64)
+    spread, size = wide.std(axis=0), np.sqrt(np.square(wide).mean(axis=0))
+    lost = np.flatnonzero((spread > 0) & (spread <= 16 * np.finfo(mean.dtype).eps * size))
+    if lost.size:
+        first = int(lost[0])
+        _LOG.warning(
+            "Latent %s varies by %.2g around %.2g, which is within the rounding of %s: it counts "
+            "as constant. Subtract the mean before converting, or save float64.",
+            ", ".join(map(str, lost[:8])), spread[first], size[first], mean.dtype,
+        )  # fmt: skip
 
 
 def _check_array(name: str, array: object, shape: tuple[int | str, ...]) -> None:

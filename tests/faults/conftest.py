@@ -1,7 +1,8 @@
 """One small finished run, which each test damages in a folder of its own."""
 
+import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,15 @@ def train(run: Run, until: int | None = None) -> None:
     for step in steps:
         if step.step == until:
             steps.close()  # type: ignore[attr-defined]
+
+
+@pytest.fixture(autouse=True)
+def log_as_before() -> Iterator[None]:
+    """Commands put a handler of their own on the log."""
+    log = logging.getLogger("vaescope")
+    before = log.handlers, log.level
+    yield
+    log.handlers, log.level = before
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +66,3 @@ def flip(path: Path, bit: int) -> bytes:
     content[bit // 8] ^= 1 << bit % 8
     path.write_bytes(bytes(content))
     return before
-
-
-Damage = Callable[[Run], None]
