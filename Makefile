@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # CPU builds of torch live in an index of their own on machines with a GPU: see README.
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: setup demo test lint check bench clean
+.PHONY: setup demo test lint check bench torture clean
 
 setup: $(VENV)/core
 
@@ -40,6 +40,12 @@ check: lint
 
 bench: $(VENV)/bench
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
+
+# Kills, damaged and hostile files, for as long as SECONDS says; what fails prints its own command.
+SEED ?= 0
+SECONDS ?= 1800
+torture: $(VENV)/tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults.harness --seed $(SEED) --seconds $(SECONDS)
 
 clean:
 	rm -rf $(VENV) demo dist

@@ -15,7 +15,7 @@ ROOT = Path(vaescope.__file__).parent
 #: Floor of each module or package, from the ground up. A new one must be entered here.
 FLOORS = {
     "errors": 0, "seeds": 0, "types": 0, "paths": 0, "allocator": 0, "regime": 0, "citations": 0,
-    "strengths": 0, "principal": 0,
+    "strengths": 0, "principal": 0, "reading": 0, "sealing": 0, "escaping": 0,
     "data": 1, "nets": 1, "distributions": 1, "priors": 1, "vae": 1, "objectives": 1,
     "schedules": 1, "divergences": 1, "prior_density": 1,
     "presets": 2, "model_specs": 2, "specs": 2, "settings": 2, "build": 2, "runs": 2, "codes": 2,
@@ -24,7 +24,7 @@ FLOORS = {
     "information": 3, "metrics": 3, "latents": 3, "traversals": 3, "watching": 3, "estimator": 3,
     "decomposition": 3, "geometry": 3, "measures": 3,
     "inspection": 4, "verdicts": 4, "sweeps": 4, "tables": 4, "statistics": 4,
-    "pruning": 4, "tuning": 4, "exporting": 4, "studies": 4, "comparing": 4,
+    "pruning": 4, "tuning": 4, "exporting": 4, "studies": 4, "comparing": 4, "checking": 4,
     "figures": 5, "report": 5, "cli": 5, "__main__": 5, "__init__": 5,
 }  # fmt: skip
 
@@ -40,6 +40,9 @@ NO_TORCH = (
     "errors",
     "seeds",
     "paths",
+    "reading",
+    "sealing",
+    "escaping",
     "regime",
 )
 SHOWING_ONLY = ("matplotlib", "jinja2", "typer", "rich")

@@ -30,6 +30,7 @@ def runs(folder: Path, *, betas: int = 2, seeds: int = 3) -> Path:
         (run / "history.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         (run / "timing.jsonl").write_text('{"step": 1, "seconds": 2}\n{"step": 2, "seconds": 3}\n')
         (run / "done.json").write_text("{}")
+        (run / "weights.safetensors").touch()
     return folder
 
 

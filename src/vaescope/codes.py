@@ -5,15 +5,15 @@ import logging
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
-from zipfile import is_zipfile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.codes_file import FORMAT, check_finite, fields_of, numbers
+from vaescope.codes_file import ARRAYS, FORMAT, check_finite, fields_of, numbers
 from vaescope.errors import RangeError, ShapeError
 from vaescope.paths import disk_errors, reading, replacing
 from vaescope.prior_density import GaussianDensity, PriorDensity, standard_normal
+from vaescope.reading import npz_names, read_arrays
 from vaescope.seeds import rng
 from vaescope.types import Floats, Integers
 
@@ -104,12 +104,10 @@ class Codes:
     @staticmethod
     def load(path: str | Path, *, seed: int = 0) -> "Codes":
         """Reads an npz file; what is inferred is logged, a missing sample is drawn with `seed`."""
-        with reading(Path(path), _SAVE), Path(path).open("rb") as file:
-            if not is_zipfile(file):  # numpy would look for pickles in it
-                raise ValueError("it is no npz file, or the end of it is missing")
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = {name: np.asarray(archive[name]) for name in archive.files}
         known = {entry.name for entry in fields(Codes)} - {"prior_assumed"}
+        with reading(Path(path), _SAVE):
+            arrays = {name: np.empty(0) for name in npz_names(Path(path))}  # said, not unpacked
+            arrays |= read_arrays(Path(path), known | ARRAYS)
         content = fields_of(arrays, known, str(path))
         if "sample" in content:
             return Codes(**content)
@@ -194,6 +192,7 @@ def _check(codes: Codes) -> None:
             f"variance has negative values, least {codes.variance.min():g}.",
             "Give variances, not logarithms of them.",
         )
+    _say_rounding(codes.mean)
     _check_prior(codes)
     if codes.index is not None and codes.index.dtype.kind not in "iu":
         raise ShapeError(
@@ -203,6 +202,20 @@ def _check(codes: Codes) -> None:
         _check_covariance(codes.covariance, codes.variance)
     if codes.factors is not None:
         _check_factors(codes, codes.factors)
+
+
+def _say_rounding(mean: Floats) -> None:
+    """Measures take what varies by rounding alone as constant, which must not go unsaid."""
+    wide = mean.astype(np.float64)
+    spread, size = wide.std(axis=0), np.sqrt(np.square(wide).mean(axis=0))
+    lost = np.flatnonzero((spread > 0) & (spread <= 16 * np.finfo(mean.dtype).eps * size))
+    if lost.size:
+        first = int(lost[0])
+        _LOG.warning(
+            "Latent %s varies by %.2g around %.2g, which is within the rounding of %s: it counts "
+            "as constant. Subtract the mean before converting, or save float64.",
+            ", ".join(map(str, lost[:8])), spread[first], size[first], mean.dtype,
+        )  # fmt: skip
 
 
 def _check_array(name: str, array: object, shape: tuple[int | str, ...]) -> None:

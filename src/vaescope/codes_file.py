@@ -10,7 +10,7 @@ from vaescope.errors import DataError, ShapeError
 from vaescope.prior_density import GaussianDensity, PriorDensity, from_json
 from vaescope.types import Array, Floats, Integers
 
-__all__ = ["FORMAT", "check_finite", "fields_of", "numbers"]
+__all__ = ["ARRAYS", "FORMAT", "check_finite", "fields_of", "numbers"]
 
 _LOG = logging.getLogger("vaescope")
 FORMAT = 1
@@ -22,6 +22,10 @@ _SPREADS: Mapping[str, Callable[[Floats], Floats]] = {
     "std": np.square,
     "logvar": np.exp,
 }
+
+
+#: Arrays of a file that are read besides the fields of `Codes`.
+ARRAYS = {*_ALSO, *_SPREADS, "format", "prior_mean", "prior_variance", "prior_nearest"}
 
 
 def fields_of(arrays: Mapping[str, Array], known: Set[str], where: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ A run, its folder, an exported folder, a fitted estimator, a `vs.VAE`, somebody 
 pair of functions, a model of pythae or diffusers, or a PCA: `open_model` reads it once.
 """
 
-import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -23,10 +22,12 @@ from vaescope.data.auxiliary import Auxiliary
 from vaescope.distributions import DiagonalGaussian, FullGaussian, Point, Reparameterised
 from vaescope.encoding import encode_rows, load_vae
 from vaescope.errors import RunError, ShapeError, UsageError
+from vaescope.escaping import printable
 from vaescope.models import OpenModel, evaluating
 from vaescope.nets.initialisation import reinitialised
 from vaescope.priors import StandardNormal
 from vaescope.pruned import Pruned, asked_again
+from vaescope.reading import parse_json, read_regular
 from vaescope.runs import Run
 from vaescope.settings import experiment, preset
 from vaescope.specs import CosineSpec, Experiment, LinearSpec, resolve
@@ -158,9 +159,13 @@ def open_vae(
 def _open_run(run: Run, data: Dataset | None, rows: int) -> OpenModel:
     spec = run.open()
     given = data_of(resolve(spec), data)
+    if not run.seals():
+        logging.getLogger("vaescope").info(
+            "%s is unsealed: damage to its history would not be found.", run.path
+        )
     return open_vae(
-        load_vae(run), given, name=run.path.name, spec=spec, rows=rows, records=run.records(),
-        environment=_environment(run), notes=_notes(spec),
+        load_vae(run), given, name=printable(run.path.name), spec=spec, rows=rows,
+        records=run.records(), environment=_environment(run), notes=_notes(spec),
     )  # fmt: skip
 
 
@@ -276,10 +281,14 @@ def _environment(run: Run) -> dict[str, Any]:
     if not run.environment.exists():
         return {}
     try:
-        content = json.loads(run.environment.read_text("utf-8"))
+        content = read_regular(run.environment, most="JSON_BYTES")
+        found = parse_json(content)
+        if not isinstance(found, dict) or not isinstance(found.get("versions", {}), dict):
+            raise ValueError("its keys are not those of an environment")
     except (OSError, ValueError) as error:
         raise RunError(
             f"{run.environment} is not JSON: {error}.",
             "Delete it: the report then goes without versions and threads.",
         ) from error
-    return content if isinstance(content, dict) else {}
+    run.require_seal(run.environment, content)
+    return found

@@ -3,6 +3,7 @@ leaves the old or the new one."""
 
 import errno
 import os
+import stat
 import tarfile
 import tokenize
 import zipfile
@@ -97,13 +98,28 @@ def replace_file(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def _refuse_special(path: Path) -> None:
+    """A rename would put a file in the place of a device or a pipe, as root even of /dev/null."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise DiskError(
+            f"{path} is a device, a pipe or a socket; results are written to files only.",
+            "Choose another --out.",
+        )
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file beside `path` to write to, which is flushed and renamed into place at the end."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     with disk_errors(path):
+        _refuse_special(path)
         try:
-            with scratch.open("wb") as file:
+            scratch.unlink(missing_ok=True)  # of a dead process that had this number
+            with scratch.open("xb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())

@@ -16,6 +16,8 @@ from typing import Any
 
 from vaescope.errors import BusyError, RunError, UsageError
 from vaescope.paths import clear_scratch, disk_errors, replace_file
+from vaescope.reading import parse_json, read_json, read_regular
+from vaescope.sealing import is_sealed, seal_document, sha256_of
 from vaescope.settings import dump_yaml, experiment
 from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
 
@@ -113,43 +115,81 @@ class Run:
     @property
     def weights_sha256(self) -> str | None:
         """What the weights of a finished run were when they were written, where that was noted."""
-        if self.published:
-            return str(self.read_config()["weights_sha256"])
+        noted = (self.read_config() if self.published else self.read_done()).get("weights_sha256")
+        return None if noted is None else str(noted)
+
+    def read_done(self) -> dict[str, Any]:
+        """The mark that the run is done, checked against its seal."""
         try:
-            noted: str | None = _group(self._done.read_text("utf-8")).get("weights_sha256")
+            content = read_json(self._done)
+            is_sealed(content)
         except ValueError as error:
             raise RunError(
                 f"{self._done} is damaged: {error}.",
                 "Delete it, then give the `vaescope train` command again: the last checkpoint is "
                 "kept.",
             ) from error
-        return noted
+        return content
+
+    def seals(self) -> dict[str, str]:
+        """sha256 of files by name, as they were when the run ended; of runs that are not done, or
+        older than seals, none."""
+        if self.published:
+            files = self.read_config().get("files")
+        else:
+            files = self.read_done().get("files") if self._done.exists() else None
+        return files if isinstance(files, dict) else {}
+
+    def require_seal(self, path: Path, content: bytes) -> None:
+        """Refuses the content of a file that is not what it was when the run ended."""
+        if self.seals().get(path.name) not in (None, sha256_of(content)):
+            raise RunError(
+                f"{path} is damaged: it is not what it was when the run ended.",
+                f"Restore it; `vaescope check {self.path}` says what can be rebuilt.",
+            )
 
     def open(self) -> Experiment:
         """The experiment of an existing run folder."""
         if self.published:
-            return experiment(self.read_config()["experiment"])
+            config = self.read_config()
+            return self._require(config["digest"], self.config, config["experiment"])
         if not self.created:
             raise RunError(
                 f"{self.path} is not a run folder: it has no spec.json.",
                 "Give a folder that `vaescope train` made.",
             )
         try:
-            return experiment(_group(self._spec.read_text("utf-8")))
+            content = read_regular(self._spec, most="JSON_BYTES")
+            tree = _group(content)
         except ValueError as error:
             raise RunError(
                 f"{self._spec} is not JSON: {error}.", "Restore it, or train again elsewhere."
             ) from error
+        wanted = self.read_done().get("digest") if self._done.exists() else None
+        spec = self._require(wanted, self._spec, tree)
+        self.require_seal(self._spec, content)
+        return spec
+
+    def _require(self, wanted: str | None, path: Path, content: Mapping[str, Any]) -> Experiment:
+        """The experiment in a file, whose digest must be the one that was noted, if any."""
+        try:
+            spec = experiment(content)
         except UsageError as error:  # the user's settings are right: the file's are not
             raise RunError(
-                f"{self._spec} cannot be read: {error.message}",
+                f"{path} cannot be read: {error.message}",
                 "Restore it, read it with the vaescope that wrote it, or train again elsewhere.",
             ) from error
+        if wanted not in (None, digest(spec)):
+            raise RunError(
+                f"{path} is damaged or was changed: it is not what was trained.",
+                f"Restore it; `vaescope check {self.path}` says what can be rebuilt.",
+            )
+        return spec
 
     def read_config(self) -> dict[str, Any]:
         """config.json of a published run, checked to be one of ours."""
         try:
-            content = json.loads(self.config.read_text("utf-8"))
+            content = parse_json(read_regular(self.config, most="JSON_BYTES"))
         except ValueError as error:
             raise RunError(f"{self.config} is not JSON: {error}.", "Get the file again.") from error
         if not isinstance(content, dict) or content.get("library") != "vaescope":
@@ -168,6 +208,12 @@ class Run:
             raise RunError(
                 f"{self.config} lacks {', '.join(sorted(missing))}.", "Get the file again."
             )
+        try:
+            is_sealed(content)
+            if not isinstance(content["experiment"], dict):
+                raise ValueError("its experiment is no group of keys")
+        except ValueError as error:
+            raise RunError(f"{self.config} is damaged: {error}.", "Get it again.") from error
         return content
 
     def create(self, spec: Experiment) -> None:
@@ -193,31 +239,55 @@ class Run:
         replace_file(self._spec, (strict_json(content, indent=1) + "\n").encode())
 
     def finish(self, facts: Mapping[str, Any]) -> None:
-        """Marks the run as done; the last file written."""
-        replace_file(self._done, (strict_json(facts, indent=1) + "\n").encode())
+        """Marks the run as done and seals its files; the last file written."""
+        files = (self._spec, self.history, self.timing, self.environment)
+        seals = {file.name: sha256_of(file.read_bytes()) for file in files if file.exists()}
+        content = seal_document(json.loads(strict_json({**facts, "files": seals})))
+        replace_file(self._done, (strict_json(content, indent=1) + "\n").encode())
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of the history, oldest first."""
-        return list(_rows(self.history)) if self.history.exists() else []
+        if self.history.exists():
+            try:
+                content = read_regular(self.history)
+            except ValueError as error:
+                raise RunError(f"{self.history}: {error}.", "Restore it.") from error
+            rows = [row for _, row in _rows(self.history, content)]
+            self.require_seal(self.history, content)
+            return rows
+        if self.history.name in self.seals():
+            raise RunError(f"{self.history} is lost.", "Restore it, or train again elsewhere.")
+        return []
 
     def clear_scratch(self) -> None:
         """Removes what killed processes left of files that are written under the lock."""
-        for file in (self.state, self.weights, self.history, self.timing, self.environment):
+        files = (self.state, self.weights, self.history, self.timing, self.environment, self._done)
+        for file in files:
             clear_scratch(file)
 
-    def cut(self, step: int, recorded: int) -> None:
+    def cut(self, step: int, recorded: int, seal: str | None = None) -> None:
         """Drops what was written after `step`: the steps from there on are made again. Refuses a
-        history that does not reach `recorded`, where it was when `step` was saved."""
-        rows = [row["step"] for row in self.records() if row["step"] <= step]
-        if max(rows, default=0) != recorded:
-            raise RunError(
-                f"{self.history} ends at step {max(rows, default=0)}; it had rows up to "
-                f"{recorded} when the checkpoint was made.",
-                f"Restore it, or delete {self.state} to train this run from the beginning.",
-            )
+        history that does not reach `recorded`, where it was when `step` was saved, or whose rows
+        up to there have not that seal."""
+        remedy = f"Restore it, or delete {self.state} to train this run from the beginning."
         for file in (self.history, self.timing):
-            kept = [row for row in _rows(file) if row["step"] <= step] if file.exists() else []
-            replace_file(file, "".join(strict_json(row) + "\n" for row in kept).encode())
+            there = _rows(file, file.read_bytes()) if file.exists() else ()
+            kept = [(line, row["step"]) for line, row in there if row["step"] <= step]
+            content = b"".join(line for line, _ in kept)
+            last = max((at for _, at in kept), default=0)
+            if file == self.history and last != recorded:
+                raise RunError(
+                    f"{self.history} ends at step {last}; it had rows up to {recorded} when the "
+                    "checkpoint was made.",
+                    remedy,
+                )
+            if file == self.history and seal not in (None, sha256_of(content)):
+                raise RunError(
+                    f"{self.history} is damaged: it is not what it was when the checkpoint was "
+                    "made.",
+                    remedy,
+                )
+            replace_file(file, content)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -238,21 +308,21 @@ class Run:
             yield
 
 
-def _group(text: str) -> dict[str, Any]:
+def _group(text: bytes) -> dict[str, Any]:
     """A JSON object, and nothing else."""
-    content = json.loads(text)
+    content = parse_json(text)
     if not isinstance(content, dict):
         raise ValueError("it is no group of keys")
     return content
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _rows(path: Path, content: bytes) -> Iterator[tuple[bytes, dict[str, Any]]]:
     """Whole lines only: a process killed while writing leaves half a line at the end."""
-    for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1):
+    for number, line in enumerate(content.splitlines(keepends=True), 1):
         if not line.endswith(b"\n"):
             return
         try:
-            row = _group(line.decode())
+            row = _group(line)
             if not isinstance(row.get("step"), int):
                 raise ValueError("it names no step")
         except ValueError as error:
@@ -260,4 +330,4 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
                 f"Line {number} of {path} is damaged: {error}.",
                 "Restore the file, or delete the folder and train this run again.",
             ) from error
-        yield row
+        yield line, row

@@ -1,6 +1,7 @@
 """Settings as text: `key=value` and YAML, read by one rule, merged into a preset, checked once."""
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import resources
@@ -12,15 +13,12 @@ from pydantic import BaseModel, ValidationError
 
 from vaescope.errors import UsageError
 from vaescope.presets import PRESETS
+from vaescope.reading import parse_json, within
 from vaescope.specs import FORMAT, Experiment, to_dict
 
 __all__ = ["dump_yaml", "experiment", "load_yaml", "preset", "read_scalar", "settings_of", "start"]
 
 Tree = dict[str, Any]
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(text)
 
 
 def read_scalar(text: str) -> Any:
@@ -30,7 +28,7 @@ def read_scalar(text: str) -> Any:
     (0.0001, 'on', [1, 2])
     """
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return parse_json(text, constants=False)
     except ValueError:
         return text
 
@@ -52,17 +50,34 @@ _Loader.add_constructor("tag:yaml.org,2002:str", _scalar)
 
 def load_yaml(text: str, where: str) -> Any:
     """Plain data from YAML; `where` names the file in the error."""
-    loader = _Loader(text)
     try:
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        _refuse_repeats(node, where)
-        return loader.construct_document(node)
-    except yaml.YAMLError as error:
+        within("YAML_BYTES", len(text), "its size in characters is")
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _refuse_repeats(node, where)
+            within("YAML_NODES", _written_out(node, {}), "with aliases written out its length is")
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except RecursionError as error:
+        raise UsageError(f"{where} is nested too deeply.", "Give it fewer levels.") from error
+    # What is not YAML; and what a tag such as !!int raises of a value that is not of that type.
+    except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{where} is not YAML: {error}.", "Correct that line.") from error
-    finally:
-        loader.dispose()
+
+
+def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many nodes there are where every alias stands for a copy."""
+    if id(node) not in known:
+        known[id(node)] = sys.maxsize  # until it is known: a node within itself has no end
+        parts = node.value if isinstance(node, yaml.SequenceNode) else ()
+        if isinstance(node, yaml.MappingNode):
+            parts = [part for pair in node.value for part in pair]
+        known[id(node)] = 1 + sum(_written_out(part, known) for part in parts)
+    return known[id(node)]
 
 
 def _refuse_repeats(node: yaml.Node, where: str) -> None:
@@ -146,8 +161,8 @@ def start(base: Mapping[str, Any], settings: Iterable[tuple[list[str], Any]]) ->
 def _as_json(value: Any, where: str) -> Any:
     """A copy as YAML would have it: lists for tuples, ranges and arrays, Python's own numbers."""
     try:
-        return json.loads(json.dumps(value, default=_plain))
-    except (TypeError, ValueError) as error:
+        return parse_json(json.dumps(value, default=_plain))
+    except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"{where} must be plain values; got {value!r}.",
             "Give numbers, text, lists, or groups of these by key.",

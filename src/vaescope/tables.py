@@ -15,11 +15,16 @@ from numpy.typing import NDArray
 
 from vaescope.errors import RunError, UsageError
 from vaescope.paths import disk_errors, replace_file
+from vaescope.reading import parse_json
+from vaescope.sealing import is_sealed, sha256_of
 from vaescope.specs import FORMAT
 
 __all__ = ["Row", "Table", "Value", "read_row", "read_table", "save_table", "table_of"]
 
 Value = str | int | float | bool | None
+_RESTORE = (
+    "Restore it, or delete the folder of this run; `vaescope check` says what can be rebuilt."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +159,16 @@ def read_row(folder: Path, name: str, *, timing: bool = False) -> Row | None:
     results: dict[str, Value] = {}
     _flatten({} if last is None else _without_lists(last), "", results)
     _flatten(_without_lists(_json(run, "scores.json") or {}), "", results)
-    done = os.path.exists(f"{run}/done.json")
-    failure = None if done else _json(run, "failed.json")
+    done = _json(run, "done.json")
+    if done is not None:
+        _require_seals(run, done)
+    finished = done is not None and os.path.exists(f"{run}/weights.safetensors")
+    failure = None if finished else _json(run, "failed.json")
     if failure is not None:
         results["error"] = f"{failure.get('type')}: {failure.get('message')}"
     if timing:
         results["seconds"] = _seconds(run)
-    return Row(name, done, settings, results)
+    return Row(name, finished, settings, results)
 
 
 def _read(run: str, name: str) -> bytes | None:
@@ -178,7 +186,7 @@ def _json(run: str, name: str) -> dict[str, Any] | None:
 
 def _loaded(content: bytes, run: str, name: str) -> dict[str, Any]:
     try:
-        loaded = json.loads(content.decode())  # json would guess the encoding of bytes
+        loaded = parse_json(content)
         if not isinstance(loaded, dict):
             raise ValueError("it is no group of keys")
     except ValueError as error:
@@ -186,6 +194,21 @@ def _loaded(content: bytes, run: str, name: str) -> dict[str, Any]:
             f"{run}/{name} is damaged: {error}.", "Restore it, or delete the folder of this run."
         ) from error
     return loaded
+
+
+def _require_seals(run: str, done: dict[str, Any]) -> None:
+    """Refuses a finished run whose files are not what they were when it ended."""
+    try:
+        sealed = is_sealed(done)
+    except ValueError as error:
+        raise RunError(f"{run}/done.json is damaged: {error}.", _RESTORE) from error
+    for name, seal in done["files"].items() if sealed else ():
+        content = _read(run, name)
+        if content is None and name == "environment.json":
+            continue  # nothing here is read of it
+        if content is None or sha256_of(content) != seal:
+            says = f"{run}/{name} is damaged: it is not what it was when the run ended."
+            raise RunError(says, _RESTORE)
 
 
 def _last_line(run: str, name: str) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ from vaescope.errors import RunError, ShapeError, UsageError, VaescopeError
 from vaescope.exporting.hub import publish
 from vaescope.presets import PRESETS
 from vaescope.runs import Run
+from vaescope.sealing import seal_document
 from vaescope.settings import from_command_line
 from vaescope.specs import ConditionalPriorSpec, Experiment, resolve
 from vaescope.training.checkpoint import weights_bytes
@@ -163,7 +164,8 @@ def test_nothing_of_the_machine_is_in_the_files(small: Run, tmp_path: Path) -> N
 
 def write_config(folder: Path, **changes: Any) -> None:
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | changes))
+    # Sealed again: what is hostile may have a right seal.
+    (folder / "config.json").write_text(json.dumps(seal_document(config | changes)))
 
 
 def cut(folder: Path) -> None:
@@ -197,8 +199,8 @@ def foreign(folder: Path) -> None:
     [
         (cut, r"model\.safetensors is damaged"),
         (flip, r"model\.safetensors is damaged"),
-        (other_setting, r"config\.json is damaged or of another model"),
-        (unknown_setting, r"config\.json: There is no setting trust_remote_code"),
+        (other_setting, r"config\.json is damaged or was changed"),
+        (unknown_setting, r"config\.json cannot be read: There is no setting trust_remote_code"),
         (foreign, r"config\.json is not one that vaescope wrote.*other libraries"),
         (lambda folder: (folder / "config.json").write_text("{"), r"config\.json is not JSON"),
         (lambda folder: (folder / "config.json").write_text("[]"), r"config\.json is not one that"),

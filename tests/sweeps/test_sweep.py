@@ -50,6 +50,7 @@ def finish(task: Task) -> Ended:
         run = Path(task.folder) / job.name
         run.mkdir(exist_ok=True)
         (run / "done.json").write_text("{}")
+        (run / "weights.safetensors").touch()
     return Ended(task, tuple(Outcome(job.name, "trained") for job in task.jobs))
 
 
@@ -195,6 +196,7 @@ def test_groups_depend_on_the_sweep_and_never_on_what_remains(
 
     (tmp_path / found.names[2]).mkdir()
     (tmp_path / found.names[2] / "done.json").write_text("{}")
+    (tmp_path / found.names[2] / "weights.safetensors").touch()
     tasks: list[tuple[str, ...]] = []
 
     def act(task: Task) -> Ended:

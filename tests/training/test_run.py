@@ -370,9 +370,9 @@ def test_checkpoints_follow_the_clock_not_the_step(
     saved: list[int] = []
     real = run_module.save_state
 
-    def save(path: Path, state: run_module.State, digest: str) -> None:
+    def save(path: Path, state: run_module.State, digest: str, *, history: str) -> None:
         saved.append(state.step)
-        real(path, state, digest)
+        real(path, state, digest, history=history)
 
     monkeypatch.setattr(run_module, "save_state", save)
     run, data = start(tmp_path)

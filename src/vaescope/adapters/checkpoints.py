@@ -23,6 +23,8 @@ _KEYS = ("state_dict", "model_state_dict", "model")
 _PARALLEL = "module."
 #: How many names an error lists.
 _LISTED = 5
+#: Groups within groups that are looked into: a checkpoint may contain itself.
+_DEEPEST = 8
 _SAVE = "torch.save(model.state_dict(), path)"
 
 
@@ -96,7 +98,9 @@ def weights_of(path: Path) -> dict[str, Tensor]:
         raise DataError(f"{path} is not a file.", "Give a checkpoint: .pt, .pth or .safetensors.")
     content = _safetensors(path) if path.suffix == ".safetensors" else _torch(path)
     found = content
-    while isinstance(found, Mapping) and not _is_state(found):
+    for _ in range(_DEEPEST):
+        if not isinstance(found, Mapping) or _is_state(found):
+            break
         inner = next((key for key in _KEYS if key in found), None)
         if inner is None:
             break
@@ -109,6 +113,13 @@ def weights_of(path: Path) -> dict[str, Tensor]:
             f"Save them with {_SAVE}.",
         )
     weights = dict(found)
+    for name, value in weights.items():
+        if value.layout != torch.strided or value.is_quantized or value.is_meta:
+            kind = "quantised" if value.is_quantized else "meta" if value.is_meta else "sparse"
+            raise DataError(
+                f"{name} in {path} is a {kind} tensor; wanted plain numbers.",
+                "Save the weights as dense tensors of floats.",
+            )
     while all(name.startswith(_PARALLEL) for name in weights):  # saved from DataParallel
         weights = {name.removeprefix(_PARALLEL): value for name, value in weights.items()}
     return weights
@@ -133,7 +144,7 @@ def _torch(path: Path) -> Any:
             f"read{f' (it asks for {asked[1]})' if asked else ''}.",
             f"Where you trust it, load it yourself and write the weights alone with {_SAVE}.",
         ) from error
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
+    except Exception as error:  # of a damaged file torch's reader raises whatever it stumbles over
         raise DataError(
             f"{path} cannot be read as a checkpoint of torch: {_named(error)}.",
             f"Get the file again, or save it with {_SAVE}.",

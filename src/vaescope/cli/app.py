@@ -7,6 +7,7 @@ import typer
 from typer.exceptions import Abort, Exit, TyperException
 
 from vaescope import __version__
+from vaescope.cli.check import check
 from vaescope.cli.cite import cite
 from vaescope.cli.compare import compare
 from vaescope.cli.data import data
@@ -68,6 +69,7 @@ app.command()(export)
 app.command()(sweep)
 app.command()(study)
 app.command()(table)
+app.command()(check)
 app.command()(cite)
 app.add_typer(data, name="data")
 

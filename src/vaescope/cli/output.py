@@ -3,14 +3,16 @@
 import logging
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from vaescope.errors import VaescopeError
+from vaescope.escaping import printable
 
 __all__ = [
     "DeviceOption",
@@ -30,10 +32,21 @@ SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of a
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 
 
+class _Console(Console):
+    """All text goes through here before a terminal sees it: names in data may hold escape codes."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            plain = segment.control or segment.text.isprintable()
+            yield segment if plain else Segment(printable(segment.text), segment.style)
+
+
 def messages(*, quiet: bool) -> Console:
     """A console on stderr, and the library's log on it. Colours and width follow the terminal.
     Brackets and colons are what they are: paths may have them."""
-    console = Console(stderr=True, quiet=quiet, highlight=False, markup=False, emoji=False)
+    console = _Console(stderr=True, quiet=quiet, highlight=False, markup=False, emoji=False)
 
     class _Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -49,7 +62,7 @@ def result(content: Mapping[str, Any], plain: str, *, as_json: bool) -> None:
     """The outcome of a command: JSON for machines or text for people, on stdout."""
     from vaescope.runs import strict_json  # it brings pydantic, --help does not
 
-    print(strict_json(content) if as_json else plain, flush=True)
+    print(strict_json(content) if as_json else printable(plain), flush=True)
 
 
 def error(kind: str, message: str, remedy: str, *, as_json: bool) -> None:
@@ -59,7 +72,7 @@ def error(kind: str, message: str, remedy: str, *, as_json: bool) -> None:
 
         print(json.dumps({"error": {"type": kind, "message": message, "remedy": remedy}}))
     else:
-        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        console = _Console(stderr=True, highlight=False, soft_wrap=True)
         console.print(Text.assemble(("Error: ", "bold red"), f"{message} {remedy}".strip()))
     sys.stdout.flush()
 

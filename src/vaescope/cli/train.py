@@ -1,8 +1,8 @@
 """`vaescope train`: a preset into a run folder."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,7 +73,7 @@ def _describe(step: "Step") -> str:
     return f"{', '.join(parts)} | {', '.join(kinds)}"
 
 
-def _show(steps: "Iterator[Step]", console: Console, label: str) -> None:
+def _show(steps: "Generator[Step, None, None]", console: Console, label: str) -> None:
     """Draws a bar on a terminal, else a plain line every few seconds."""
     columns = (
         TextColumn("{task.description}"), BarColumn(bar_width=24),
@@ -84,7 +84,11 @@ def _show(steps: "Iterator[Step]", console: Console, label: str) -> None:
     first = next(steps, None)
     if first is None:
         return
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+    # Closed, so that the run is saved also where nobody reads these lines any more.
+    with (
+        closing(steps),
+        Progress(*columns, console=console, disable=not console.is_terminal) as bar,
+    ):
         task = bar.add_task(label, total=first.steps, completed=first.step, speed="", what="")
         for step in steps:
             now = time.monotonic()
@@ -119,7 +123,7 @@ def train_one(
         return run, experiment.steps
     resumed = 0
 
-    def noted(steps: "Iterator[Step]") -> "Iterator[Step]":
+    def noted(steps: "Iterator[Step]") -> "Generator[Step, None, None]":
         nonlocal resumed
         for position, step in enumerate(steps):
             if position == 0:

@@ -15,6 +15,7 @@ from vaescope.data.factors import tabulated
 from vaescope.data.in_memory import dataset_of, from_arrays
 from vaescope.data.stores import Bytes
 from vaescope.errors import DataError, RangeError, ShapeError
+from vaescope.reading import npz_names, read_arrays
 
 __all__ = ["load_own"]
 
@@ -45,25 +46,26 @@ def load_own(path: str | Path) -> Dataset:
         if suffix == ".npy":
             images = np.load(path, mmap_mode="r", allow_pickle=False)
             return from_arrays(images, name=path.stem, where=str(path))
-        with np.load(path, allow_pickle=False) as archive:
-            return _npz(path, archive)
+        return _npz(path)
 
 
-def _npz(path: Path, archive: np.lib.npyio.NpzFile) -> Dataset:
-    key = next((key for key in IMAGES if key in archive.files), None)
+def _npz(path: Path) -> Dataset:
+    names = npz_names(path)
+    key = next((key for key in IMAGES if key in names), None)
     if key is None:
         raise DataError(
-            f"{path} has the arrays {', '.join(archive.files) or '(none)'}; wanted `images`.",
+            f"{path} has the arrays {', '.join(names) or '(none)'}; wanted `images`.",
             "Save it with np.savez(path, images=array).",
         )
-    labelled = next((key for key in FACTORS if key in archive.files), None)
+    labelled = next((key for key in FACTORS if key in names), None)
+    archive = read_arrays(path, {key, labelled or key, "factor_names", "factor_values"})
     return from_arrays(
         archive[key],
         archive[labelled] if labelled else None,
         factor_names=[str(name) for name in np.ravel(archive["factor_names"])]
-        if "factor_names" in archive.files
+        if "factor_names" in archive
         else None,
-        factor_values=archive["factor_values"] if "factor_values" in archive.files else None,
+        factor_values=archive.get("factor_values"),
         name=path.stem,
         where=str(path),
     )

@@ -8,6 +8,7 @@ from typing import Any
 from vaescope.citations import BIBTEX, METHODS
 from vaescope.data import CARDS
 from vaescope.data.specs import ArraySpec
+from vaescope.escaping import markdown
 from vaescope.inspection import Inspection
 from vaescope.metrics import Score
 from vaescope.metrics.score import versions
@@ -231,4 +232,4 @@ def _cell(text: str) -> str:
 
 def _line(text: str) -> str:
     """One line: a name with a line break in it must not start a heading or end a table."""
-    return " ".join(text.split())
+    return markdown(text)

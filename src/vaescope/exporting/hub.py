@@ -3,8 +3,8 @@
 Nothing in such a folder is executed, and nothing is fetched: a folder is a run in other words.
 """
 
-import hashlib
 import html
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from vaescope.exporting.card import model_card
 from vaescope.inspection import Inspection, inspect
 from vaescope.paths import disk_errors, replace_file
 from vaescope.runs import Run, strict_json
+from vaescope.sealing import seal_document, sha256_of
 from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
 from vaescope.training.checkpoint import weights_bytes
 from vaescope.user_data import as_dataset
@@ -95,8 +96,8 @@ def publish(run: Run, folder: Path, card: str, *, verdicts: int = 0, metrics: in
     _refuse(out, spec)
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    own, sha256 = digest(spec), hashlib.sha256(weights).hexdigest()
-    config = {
+    own, sha256 = digest(spec), sha256_of(weights)
+    config: dict[str, Any] = {
         "library": "vaescope",
         "format": FORMAT,
         "name": _name(run),
@@ -108,7 +109,9 @@ def publish(run: Run, folder: Path, card: str, *, verdicts: int = 0, metrics: in
     # Of the training, where there was one: what inspecting it again needs.
     beside = ((run.environment, out.environment), (run.history, out.history))
     files |= {new: old.read_bytes() for old, new in beside if old.exists()}
-    files[out.config] = (strict_json(config, indent=1) + "\n").encode()
+    config["files"] = {path.name: sha256_of(content) for path, content in files.items()}
+    sealed = seal_document(json.loads(strict_json(config)))
+    files[out.config] = (strict_json(sealed, indent=1) + "\n").encode()
     for path, content in files.items():
         replace_file(path, content)
     names = tuple(path.name for path in files)
@@ -130,21 +133,17 @@ def load_pretrained(folder: str | Path) -> Run:
             "vs.Run(folder).",
         )
     config = run.read_config()
-    try:
-        spec = resolve(run.open())
-    except UsageError as error:
-        raise RunError(f"{run.config}: {error.message}", "Get the file again.") from error
+    run.open()  # checks the settings against their digest
     if not run.model.is_file():
         raise RunError(
             f"{run.path} has no {run.model.name}; weights in other formats are not read, since "
             "reading a pickle runs what is in it.",
             "Get that file from where config.json came from.",
         )
-    sha256 = hashlib.sha256(run.model.read_bytes()).hexdigest()
-    if (sha256, digest(spec)) != (config["weights_sha256"], config["digest"]):
-        wrong = run.config if sha256 == config["weights_sha256"] else run.model
+    if sha256_of(run.model.read_bytes()) != config["weights_sha256"]:
         raise RunError(
-            f"{wrong} is damaged or of another model: it is not what config.json was written for.",
+            f"{run.model} is damaged or of another model: it is not what config.json was written "
+            "for.",
             "Get both files again.",
         )
     load_vae(run)  # what does not fit is found here, not later

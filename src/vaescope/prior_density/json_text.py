@@ -1,6 +1,5 @@
 """A prior from the text that codes files hold."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -14,6 +13,7 @@ from vaescope.prior_density.laplace import LaplaceDensity
 from vaescope.prior_density.mixture import MixtureDensity
 from vaescope.prior_density.sparse import SparseDensity
 from vaescope.prior_density.student_t import StudentTDensity
+from vaescope.reading import parse_json
 from vaescope.types import Floats
 
 __all__ = ["FAMILIES", "from_json"]
@@ -29,8 +29,8 @@ _REMEDY = "Write it by PriorDensity.to_json, or leave `prior` out: N(0, I) is th
 def from_json(text: str, arrays: Mapping[str, Floats]) -> PriorDensity:
     """The prior that `to_json` wrote; `arrays` has by name what is null in it."""
     try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
+        content = parse_json(text)
+    except ValueError as error:
         raise DataError(f"`prior` is not JSON ({error}): {text[:60]!r}.", _REMEDY) from error
     name = str(content.pop("name", "")) if isinstance(content, dict) else ""
     if name not in FAMILIES:

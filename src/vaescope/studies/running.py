@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 
 from vaescope.errors import Interrupted, RunError
 from vaescope.paths import disk_errors, reading, replace_file, replacing
+from vaescope.reading import read_arrays, read_json, read_regular
 from vaescope.runs import Run, strict_json
+from vaescope.sealing import is_sealed, seal_document, sha256_of
 from vaescope.specs import FORMAT
 from vaescope.studies.catalogue import TOTAL, find
 from vaescope.studies.study import Computed, Scale, Study, Trained, Work, name_of
@@ -169,6 +171,8 @@ def _measure(
             note(done)
         return
     context = get_context("spawn")  # torch's threads do not survive a fork
+    # The processes import nothing from the current directory in place of Python's own modules.
+    os.environ.setdefault("PYTHONSAFEPATH", "1")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_alone) as pool:
         try:
             under_way = [pool.submit(measure_cell, *task) for task in tasks]
@@ -206,11 +210,17 @@ def measure_cell(name: str, scale: Scale, index: int, folder: Path, place: Path)
     pictures = {key: v for key, v in found.items() if isinstance(v, np.ndarray)}
     with disk_errors(place):
         place.parent.mkdir(parents=True, exist_ok=True)
+    seal = None
     if pictures:
         with replacing(place.with_suffix(".npz")) as file:
             np.savez_compressed(file, **pictures)  # type: ignore[arg-type]
-    content = {"format": FORMAT, "versions": _versions(), "values": values}
-    replace_file(place, (strict_json(content) + "\n").encode())
+        seal = sha256_of(place.with_suffix(".npz").read_bytes())
+    content = {"format": FORMAT, "versions": _versions(), "values": values, "pictures": seal}
+    replace_file(place, (strict_json(_sealed(content)) + "\n").encode())
+
+
+def _sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    return seal_document(json.loads(strict_json(content)))
 
 
 def _plain(value: Value) -> Value:
@@ -221,15 +231,19 @@ def _plain(value: Value) -> Value:
 
 def _read(place: Path) -> tuple[dict[str, Value], Pictures]:
     with reading(place, "Delete it: the same command measures it again."):
-        values = json.loads(place.read_text("utf-8"))["values"]
+        content = read_json(place)
+        is_sealed(content)
+        values = content["values"]
+        if not isinstance(values, dict):
+            raise ValueError("its values are no group of keys")
     beside = place.with_suffix(".npz")
-    if not beside.exists():
+    seal = content.get("pictures")
+    if seal is None and not beside.exists():
         return values, {}
-    with (
-        reading(beside, f"Delete {place}: the same command measures it again."),
-        np.load(beside, allow_pickle=False) as arrays,
-    ):
-        return values, {key: arrays[key] for key in arrays.files}
+    with reading(beside, f"Delete {place}: the same command measures it again."):
+        if seal not in (None, sha256_of(read_regular(beside))):
+            raise ValueError("it does not fit its seal")
+        return values, read_arrays(beside)
 
 
 def _versions() -> dict[str, str]:
@@ -261,7 +275,7 @@ def save_outcome(outcome: Outcome, path: Path) -> None:
     }
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    lines = json.dumps(json.loads(strict_json(content)), separators=(",", ":"), sort_keys=False)
+    lines = json.dumps(_sealed(content), separators=(",", ":"), sort_keys=False)
     replace_file(path, (lines + "\n").encode())
 
 
@@ -273,13 +287,14 @@ def _short(values: Sequence[Value]) -> list[Value]:
 def load_outcome(path: Path) -> Outcome:
     """A table that `save_outcome` wrote."""
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = read_json(path)
+        is_sealed(content)
         table = Table(content["settings"], content["results"])
         return Outcome(
             content["study"], content["scale"], content["digest"], table, content["versions"],
             content["machine"],
         )  # fmt: skip
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(
             f"{path} is no table of a study: {type(error).__name__} {error}.",
             "Delete it and run the study again.",

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from vaescope.errors import Interrupted, UsageError
 from vaescope.paths import disk_errors
+from vaescope.runs import Run
 from vaescope.specs import Experiment, to_dict
 from vaescope.sweeps.engine import Ended, Engine, Job, Outcome, Task
 from vaescope.sweeps.grid import Plan
@@ -120,7 +121,7 @@ class _Board:
         if self.states[position] != _OPEN:
             return
         name = self.plan.names[position]
-        if (self.folder / name / "done.json").exists():
+        if Run(self.folder / name).is_done:
             self.settle(position, _DONE, Outcome(name, "done"))
         elif _failure_stamp(self.folder / name) not in (None, self.failures.get(position)):
             self.settle(position, _FAILED, Outcome(name, "failed", "in another process"))
@@ -172,7 +173,7 @@ def _survey(plan: Plan, folder: Path, groups: Sequence[Sequence[int]], retries: 
     for position, name in enumerate(plan.names):
         if name not in there:
             continue
-        if (folder / name / "done.json").exists():
+        if Run(folder / name).is_done:
             states[position] = _DONE
         elif (stamp := _failure_stamp(folder / name)) is not None:
             failures[position] = stamp

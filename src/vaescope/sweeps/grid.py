@@ -1,6 +1,7 @@
 """From a grid of settings to experiments: products, pairs and chains, in YAML or in Python."""
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, final, overload
 
 from vaescope.errors import UsageError
+from vaescope.reading import within
 from vaescope.runs import Run
 from vaescope.settings import experiment, load_yaml, preset, start
 from vaescope.specs import Experiment, digest, resolve
@@ -32,6 +34,7 @@ def product(axes: Axes) -> list[Settings]:
     {'objective.beta': 1, 'seed': 1}
     """
     lists = [list(values) for values in axes.values()]
+    _require_cells(math.prod(len(values) for values in lists))
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*lists)]
 
 
@@ -55,8 +58,16 @@ def chain(*parts: Iterable[Settings]) -> list[Settings]:
 
 def nest(outer: Iterable[Settings], inner: Iterable[Settings]) -> list[Settings]:
     """Every part of `outer` with every part of `inner`, whose values win."""
-    within = list(inner)
-    return [{**out, **one} for out in outer for one in within]
+    first, second = list(outer), list(inner)
+    _require_cells(len(first) * len(second))
+    return [{**out, **one} for out in first for one in second]
+
+
+def _require_cells(count: int) -> None:
+    try:
+        within("CELLS", count, "the number of its cells is")
+    except ValueError as error:
+        raise UsageError(f"The grid is too large: {error}.", "Give fewer values.") from error
 
 
 @final

@@ -4,13 +4,15 @@ On the file systems of one machine `Run.lock` is enough: the system lets go of i
 dies. Over a network it may be ignored, or be held for a dead client. There a worker also takes a
 lease: a file `.lease-N` whose time stamp it renews. The owner is who made the highest N; whoever
 finds that one expired makes N + 1, which only one can. Ages are differences of time stamps that the
-file server gave, so the clocks of machines do not matter.
+file server gave, so the clocks of machines do not matter. Where the server's own clock was set
+back, a lease is dated ahead and would never age: whoever sees it dates it anew, which a living
+owner does anyway, and that of a dead one runs out from there.
 """
 
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,6 +23,8 @@ __all__ = ["held", "is_shared", "lease"]
 
 #: Seconds between heartbeats, and until a lease without one is over: less than a minute.
 BEAT, EXPIRY = 10.0, 45.0
+#: Seconds by which a heartbeat may be later than the look at it.
+AHEAD = 1.0
 
 #: File systems of one machine, where flock is enough.
 _LOCAL = (
@@ -69,6 +73,9 @@ def _age(folder: Path, number: int) -> float | None:
 
 def _alive(folder: Path, number: int) -> bool:
     age = _age(folder, number) if number else None
+    if age is not None and age < -AHEAD:
+        with suppress(FileNotFoundError):
+            os.utime(_path(folder, number))
     return age is not None and age < EXPIRY
 
 

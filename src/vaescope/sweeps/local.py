@@ -17,8 +17,11 @@ from vaescope.sweeps.engine import Ended, Outcome, Task
 
 __all__ = ["LocalEngine"]
 
-_COMMAND = [sys.executable, "-c", "from vaescope.sweeps.worker import serve; serve()"]
+# -P: without it, Python would import files of the current directory in place of its own.
+_COMMAND = [sys.executable, "-P", "-c", "from vaescope.sweeps.worker import serve; serve()"]
 
+#: Workers in a row that may end before they are ready: then none will be.
+EARLY = 3
 #: Seconds that a worker has to save what is under way when it is closed.
 GRACE = 30.0
 
@@ -81,6 +84,7 @@ class LocalEngine:
         self._log = folder / "workers.log"
         self._count = workers
         self._workers: list[_Worker] = []
+        self._early = 0  # deaths in a row before a worker was ready
         self._selector = selectors.DefaultSelector()
 
     @property
@@ -123,9 +127,11 @@ class LocalEngine:
         self._workers.remove(worker)
         worker.close()
         code = worker.end(GRACE)
-        if not worker.ready:
+        self._early = 0 if worker.ready else self._early + 1
+        if self._early >= EARLY:
             raise RunError(
-                f"A worker ended with code {code} before it could begin.", f"See {self._log}."
+                f"{EARLY} workers ended before they could begin, the last with code {code}.",
+                f"See {self._log}.",
             )
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return [] if worker.task is None else [Ended(worker.task, died=how)]

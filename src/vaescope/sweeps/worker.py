@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -169,10 +170,23 @@ def _failed(run: Run, error: Exception) -> Outcome:
     if isinstance(error, VaescopeError):
         message, remedy = error.message, error.remedy
     try:
-        record_failure(run.path, kind, message, remedy, traceback.format_exc())
+        record_failure(run.path, kind, message, remedy, _trace())
     except (VaescopeError, OSError):
         message += " (its traceback could not be written)"
     return Outcome(run.path.name, "failed", f"{kind}: {message}")
+
+
+def _trace() -> str:
+    """The traceback of the error under way, its files named from their package on: failed.json is
+    sent around, and where somebody installed Python is nobody's business."""
+
+    def short(found: re.Match[str]) -> str:
+        parts = Path(found[1]).parts
+        roots = [at for at, part in enumerate(parts) if part in ("site-packages", "src")]
+        roots += [at for at, part in enumerate(parts) if part.startswith("python3")]
+        return f'File "{"/".join(parts[max(roots, default=len(parts) - 2) + 1 :])}"'
+
+    return re.sub(r'File "([^"]*)"', short, traceback.format_exc())
 
 
 def _receive(tasks: "SimpleQueue[Task | None]", halt: threading.Event, lines: TextIO) -> None:

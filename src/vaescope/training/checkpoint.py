@@ -1,6 +1,5 @@
 """The state of training as one safetensors file: nothing in it can be executed."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +13,18 @@ from torch import Tensor, nn
 
 from vaescope.errors import RunError
 from vaescope.paths import replace_file
+from vaescope.sealing import PLACE, checkpoint_facts, seal_checkpoint, sha256_of
 from vaescope.specs import FORMAT
 from vaescope.training.loop import State
 
-__all__ = ["load_state", "load_weights", "save_state", "save_weights", "weights_bytes"]
+__all__ = [
+    "load_state",
+    "load_weights",
+    "save_state",
+    "save_weights",
+    "weights_bytes",
+    "weights_of_state",
+]
 
 
 def _plain(tensor: Tensor) -> Tensor:
@@ -48,7 +55,7 @@ def load_weights(path: Path, module: nn.Module, *, sha256: str | None) -> None:
     content = _read(path, remedy)
     tensors, _ = _unpack(path, content, remedy)
     _require_fit(path, module, tensors)
-    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+    if sha256 is not None and sha256_of(content) != sha256:
         raise RunError(f"{path} is not what was written when the run ended.", remedy)
     module.load_state_dict(tensors)
 
@@ -73,24 +80,24 @@ def _read(path: Path, remedy: str) -> bytes:
 def _unpack(path: Path, content: bytes, remedy: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         tensors = load_tensors(content)
-        length = int.from_bytes(content[:8], "little")
-        header = json.loads(content[8 : 8 + length])
-        facts: dict[str, Any] = json.loads(header["__metadata__"]["vaescope"])
-        version = int(facts["format"])
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        facts = checkpoint_facts(content)
+    except SafetensorError as error:
         raise RunError(
             f"{path} is not a file that vaescope wrote, or it is damaged ({error}).", remedy
         ) from error
-    if version > FORMAT:
+    except ValueError as error:
+        raise RunError(f"{path} is damaged: {error}.", remedy) from error
+    if facts["format"] > FORMAT:
         raise RunError(
-            f"{path} has format {version}; this vaescope reads up to {FORMAT}.",
+            f"{path} has format {facts['format']}; this vaescope reads up to {FORMAT}.",
             "Install a newer vaescope.",
         )
     return tensors, facts
 
 
-def save_state(path: Path, state: State, digest: str) -> None:
-    """Weights, optimiser moments and the open window, replaced as one file."""
+def save_state(path: Path, state: State, digest: str, *, history: str | None = None) -> None:
+    """Weights, optimiser moments and the open window, replaced as one file. `history` is the seal
+    of the rows that were written so far."""
     tensors: dict[str, Tensor] = {}
     for group, module in state.groups.items():
         for name, tensor in module.state_dict().items():
@@ -101,28 +108,20 @@ def save_state(path: Path, state: State, digest: str) -> None:
                 tensors[f"optimiser/{group}/{name}/{key}"] = value
     for name, value in state.window.items():
         tensors[f"window/{name}"] = value
-    sha256 = _sha256(_pack(tensors))
-    replace_file(path, _pack(tensors, step=state.step, digest=digest, sha256=sha256))
+    facts = {"step": state.step, "digest": digest, "history": history, "seal": PLACE}
+    replace_file(path, seal_checkpoint(_pack(tensors, **facts)))
 
 
-def _sha256(content: bytes) -> str:
-    """Of the numbers alone, which do not depend on the facts beside them."""
-    return hashlib.sha256(content[8 + int.from_bytes(content[:8], "little") :]).hexdigest()
-
-
-def load_state(path: Path, state: State, digest: str) -> None:
-    """Brings a fresh state to where `path` was saved."""
+def load_state(path: Path, state: State, digest: str) -> str | None:
+    """Brings a fresh state to where `path` was saved. Returns the seal of its history, if any."""
     remedy = "Delete it to start this run again from the beginning."
     content = _read(path, remedy)
     tensors, facts = _unpack(path, content, remedy)
     if not {"digest", "step"} <= facts.keys():
         raise RunError(f"{path} holds no state of training.", remedy)
-    sha256 = _sha256(content)
-    if facts.get("sha256", sha256) != sha256:  # older states have none
-        raise RunError(f"{path} is damaged: its numbers are not those that were saved.", remedy)
     if facts["digest"] != digest:
         raise RunError(
-            f"{path} belongs to another experiment ({facts['digest'][:8]}, not {digest[:8]}).",
+            f"{path} belongs to another experiment ({str(facts['digest'])[:8]}, not {digest[:8]}).",
             "Restore the folder's own files, or choose another --out.",
         )
     for group, module in state.groups.items():
@@ -142,6 +141,15 @@ def load_state(path: Path, state: State, digest: str) -> None:
         if name.startswith("window/")
     }
     state.step = facts["step"]
+    return facts.get("history")
+
+
+def weights_of_state(path: Path) -> bytes:
+    """The file that `weights_bytes` gave of the model in a state."""
+    remedy = "Delete it to start this run again from the beginning."
+    tensors, _ = _unpack(path, _read(path, remedy), remedy)
+    start = "weights/vae/"
+    return _pack({k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)})
 
 
 def _like(value: Tensor, parameter: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
 """A run from its first step, or from where it was cut off, to its last."""
 
 import hashlib
-import json
 import logging
 import os
 import platform
@@ -19,6 +18,7 @@ from vaescope.data import Dataset
 from vaescope.errors import Interrupted, NonFiniteError, RangeError
 from vaescope.nets.likelihoods import Likelihood
 from vaescope.paths import disk_errors, replace_file
+from vaescope.reading import read_json
 from vaescope.runs import Run, strict_json
 from vaescope.specs import FORMAT, Experiment, digest
 from vaescope.training.checkpoint import load_state, save_state, weights_bytes
@@ -26,7 +26,7 @@ from vaescope.training.loop import Record, State, new_state, steps
 from vaescope.training.precision import Precision, choose, threads_for
 from vaescope.vae import VAE
 
-__all__ = ["Progress", "check_range", "environment", "finish", "train_run"]
+__all__ = ["Progress", "check_range", "environment", "finish", "mark_done", "train_run"]
 
 _LOG = logging.getLogger("vaescope")
 
@@ -77,9 +77,11 @@ def environment(
     }
 
 
-def _append(file: TextIO, row: dict[str, Any]) -> None:
-    file.write(strict_json(row) + "\n")
+def _append(file: TextIO, row: dict[str, Any]) -> bytes:
+    line = strict_json(row) + "\n"
+    file.write(line)
     file.flush()
+    return line.encode()
 
 
 def train_run(
@@ -101,11 +103,12 @@ def train_run(
         data = training_rows(experiment, data)
         check_range(data, experiment)
         own = digest(experiment)
+        seal = None
         if run.state.exists():
-            load_state(run.state, state, own)
+            seal = load_state(run.state, state, own)
         else:
             start_from_data(experiment, data, [state.vae])
-        run.cut(state.step, state.recorded)
+        run.cut(state.step, state.recorded, seal)
         precision = choose(experiment.precision, device, state.vae)
         threads = torch.get_num_threads()
         torch.set_num_threads(threads_for(state.vae))
@@ -118,15 +121,14 @@ def train_run(
             yield from _advance(run, state, experiment, data, precision, own, stop)
         finally:
             torch.set_num_threads(threads)
-        save_state(run.state, state, own)
         finish(run, experiment, state.vae)
 
 
 def _say_what_changed(run: Run, facts: Mapping[str, Any]) -> None:
     """Bits are promised for one machine and its versions only."""
     try:
-        before = _flat(json.loads(run.environment.read_text("utf-8")))
-    except (OSError, ValueError, AttributeError):
+        before = _flat(read_json(run.environment))
+    except (OSError, ValueError, TypeError):
         return  # lost or damaged: it is written anew
     now = _flat(facts)
     changed = [
@@ -147,6 +149,10 @@ def finish(run: Run, experiment: Experiment, vae: VAE) -> None:
     """The final weights, then the mark that the run is done."""
     weights = weights_bytes(vae)
     replace_file(run.weights, weights)
+    mark_done(run, experiment, weights)
+
+
+def mark_done(run: Run, experiment: Experiment, weights: bytes) -> None:
     run.finish(
         {
             "format": FORMAT,
@@ -169,12 +175,14 @@ def _advance(
     with disk_errors(run.history):
         history, timing = run.history.open("a"), run.timing.open("a")
 
+    written = hashlib.sha256(run.history.read_bytes())
+
     def save() -> float:
         begun = time.monotonic()
         with disk_errors(run.history):
             for file in (history, timing):
                 os.fsync(file.fileno())  # rows before the state that relies on them
-        save_state(run.state, state, own)
+        save_state(run.state, state, own, history=written.hexdigest())
         return time.monotonic() - begun
 
     with history, timing:
@@ -184,7 +192,7 @@ def _advance(
             for record in steps(state, experiment, data, precision):
                 if record is not None:
                     with disk_errors(run.history):
-                        _append(history, record.to_dict())
+                        written.update(_append(history, record.to_dict()))
                         seconds = round(time.monotonic() - started, 3)
                         _append(timing, {"step": record.step, "seconds": seconds})
                 if number := stop():
@@ -199,6 +207,10 @@ def _advance(
                     pause = max(CHECKPOINT_SECONDS, 50.0 * save())
                     saved = time.monotonic()
                 yield Progress(state.step, experiment.steps, record)
+            save()
+        except GeneratorExit:  # whoever watched has gone, as `| head -1` does
+            save()
+            raise
         except NonFiniteError as error:
             good = f"the last good checkpoint is {run.state}" if run.state.exists() else ""
             raise NonFiniteError(

@@ -3,19 +3,23 @@
 All file names of a tune are here and nowhere else.
 """
 
-import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from vaescope.errors import RunError
 from vaescope.paths import disk_errors, replace_file
+from vaescope.reading import read_regular
 from vaescope.runs import Run, strict_json
+from vaescope.sealing import seal_row, sealed_rows
 from vaescope.tuning.curve import Point
 
 __all__ = ["Folder"]
+
+_POINT = {entry.name for entry in fields(Point)}
+_ROUND = {"run", "step", "variance"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Folder:
 
     def points(self, kind: str) -> list[Point]:
         """Points of the `curve` or of its `checks`, in order of beta."""
-        rows = {row["beta"]: row for row in _rows(self.path / f"{kind}.jsonl")}
+        rows = {row["beta"]: row for row in _rows(self.path / f"{kind}.jsonl", _POINT)}
         return [
             Point(**{**rows[beta], "mean_variance": tuple(rows[beta]["mean_variance"])})
             for beta in sorted(rows)
@@ -59,7 +63,7 @@ class Folder:
         """Mean posterior variances of each round of a short run that ended within `steps`."""
         found = {
             row["step"]: row["variance"]
-            for row in _rows(self.path / "rounds.jsonl")
+            for row in _rows(self.path / "rounds.jsonl", _ROUND)
             if row["run"] == name and row["step"] <= steps
         }
         return [found[step] for step in sorted(found)]
@@ -73,8 +77,9 @@ class Folder:
 def _append(path: Path, row: Mapping[str, Any], *, durable: bool) -> None:
     with disk_errors(path):
         _end_line(path)
+        before = path.read_bytes() if path.exists() else b""
         with path.open("a", encoding="utf-8") as file:
-            file.write(strict_json(row) + "\n")
+            file.write(seal_row(before, strict_json(row)))
             file.flush()
             if durable:
                 os.fsync(file.fileno())
@@ -90,16 +95,20 @@ def _end_line(path: Path) -> None:
         os.truncate(path, whole)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def _rows(path: Path, keys: Set[str]) -> Iterator[dict[str, Any]]:
+    """Rows with just these keys."""
     if not path.exists():
         return
-    for number, line in enumerate(path.read_text("utf-8").splitlines(keepends=True), 1):
-        if not line.endswith("\n"):
-            return  # a killed process left half a line
-        try:
-            yield json.loads(line)
-        except ValueError as error:
-            raise RunError(
-                f"Line {number} of {path} is not JSON: {error}.",
-                "Delete that line to measure its beta again, or the folder to start anew.",
-            ) from error
+    number = 1
+    try:
+        for row in sealed_rows(read_regular(path)):
+            if row.keys() != keys:
+                raise ValueError("its keys are not those of such a row")
+            yield row
+            number += 1
+    except ValueError as error:
+        raise RunError(
+            f"Line {number} of {path} is damaged: {error}.",
+            "Delete that line and all after it to measure these again, as `vaescope check "
+            f"{path.parent} --repair` does, or the folder to start anew.",
+        ) from error

@@ -1,0 +1,141 @@
+"""The one way to read files that somebody else may have made: within limits, and nothing runs.
+
+Every limit is an environment variable, VAESCOPE_LIMIT_ and its name, and errors name it. What is
+wrong raises ValueError, as a damaged file does; the caller names the file and says what to do.
+"""
+
+import json
+import os
+import stat
+import zipfile
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vaescope.types import Array
+
+__all__ = [
+    "LIMITS",
+    "limit",
+    "npz_names",
+    "parse_json",
+    "read_arrays",
+    "read_json",
+    "read_regular",
+    "within",
+]
+
+LIMITS = {
+    "JSON_BYTES": 256 * 2**20,  # of one document
+    "JSON_DEPTH": 64,
+    "YAML_BYTES": 4 * 2**20,
+    "YAML_NODES": 1_000_000,  # with every alias written out
+    "CELLS": 1_000_000,  # of the grid of a sweep
+    "ARRAY_BYTES": 16 * 2**30,  # of one array in an npz file
+    "ARRAY_RATIO": 500,  # of an array to its compressed bytes, where it has more than 256 MB
+}
+_LARGE = 256 * 2**20
+
+
+def limit(name: str) -> int:
+    """The limit of this name: the environment's, else the documented one."""
+    given = os.environ.get(f"VAESCOPE_LIMIT_{name}", "")
+    return int(given) if given.isdecimal() else LIMITS[name]
+
+
+def within(name: str, value: float, what: str) -> None:
+    """Raises ValueError where `value` is above the limit."""
+    if value > limit(name):
+        raise ValueError(
+            f"{what} {value:,.0f}, and the limit is {limit(name):,} (VAESCOPE_LIMIT_{name} sets it)"
+        )
+
+
+def read_regular(path: Path, *, most: str = "") -> bytes:
+    """The bytes of a regular file: a pipe would hang, and a device may have no end."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is not a regular file")
+        if most:
+            within(most, found.st_size, "its size in bytes is")
+        return file.read()
+
+
+def _int64(text: str) -> int:
+    if len(text) > 20 or not -(2**63) <= (value := int(text)) < 2**63:
+        raise ValueError(f"{text[:24]} is beyond 64 bits")
+    return value
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
+
+
+def parse_json(text: str | bytes, *, constants: bool = True) -> Any:
+    """JSON with integers of at most 64 bits and limited depth; NaN only where `constants`."""
+    if isinstance(text, bytes):
+        text = text.decode()  # json would guess the encoding
+    within("JSON_BYTES", len(text), "its size in characters is")
+    try:
+        content = json.loads(
+            text, parse_int=_int64, parse_constant=None if constants else _no_constant
+        )
+    except RecursionError as error:
+        raise ValueError("it is nested deeper than Python can read") from error
+    if text.count("[") + text.count("{") > LIMITS["JSON_DEPTH"]:
+        within("JSON_DEPTH", _depth(content), "its depth is")
+    return content
+
+
+def _depth(content: Any) -> int:
+    """How many groups and lists stand within each other."""
+    deepest, layer = 0, [content]
+    while groups := [part for part in layer if isinstance(part, dict | list)]:
+        deepest += 1
+        layer = [
+            p for group in groups for p in (group.values() if isinstance(group, dict) else group)
+        ]
+    return deepest
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a regular file."""
+    content = parse_json(read_regular(path, most="JSON_BYTES"))
+    if not isinstance(content, dict):
+        raise ValueError("it is no group of keys")
+    return content
+
+
+def npz_names(path: Path) -> list[str]:
+    """The arrays of an npz file, none of which is read."""
+    _require_npz(path)
+    with zipfile.ZipFile(path) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+def _require_npz(path: Path) -> None:
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("it is not a regular file")
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):  # numpy would take an npy, or look for pickles
+            raise ValueError("it is no npz file, or the end of it is missing")
+
+
+def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, Array]:
+    """Arrays of an npz file by name, all or those in `names`; others are not unpacked."""
+    _require_npz(path)
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            name = entry.filename.removesuffix(".npy")
+            if names is not None and name not in names:
+                continue
+            within("ARRAY_BYTES", entry.file_size, f"the size of {name} in bytes is")
+            if entry.file_size > _LARGE:
+                ratio = entry.file_size / max(entry.compress_size, 1)
+                within("ARRAY_RATIO", ratio, f"{name} unpacks by a factor of")
+    with np.load(path, allow_pickle=False) as loaded:
+        wanted = [name for name in loaded.files if names is None or name in names]
+        return {name: np.asarray(loaded[name]) for name in wanted}
