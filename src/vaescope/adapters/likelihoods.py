@@ -52,7 +52,10 @@ class Foreign(Distribution):
     def log_prob(self, x: Tensor) -> Tensor:
         shape = (*self.inner.batch_shape, *self.inner.event_shape)
         moved = x.movedim(1, -1) if tuple(x.movedim(1, -1).shape) == tuple(shape) else x
-        return sum_event(self.inner.log_prob(moved.reshape(shape)))
+        try:
+            return sum_event(self.inner.log_prob(moved.reshape(shape)))
+        except ValueError:  # torch's own check: images of another range lie outside its support
+            return torch.full((len(x),), -math.inf, dtype=x.dtype, device=x.device)
 
 
 @dataclass(frozen=True, eq=False)
