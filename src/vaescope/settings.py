@@ -10,6 +10,8 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from vaescope.data.specs import FilesSpec
+from vaescope.data.user_files import complete
 from vaescope.errors import UsageError
 from vaescope.presets import PRESETS
 from vaescope.specs import FORMAT, Experiment, to_dict
@@ -244,7 +246,7 @@ def _explain(error: ValidationError, tree: Mapping[str, Any]) -> UsageError:
         wanted = _wanted(error)
     remedy = f"Change {dotted}=..."
     if dotted == "data.name":
-        remedy += " or, of your own files, use Python: vs.train(preset, path)."
+        remedy += " or, of your own files, data.name=files data.path=..."
     return UsageError(f"{dotted} must be {wanted}; got {json.dumps(spot)}.", remedy)
 
 
@@ -263,9 +265,12 @@ def experiment(tree: Mapping[str, Any]) -> Experiment:
         if isinstance(content.get(name), dict) and "name" in default:
             content[name] = {"name": default["name"], **content[name]}
     try:
-        return Experiment.model_validate(content)
+        checked = Experiment.model_validate(content)
     except ValidationError as error:
         raise _explain(error, content) from error
+    if isinstance(checked.data, FilesSpec):
+        return checked.model_copy(update={"data": complete(checked.data)})
+    return checked
 
 
 def from_command_line(name: str, settings: Iterable[str]) -> Experiment:

@@ -337,5 +337,7 @@ def digest(experiment: Experiment) -> str:
     """sha256 of the canonical JSON of the resolved experiment and the format, without logging."""
     content = to_dict(resolve(experiment))
     del content["logging"]
+    if "sha256" in content["data"]:
+        content["data"].pop("path", None)  # files are known by their content, wherever they lie
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()

@@ -15,7 +15,7 @@ from torch.utils.data import Dataset as TorchDataset
 from vaescope.build import build_data
 from vaescope.data import DATASETS, Dataset
 from vaescope.data.in_memory import from_arrays
-from vaescope.data.own import load_own
+from vaescope.data.user_files import load_files
 from vaescope.errors import UsageError, VaescopeError
 from vaescope.settings import from_python
 from vaescope.types import Array
@@ -32,13 +32,18 @@ _DARK = -0.5
 
 
 def load_dataset(name: str | Path, **settings: Any) -> Dataset:
-    """A dataset by name, e.g. `load_dataset("dsprites", size=32)`, or your own images by path."""
+    """A dataset by name, e.g. `load_dataset("dsprites", size=32)`, or your own images by path.
+
+    Folders of images take `size` and `grey`: `load_dataset("photos/", size=64)`. With the name
+    "files" and `path=` a run that is trained on the dataset finds it again.
+    """
     name = str(name)
     path = Path(name)
-    if name not in DATASETS and (os.sep in name or path.suffix or path.exists()):
-        if settings:
-            raise UsageError(f"{name} takes no {', '.join(settings)}.", "Prepare the file instead.")
-        return load_own(name)
+    own = name not in DATASETS and "path" not in settings
+    if own and (os.sep in name or path.suffix or path.exists()):
+        if wrong := sorted(set(settings) - {"size", "grey"}):
+            raise UsageError(f"{name} takes no {', '.join(wrong)}.", "It takes size and grey.")
+        return load_files(name, **settings)
     return build_data(from_python("vae", {"name": name, **settings}, {}).data)
 
 
