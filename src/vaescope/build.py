@@ -289,7 +289,7 @@ def data_of(experiment: Experiment, given: Dataset | None) -> Dataset:
 
 def training_rows(experiment: Experiment, data: Dataset) -> Dataset:
     """The rows that an experiment trains on: all, or the first part of its split."""
-    chosen = experiment.split
+    chosen = experiment.parts
     return data if chosen is None else split(data, chosen.seed, chosen.shares).train
 
 

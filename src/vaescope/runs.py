@@ -90,6 +90,11 @@ class Run:
         return self.path / "history.jsonl"
 
     @property
+    def validation(self) -> Path:
+        """Measurements on rows held out, where the experiment asks for them."""
+        return self.path / "validation.jsonl"
+
+    @property
     def timing(self) -> Path:
         return self.path / "timing.jsonl"
 
@@ -200,9 +205,20 @@ class Run:
         """The rows of the history, oldest first."""
         return list(_rows(self.history)) if self.history.exists() else []
 
+    def validations(self) -> list[dict[str, Any]]:
+        """The measurements on rows held out, oldest first."""
+        return list(_rows(self.validation)) if self.validation.exists() else []
+
     def clear_scratch(self) -> None:
         """Removes what killed processes left of files that are written under the lock."""
-        for file in (self.state, self.weights, self.history, self.timing, self.environment):
+        for file in (
+            self.state,
+            self.weights,
+            self.history,
+            self.timing,
+            self.validation,
+            self.environment,
+        ):
             clear_scratch(file)
 
     def cut(self, step: int, recorded: int) -> None:
@@ -215,7 +231,8 @@ class Run:
                 f"{recorded} when the checkpoint was made.",
                 f"Restore it, or delete {self.state} to train this run from the beginning.",
             )
-        for file in (self.history, self.timing):
+        written = [self.history, self.timing, *filter(Path.exists, [self.validation])]
+        for file in written:
             kept = [row for row in _rows(file) if row["step"] <= step] if file.exists() else []
             replace_file(file, "".join(strict_json(row) + "\n" for row in kept).encode())
 

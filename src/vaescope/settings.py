@@ -20,6 +20,9 @@ __all__ = ["dump_yaml", "experiment", "load_yaml", "preset", "read_scalar", "set
 
 Tree = dict[str, Any]
 
+#: Groups that an experiment has only where they are asked for.
+ABSENT = ("split", "validation")
+
 
 def _no_constant(text: str) -> Any:
     raise ValueError(text)
@@ -290,6 +293,9 @@ def from_python(name: str, data: Mapping[str, Any] | None, bare: Mapping[str, An
         matches = [full for full in open_keys if full.split(".")[-1] == key or full == key]
         if key in open_keys:
             matches = [key]
+        elif not matches:  # of groups that are not there unless they are asked for
+            absent = [full for full in settings_of() if full.split(".")[0] in ABSENT]
+            matches = [full for full in absent if key in (full, full.split(".")[-1])]
         if len(matches) != 1:
             raise _unmatched(key, matches, open_keys, chosen)
         settings.append((matches[0].split("."), value))

@@ -99,8 +99,8 @@ def save_state(path: Path, state: State, digest: str) -> None:
         for name, parameter in module.named_parameters():
             for key, value in moments[parameter].items():
                 tensors[f"optimiser/{group}/{name}/{key}"] = value
-    for name, value in state.window.items():
-        tensors[f"window/{name}"] = value
+    for part, values in (("window", state.window), ("validation", state.validation)):
+        tensors |= {f"{part}/{name}": value for name, value in values.items()}
     sha256 = _sha256(_pack(tensors))
     replace_file(path, _pack(tensors, step=state.step, digest=digest, sha256=sha256))
 
@@ -141,6 +141,8 @@ def load_state(path: Path, state: State, digest: str) -> None:
         for name, value in tensors.items()
         if name.startswith("window/")
     }
+    start = "validation/"
+    state.validation = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
     state.step = facts["step"]
 
 
