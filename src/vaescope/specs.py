@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -20,7 +21,7 @@ from pydantic import (
     model_serializer,
 )
 
-from vaescope.data.specs import DataSpec
+from vaescope.data.specs import DataSpec, FilesSpec
 from vaescope.errors import UsageError
 from vaescope.model_specs import (
     AnisotropicPriorSpec,
@@ -67,6 +68,7 @@ __all__ = [
     "SquaredErrorSpec",
     "Value",
     "digest",
+    "public",
     "resolve",
 ]
 
@@ -361,6 +363,15 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
         if content[name] is None:
             del content[name]  # so that what was trained keeps its digest
     return content
+
+
+def public(experiment: Experiment) -> Experiment:
+    """The same without where its files lie on this machine; its digest is the same too."""
+    data = experiment.data
+    if not isinstance(data, FilesSpec):
+        return experiment
+    named = data.model_copy(update={"path": PurePath(data.path).name})
+    return experiment.model_copy(update={"data": named})
 
 
 def digest(experiment: Experiment) -> str:

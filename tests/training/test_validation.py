@@ -26,7 +26,8 @@ from vaescope.training.validation import held_out_elbo, validation_rows
 CPU = torch.device("cpu")
 #: Few rows and a large network: the ELBO of unseen rows is best long before the end.
 OVERFITTING = [
-    "data.name=linear-gaussian", "data.n=40", "data.noise=1", "data.dimension=30", "latent=4", "steps=600", "logging.every=40",
+    "data.name=linear-gaussian", "data.n=40", "data.noise=1", "data.dimension=30",
+    "latent=4", "steps=600", "logging.every=40",
     "net.name=mlp", "optimiser.lr=1e-2", "batch=16", "objective.beta=0.01",
     "likelihood.name=gaussian", "likelihood.scale=0.3",
     "validation.fraction=0.25", "validation.patience=3", "validation.every=25",

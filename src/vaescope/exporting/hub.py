@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from vaescope.build import data_of
-from vaescope.data.specs import FilesSpec
 from vaescope.encoding import load_vae
 from vaescope.errors import RunError, UsageError
 from vaescope.exporting.card import model_card
 from vaescope.inspection import Inspection, inspect
 from vaescope.paths import disk_errors, replace_file
 from vaescope.runs import Run, strict_json
-from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
+from vaescope.specs import FORMAT, Experiment, digest, public, resolve, to_dict
 from vaescope.training.checkpoint import weights_bytes
 from vaescope.user_data import as_dataset
 
@@ -84,7 +83,7 @@ def save_pretrained(
             f"These results are of {found.subject.name}, not of {run.path.name}.",
             "Pass what vs.inspect(run) gives, or leave found= out.",
         )
-    card = model_card(found, _public(spec), name=_name(run), licence=licence)
+    card = model_card(found, public(spec), name=_name(run), licence=licence)
     return publish(run, Path(folder), card.text, verdicts=card.verdicts, metrics=card.metrics)
 
 
@@ -103,7 +102,7 @@ def publish(run: Run, folder: Path, card: str, *, verdicts: int = 0, metrics: in
         "name": _name(run),
         "digest": own,
         "weights_sha256": sha256,
-        "experiment": to_dict(_public(spec)),
+        "experiment": to_dict(public(spec)),
     }
     files = {out.model: weights, out.card: card.encode()}
     # Of the training, where there was one: what inspecting it again needs.
@@ -114,14 +113,6 @@ def publish(run: Run, folder: Path, card: str, *, verdicts: int = 0, metrics: in
         replace_file(path, content)
     names = tuple(path.name for path in files)
     return Published(folder, names, own, sha256, verdicts, metrics)
-
-
-def _public(spec: Experiment) -> Experiment:
-    """The experiment without where its files lie on this machine; its digest is the same."""
-    if not isinstance(spec.data, FilesSpec):
-        return spec
-    data = spec.data.model_copy(update={"path": Path(spec.data.path).name})
-    return spec.model_copy(update={"data": data})
 
 
 def load_pretrained(folder: str | Path) -> Run:
