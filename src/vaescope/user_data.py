@@ -15,6 +15,7 @@ from torch.utils.data import Dataset as TorchDataset
 from vaescope.build import build_data
 from vaescope.data import DATASETS, Dataset
 from vaescope.data.in_memory import dataset_of, factors_of, from_arrays
+from vaescope.data.specs import FilesSpec
 from vaescope.data.stores import Sparse
 from vaescope.data.user_files import load_files
 from vaescope.errors import RangeError, ShapeError, UsageError, VaescopeError
@@ -48,12 +49,15 @@ def load_dataset(name: str | Path, **settings: Any) -> Dataset:
     return build_data(from_python("vae", {"name": name, **settings}, {}).data)
 
 
-def as_dataset(data: Any, factors: Any = None, *, most: int | None = None) -> Dataset:
+def as_dataset(
+    data: Any, factors: Any = None, *, most: int | None = None, like: Any = None
+) -> Dataset:
     """The dataset that was given, by name or path too, or that of arrays, tensors and loaders.
 
     Datasets of torch and of Hugging Face and AnnData are taken too. `factors` has one row for each
     image; Hugging Face's class labels and AnnData's categories are taken where it is None. Of a
-    loader at most `most` rows are taken, None: all.
+    loader at most `most` rows are taken, None: all. Images of a folder become what those of the
+    data spec `like` were, where that is one of files.
     """
     if isinstance(data, Dataset | str | Path):
         if factors is not None:
@@ -61,7 +65,11 @@ def as_dataset(data: Any, factors: Any = None, *, most: int | None = None) -> Da
                 "factors= were given with a dataset, which has its own or none.",
                 "Leave them out, or pass the images as an array.",
             )
-        return data if isinstance(data, Dataset) else load_dataset(data)
+        if isinstance(data, Dataset):
+            return data
+        if isinstance(like, FilesSpec) and Path(data).is_dir() and str(data) not in DATASETS:
+            return load_files(data, size=like.size, grey=like.grey)
+        return load_dataset(data)
     if _has(data, "column_names", "with_format"):
         return _from_hugging_face(data, factors, most)
     if _has(data, "X", "obs", "var_names"):

@@ -169,6 +169,8 @@ def test_a_run_on_files_is_opened_without_its_data_and_refuses_others(tmp_path: 
     with pytest.raises(DataError, match=r"where there is nothing now.*--data"):
         vs.encode(run)
     assert run.open().data.n == 6  # the run itself opens
+    elsewhere = photos(tmp_path / "other", n=4)  # of other sizes: they become what the run takes
+    assert vs.encode(run, elsewhere).mean.shape == (4, 2)
 
 
 def test_a_size_that_the_rows_do_not_have_is_refused(tmp_path: Path) -> None:

@@ -186,19 +186,20 @@ def _images(path: Path) -> list[Path]:
 
 def _folder(path: Path, size: int | None, grey: bool) -> Dataset:
     files = _images(path)
+    folders = [file.relative_to(path).parts[:-1] for file in files]
+    factors = None
+    if all(folders) and len({parts[0] for parts in folders}) > 1:
+        factors = tabulated(["class"], np.array([parts[0] for parts in folders])[:, None])
 
     def decode() -> tuple[tuple[int, ...], Iterator[NDArray[np.uint8]]]:
+        if factors is not None:
+            _log.info("%s: its sub-folders are taken as the factor `class`.", path)
         mode, (width, height) = _common_mode(path, files, size)
         mode = "L" if grey else mode
         shape = (len(files), height, width, 1 if mode == "L" else 3)
         return shape, _decoded(files, mode, size)
 
     pixels = decoded(stamp(path, files, [size, grey]), decode, str(path))
-    folders = [file.relative_to(path).parts[:-1] for file in files]
-    factors = None
-    if all(folders) and len({parts[0] for parts in folders}) > 1:
-        _log.info("%s: its sub-folders are taken as the factor `class`.", path)
-        factors = tabulated(["class"], np.array([parts[0] for parts in folders])[:, None])
     return dataset_of(path.stem, Bytes(pixels, channels_last=True), factors)
 
 
