@@ -1,11 +1,10 @@
 """A VAE trained by Lightning, watched by a callback, and dissected at its end:
 python examples/with_lightning.py [--epochs 20] [--beta 4] [--out report.html].
 
-Lightning is not installed with vaescope: pip install lightning
+Lightning is not installed with vaescope: pip install 'vaescope[lightning]'
 """
 
 import argparse
-from typing import Any
 
 import lightning as L
 import numpy as np
@@ -15,6 +14,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 import vaescope as vs
+from vaescope.integrations.lightning import WatchLatents
 
 
 class SpriteVAE(L.LightningModule):
@@ -53,26 +53,6 @@ class SpriteVAE(L.LightningModule):
         return torch.optim.Adam(self.parameters(), lr=1e-3)
 
 
-class Watcher(L.Callback):
-    """Keeps `vs.watch` going, logs its numbers, and says each kind of warning when it begins."""
-
-    def __init__(self) -> None:
-        self.seen: Any = None
-        self.warned = False
-
-    def on_train_batch_end(
-        self, trainer: L.Trainer, module: L.LightningModule, outputs: Any, batch: Any, index: int
-    ) -> None:
-        self.seen = vs.watch(outputs["mean"], logvar=outputs["logvar"], state=self.seen)
-        module.log_dict({name: float(value) for name, value in self.seen.to_dict().items()})
-        if self.seen.warning and not self.warned:
-            print(f"step {trainer.global_step}: {self.seen.warning}")
-        self.warned = self.seen.warning is not None
-
-    def on_train_epoch_end(self, trainer: L.Trainer, module: L.LightningModule) -> None:
-        print(f"epoch {trainer.current_epoch}: {self.seen.summary()}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=20)
@@ -84,10 +64,11 @@ def main() -> None:
     data = vs.load_dataset("dsprites", size=32, grid={"shape": [1], "orientation": [0]})
     images = torch.from_numpy(data.rows(np.arange(len(data))))  # 6,144 ellipses
     module = SpriteVAE(beta=options.beta)
+    watcher = WatchLatents()  # logs its numbers, and says each warning when it begins
     trainer = L.Trainer(
         max_epochs=options.epochs,
         accelerator="cpu",
-        callbacks=[Watcher()],
+        callbacks=[watcher],
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
@@ -95,6 +76,8 @@ def main() -> None:
     )
     trainer.fit(module, DataLoader(TensorDataset(images), batch_size=64, shuffle=True))
 
+    assert watcher.seen is not None
+    print(watcher.seen.summary())
     inspection = vs.inspect(module, images)
     inspection.save(options.out)
     print(inspection.summary())

@@ -40,8 +40,8 @@ class Stranger(nn.Module):
 def test_one_dataclass_holds_both_an_encoder_and_a_decoder() -> None:
     holders = set()
     for module in pkgutil.walk_packages(vs.__path__, "vaescope."):
-        if module.name.endswith("__main__"):
-            continue
+        if module.name.endswith("__main__") or ".integrations." in module.name:
+            continue  # an integration's library may not be installed
         for value in vars(importlib.import_module(module.name)).values():
             if dataclasses.is_dataclass(value) and isinstance(value, type):
                 names = {field.name for field in dataclasses.fields(value)} | set(dir(value))

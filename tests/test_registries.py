@@ -42,7 +42,7 @@ def names(union: object) -> set[str]:
         (LikelihoodSpec, build.LIKELIHOODS),
         (ObjectiveSpec, build.OBJECTIVES),
         (OptimiserSpec, build.OPTIMISERS),
-        (DataSpec, {**DATASETS, "array": None}),
+        (DataSpec, {**DATASETS, "array": None, "files": None}),
     ],
 )
 def test_specs_and_tables_have_the_same_names(union: object, table: dict[str, object]) -> None:

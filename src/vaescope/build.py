@@ -12,8 +12,9 @@ from vaescope import divergences
 from vaescope.data import DATASETS, Dataset
 from vaescope.data.auxiliary import Auxiliary, one_hot, scaled
 from vaescope.data.in_memory import content_hash
-from vaescope.data.specs import ArraySpec
+from vaescope.data.specs import ArraySpec, FilesSpec
 from vaescope.data.splits import split
+from vaescope.data.user_files import open_files
 from vaescope.errors import ShapeError, UsageError
 from vaescope.nets import (
     BernoulliLikelihood,
@@ -266,7 +267,10 @@ def build_data(spec: Any) -> Dataset:
             "Pass the same data again: in Python vs.train(preset, data) or vs.encode(run, data); on"
             " the command line --data FILE, where there is such an option.",
         )
-    dataset = DATASETS[spec.name](**spec.model_dump(exclude={"name"}))
+    if isinstance(spec, FilesSpec):
+        dataset = open_files(spec)
+    else:
+        dataset = DATASETS[spec.name](**spec.model_dump(exclude={"name"}))
     return replace(dataset, recipe=spec.model_dump(mode="json"))
 
 
@@ -285,7 +289,7 @@ def data_of(experiment: Experiment, given: Dataset | None) -> Dataset:
 
 def training_rows(experiment: Experiment, data: Dataset) -> Dataset:
     """The rows that an experiment trains on: all, or the first part of its split."""
-    chosen = experiment.split
+    chosen = experiment.parts
     return data if chosen is None else split(data, chosen.seed, chosen.shares).train
 
 

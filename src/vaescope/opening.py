@@ -76,7 +76,8 @@ def open_model(
         return model
     if isinstance(model, str | Path):
         model = Run(Path(model))
-    given = None if data is None else as_dataset(data, factors, most=rows)
+    like = model.open().data if isinstance(model, Run) and data is not None else None
+    given = None if data is None else as_dataset(data, factors, most=rows, like=like)
     asked = Asked(posterior, output, value_range, likelihood, prior, condition)
     trained = isinstance(model, Run | VAE) or _is_fitted_vae(model)
     if trained and (encode or decode or asked.anything):

@@ -92,6 +92,11 @@ class Run:
         return self.path / "history.jsonl"
 
     @property
+    def validation(self) -> Path:
+        """Measurements on rows held out, where the experiment asks for them."""
+        return self.path / "validation.jsonl"
+
+    @property
     def timing(self) -> Path:
         return self.path / "timing.jsonl"
 
@@ -259,9 +264,17 @@ class Run:
             raise RunError(f"{self.history} is lost.", "Restore it, or train again elsewhere.")
         return []
 
+    def validations(self) -> list[dict[str, Any]]:
+        """The measurements on rows held out, oldest first."""
+        if not self.validation.exists():
+            return []
+        content = read_regular(self.validation)
+        return [row for _, row in _rows(self.validation, content)]
+
     def clear_scratch(self) -> None:
         """Removes what killed processes left of files that are written under the lock."""
-        files = (self.state, self.weights, self.history, self.timing, self.environment, self._done)
+        files = (self.state, self.weights, self.history, self.timing, self.validation,
+                 self.environment, self._done)  # fmt: skip
         for file in files:
             clear_scratch(file)
 
@@ -270,7 +283,7 @@ class Run:
         history that does not reach `recorded`, where it was when `step` was saved, or whose rows
         up to there have not that seal."""
         remedy = f"Restore it, or delete {self.state} to train this run from the beginning."
-        for file in (self.history, self.timing):
+        for file in (self.history, self.timing, *filter(Path.exists, [self.validation])):
             there = _rows(file, file.read_bytes()) if file.exists() else ()
             kept = [(line, row["step"]) for line, row in there if row["step"] <= step]
             content = b"".join(line for line, _ in kept)

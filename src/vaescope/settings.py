@@ -11,6 +11,8 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from vaescope.data.specs import FilesSpec
+from vaescope.data.user_files import complete
 from vaescope.errors import UsageError
 from vaescope.presets import PRESETS
 from vaescope.reading import parse_json, within
@@ -19,6 +21,9 @@ from vaescope.specs import FORMAT, Experiment, to_dict
 __all__ = ["dump_yaml", "experiment", "load_yaml", "preset", "read_scalar", "settings_of", "start"]
 
 Tree = dict[str, Any]
+
+#: Groups that an experiment has only where they are asked for.
+ABSENT = ("split", "validation")
 
 
 def read_scalar(text: str) -> Any:
@@ -259,7 +264,7 @@ def _explain(error: ValidationError, tree: Mapping[str, Any]) -> UsageError:
         wanted = _wanted(error)
     remedy = f"Change {dotted}=..."
     if dotted == "data.name":
-        remedy += " or, of your own files, use Python: vs.train(preset, path)."
+        remedy += " or, of your own files, data.name=files data.path=..."
     return UsageError(f"{dotted} must be {wanted}; got {json.dumps(spot)}.", remedy)
 
 
@@ -278,9 +283,12 @@ def experiment(tree: Mapping[str, Any]) -> Experiment:
         if isinstance(content.get(name), dict) and "name" in default:
             content[name] = {"name": default["name"], **content[name]}
     try:
-        return Experiment.model_validate(content)
+        checked = Experiment.model_validate(content)
     except ValidationError as error:
         raise _explain(error, content) from error
+    if isinstance(checked.data, FilesSpec):
+        return checked.model_copy(update={"data": complete(checked.data)})
+    return checked
 
 
 def from_command_line(name: str, settings: Iterable[str]) -> Experiment:
@@ -300,6 +308,9 @@ def from_python(name: str, data: Mapping[str, Any] | None, bare: Mapping[str, An
         matches = [full for full in open_keys if full.split(".")[-1] == key or full == key]
         if key in open_keys:
             matches = [key]
+        elif not matches:  # of groups that are not there unless they are asked for
+            absent = [full for full in settings_of() if full.split(".")[0] in ABSENT]
+            matches = [full for full in absent if key in (full, full.split(".")[-1])]
         if len(matches) != 1:
             raise _unmatched(key, matches, open_keys, chosen)
         settings.append((matches[0].split("."), value))

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -20,7 +21,7 @@ from pydantic import (
     model_serializer,
 )
 
-from vaescope.data.specs import DataSpec
+from vaescope.data.specs import DataSpec, FilesSpec
 from vaescope.errors import UsageError
 from vaescope.model_specs import (
     AnisotropicPriorSpec,
@@ -67,6 +68,7 @@ __all__ = [
     "SquaredErrorSpec",
     "Value",
     "digest",
+    "public",
     "resolve",
 ]
 
@@ -221,6 +223,17 @@ class SplitSpec(Group):
     seed: Annotated[int, BeforeValidator(whole), Strict(), Field(ge=0)] = 0
 
 
+class ValidationSpec(Group):
+    """Rows held out of training: their ELBO says when to stop and which weights to keep."""
+
+    #: Of all rows; with a split, the second of its shares.
+    fraction: Annotated[Number, Field(gt=0, lt=1)] = 0.1
+    #: Training stops after as many measurements in a row without a better one.
+    patience: Count = 10
+    #: Steps from one measurement to the next.
+    every: Count = 1000
+
+
 class LoggingSpec(Group):
     """What is written down on the way; not part of the digest."""
 
@@ -262,6 +275,15 @@ class Experiment(Group):
     logging: LoggingSpec = LoggingSpec()
     pruned: PrunedSpec | None = None
     split: SplitSpec | None = None
+    validation: ValidationSpec | None = None
+
+    @property
+    def parts(self) -> SplitSpec | None:
+        """How its rows are split, or None where it trains on all."""
+        if self.split is not None or self.validation is None:
+            return self.split
+        fraction = self.validation.fraction
+        return SplitSpec(shares=(1.0 - fraction, fraction, 0.0))
 
 
 def _net_for(data: str, shape: tuple[int, ...]) -> LinearNet | MlpNet | ConvNet:
@@ -303,6 +325,16 @@ def _check(spec: Experiment) -> None:
             "A plain autoencoder (objective.name=ae, or orthogonal with base=ae) has "
             "posterior.name=point, and nothing else.",
         )
+    if spec.validation is not None and spec.split is not None:
+        share, fraction = spec.split.shares[1], spec.validation.fraction
+        if not math.isclose(share, fraction):
+            raise UsageError(
+                f"split.shares holds out {share:g} of the rows for validation, "
+                f"validation.fraction={fraction:g}.",
+                f"Give validation.fraction={share:g}."
+                if share
+                else "Give split.shares a second part above 0, or leave validation out.",
+            )
     if isinstance(spec.prior, MixturePriorSpec):
         sizes = {len(mean) for mean in spec.prior.means}
         if sizes != {spec.latent}:
@@ -327,15 +359,26 @@ def _check(spec: Experiment) -> None:
 def to_dict(experiment: Experiment) -> dict[str, Any]:
     """Plain data, as it stands in `spec.json` and `spec.yaml`."""
     content = {"format": FORMAT, **experiment.model_dump(mode="json")}
-    for name in ("pruned", "split"):
+    for name in ("pruned", "split", "validation"):
         if content[name] is None:
             del content[name]  # so that what was trained keeps its digest
     return content
+
+
+def public(experiment: Experiment) -> Experiment:
+    """The same without where its files lie on this machine; its digest is the same too."""
+    data = experiment.data
+    if not isinstance(data, FilesSpec):
+        return experiment
+    named = data.model_copy(update={"path": PurePath(data.path).name})
+    return experiment.model_copy(update={"data": named})
 
 
 def digest(experiment: Experiment) -> str:
     """sha256 of the canonical JSON of the resolved experiment and the format, without logging."""
     content = to_dict(resolve(experiment))
     del content["logging"]
+    if "sha256" in content["data"]:
+        content["data"].pop("path", None)  # files are known by their content, wherever they lie
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,11 @@ from torch.utils.data import Dataset as TorchDataset
 
 from vaescope.build import build_data
 from vaescope.data import DATASETS, Dataset
-from vaescope.data.in_memory import from_arrays
-from vaescope.data.own import load_own
-from vaescope.errors import UsageError, VaescopeError
+from vaescope.data.in_memory import dataset_of, factors_of, from_arrays
+from vaescope.data.specs import FilesSpec
+from vaescope.data.stores import Sparse
+from vaescope.data.user_files import load_files
+from vaescope.errors import RangeError, ShapeError, UsageError, VaescopeError
 from vaescope.settings import from_python
 from vaescope.types import Array
 
@@ -34,21 +36,30 @@ _NEARLY = 0.01
 
 
 def load_dataset(name: str | Path, **settings: Any) -> Dataset:
-    """A dataset by name, e.g. `load_dataset("dsprites", size=32)`, or your own images by path."""
+    """A dataset by name, e.g. `load_dataset("dsprites", size=32)`, or your own images by path.
+
+    Folders of images take `size` and `grey`: `load_dataset("photos/", size=64)`. With the name
+    "files" and `path=` a run that is trained on the dataset finds it again.
+    """
     name = str(name)
     path = Path(name)
-    if name not in DATASETS and (os.sep in name or path.suffix or path.exists()):
-        if settings:
-            raise UsageError(f"{name} takes no {', '.join(settings)}.", "Prepare the file instead.")
-        return load_own(name)
+    own = name not in DATASETS and "path" not in settings
+    if own and (os.sep in name or path.suffix or path.exists()):
+        if wrong := sorted(set(settings) - {"size", "grey"}):
+            raise UsageError(f"{name} takes no {', '.join(wrong)}.", "It takes size and grey.")
+        return load_files(name, **settings)
     return build_data(from_python("vae", {"name": name, **settings}, {}).data)
 
 
-def as_dataset(data: Any, factors: Any = None, *, most: int | None = None) -> Dataset:
+def as_dataset(
+    data: Any, factors: Any = None, *, most: int | None = None, like: Any = None
+) -> Dataset:
     """The dataset that was given, by name or path too, or that of arrays, tensors and loaders.
 
-    `factors` has one row for each image of arrays, tensors and loaders. Of a loader at most `most`
-    rows are taken, None: all.
+    Datasets of torch and of Hugging Face and AnnData are taken too. `factors` has one row for each
+    image; Hugging Face's class labels and AnnData's categories are taken where it is None. Of a
+    loader at most `most` rows are taken, None: all. Images of a folder become what those of the
+    data spec `like` were, where that is one of files.
     """
     if isinstance(data, Dataset | str | Path):
         if factors is not None:
@@ -56,7 +67,15 @@ def as_dataset(data: Any, factors: Any = None, *, most: int | None = None) -> Da
                 "factors= were given with a dataset, which has its own or none.",
                 "Leave them out, or pass the images as an array.",
             )
-        return data if isinstance(data, Dataset) else load_dataset(data)
+        if isinstance(data, Dataset):
+            return data
+        if isinstance(like, FilesSpec) and Path(data).is_dir() and str(data) not in DATASETS:
+            return load_files(data, size=like.size, grey=like.grey)
+        return load_dataset(data)
+    if _has(data, "column_names", "with_format"):
+        return _from_hugging_face(data, factors, most)
+    if _has(data, "X", "obs", "var_names"):
+        return _from_anndata(data, factors)
     if isinstance(data, TorchDataset):
         data = DataLoader(data, batch_size=BATCH)
     if hasattr(data, "__iter__") and not hasattr(data, "__array__") and hasattr(data, "batch_size"):
@@ -108,6 +127,85 @@ def _from_loader(loader: Any, factors: Any, most: int | None) -> Dataset:
     return _from_array(images, known)
 
 
+def _has(data: Any, *names: str) -> bool:
+    return all(hasattr(data, name) for name in names)
+
+
+def _from_hugging_face(table: Any, factors: Any, most: int | None) -> Dataset:
+    """The images or vectors of a `datasets.Dataset`, and its class labels as factors."""
+    if isinstance(table, Mapping):
+        raise UsageError(
+            f"This Hugging Face dataset has the splits {', '.join(table)}.",
+            f"Choose one, e.g. data[{next(iter(table), 'train')!r}].",
+        )
+    if not _has(table, "__len__") or table.features is None:
+        raise UsageError(
+            "This Hugging Face dataset is streamed, so that its rows have no numbers.",
+            "Load it without streaming=True, or pass a part of it as an array.",
+        )
+    kinds = {name: type(feature).__name__ for name, feature in table.features.items()}
+    column = next((name for name, kind in kinds.items() if kind == "Image"), None)
+    column = column or next((name for name in _IMAGES if name in kinds), None)
+    if column is None:
+        raise UsageError(
+            f"This Hugging Face dataset has the columns {', '.join(kinds)}; wanted images.",
+            f"Rename the one that holds them to {_IMAGES[0]}, or vectors to x.",
+        )
+    n = len(table) if most is None else min(most, len(table))
+    _log.info("Column %s of the Hugging Face dataset is taken, %d rows.", column, n)
+    plain = table.with_format(None)
+    rows = [
+        np.asarray(value)
+        for start in range(0, n, BATCH)
+        for value in plain[start : min(start + BATCH, n)][column]
+    ]
+    if len(shapes := {row.shape for row in rows}) > 1:
+        raise ShapeError(
+            f"The rows of column {column} have the shapes {sorted(shapes)[:3]}; wanted one.",
+            "Resize and convert them with the dataset's own map, or save them in a folder and "
+            "use vs.load_dataset(folder, size=64).",
+        )
+    labels = [name for name, kind in kinds.items() if kind == "ClassLabel"]
+    if factors is not None or not labels or not rows:
+        known = None if factors is None else np.asarray(factors)[:n]
+        return _from_array(np.asarray(rows), known)
+    columns = [
+        np.asarray(table.features[name].names)[np.asarray(plain[:n][name])] for name in labels
+    ]
+    stacked = np.stack(columns, axis=1)
+    return _from_array(np.stack(rows), stacked, labels)
+
+
+def _from_anndata(cells: Any, factors: Any) -> Dataset:
+    """X of an AnnData as vectors, kept sparse where it is, and its categories as factors."""
+    if cells.isbacked:
+        cells = cells.to_memory()
+    names = None
+    if factors is None:
+        kinds = {name: cells.obs[name] for name in cells.obs.columns}
+        names = [
+            name
+            for name, column in kinds.items()
+            if column.dtype.name == "category" and not column.isna().any()
+        ]
+        if names:
+            _log.info("Categories of the AnnData are taken as factors: %s.", ", ".join(names))
+            factors = np.stack([np.asarray(kinds[name].astype(str), str) for name in names], 1)
+    x = cells.X
+    if not _has(x, "tocsr"):
+        dense = np.asarray(x, dtype=np.float32)
+        return from_arrays(dense, factors, factor_names=names or None, where="the AnnData")
+    x = x.tocsr()
+    if not np.isfinite(x.data).all():
+        raise RangeError(
+            "X of the AnnData has values that are NaN or infinite.", "Leave these cells out."
+        )
+    known = None
+    if factors is not None:
+        known = factors_of("the AnnData", np.asarray(factors), names or None, x.shape[0])
+    return dataset_of("array", Sparse(x), known)
+
+
 def _images(batch: Any) -> Any:
     """The images of a batch: itself, what comes first in it, or what is named so."""
     if isinstance(batch, tuple | list) and batch:
@@ -123,15 +221,15 @@ def _images(batch: Any) -> Any:
     return batch
 
 
-def _from_array(images: Any, factors: Any) -> Dataset:
+def _from_array(images: Any, factors: Any, names: Sequence[str] | None = None) -> Dataset:
     """Images in any range as vaescope has them, in [0, 1]; the dataset remembers the range."""
     ends = _ends(images)
     if ends is None:
-        return from_arrays(images, factors)
+        return from_arrays(images, factors, factor_names=names)
     low, high = ends
     _log.info("The images are taken as [%.3g, %.3g] and brought to [0, 1].", low, high)
     unit = np.clip((images - low) / (high - low), 0.0, 1.0)
-    return replace(from_arrays(unit, factors), value_range=ends)
+    return replace(from_arrays(unit, factors, factor_names=names), value_range=ends)
 
 
 def _ends(images: Any) -> tuple[float, float] | None:

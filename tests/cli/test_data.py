@@ -78,13 +78,13 @@ def test_render_says_where_it_writes_and_leaves_no_half_file(
 def test_render_writes_what_own_data_can_be_read_from(
     monkeypatch: Any, capsys: Any, tmp_path: Path
 ) -> None:
-    from vaescope.data.own import load_own
+    from vaescope.data.user_files import load_files
 
     out = tmp_path / "sprites.npz"
     settings = ["size=32", "grid.shape=[1]", "grid.orientation=[0]", "grid.x=[0, 5]"]
     code, _ = run(monkeypatch, capsys, "data", "render", "dsprites", "--out", str(out), *settings)
     assert code == 0
-    data = load_own(out)
+    data = load_files(out)
     assert data.factors is not None
     assert (len(data), data.shape, data.factors.names) == (384, (1, 32, 32), ("scale", "x", "y"))
     assert set(np.unique(data.rows(np.arange(9)))) == {0.0, 1.0}

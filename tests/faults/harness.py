@@ -28,12 +28,12 @@ import numpy as np
 import torch
 import yaml
 from safetensors.torch import save
+from vaescope.data.own import load_own
 
 from vaescope import paths
 from vaescope.adapters.checkpoints import weights_of
 from vaescope.checking import check
 from vaescope.codes import Codes
-from vaescope.data.own import load_own
 from vaescope.errors import VaescopeError
 from vaescope.exporting.hub import load_pretrained, publish
 from vaescope.runs import Run

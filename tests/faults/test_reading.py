@@ -14,10 +14,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from vaescope.data.own import load_own
 
 from vaescope.adapters.checkpoints import weights_of
 from vaescope.codes import Codes
-from vaescope.data.own import load_own
 from vaescope.errors import DataError, DiskError, UsageError, VaescopeError
 from vaescope.paths import replace_file
 from vaescope.reading import parse_json, read_arrays, read_regular

@@ -104,17 +104,24 @@ def _show(steps: "Generator[Step, None, None]", console: Console, label: str) ->
 
 
 def train_one(
-    experiment: "Experiment", name: str, folder: Path, device: str, console: Console
+    experiment: "Experiment",
+    name: str,
+    folder: Path,
+    device: str,
+    console: Console,
+    loggers: Sequence[str] = (),
 ) -> "tuple[Run, int]":
     """Trains one run to its end. Returns it, and the step at which it was taken up."""
     from vaescope.allocator import keep_freed_memory
 
     keep_freed_memory()  # before torch allocates anything
     from vaescope.build import build_data
+    from vaescope.loggers import check_loggers, logged
     from vaescope.runs import Run
     from vaescope.training.api import choose_device
     from vaescope.training.run import train_run
 
+    check_loggers(loggers)
     where = choose_device(device)
     run = Run.of(experiment, name, folder)
     run.create(experiment)
@@ -133,6 +140,7 @@ def train_one(
     with stop_on_signals() as signalled:
         data = build_data(experiment.data)
         steps = train_run(run, run.open(), data, device=where, stop=signalled)
+        steps = logged(steps, run, experiment, loggers)
         _show(noted(steps), console, run.path.name)
     return run, resumed
 
@@ -156,6 +164,13 @@ def train(
     seed: SeedOption = None,
     seeds: Annotated[str | None, typer.Option(help="Several seeds, e.g. 0..9.")] = None,
     device: DeviceOption = "auto",
+    logger: Annotated[
+        list[str] | None, typer.Option(help="csv, tensorboard, wandb or mlflow; may be repeated.")
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only compare 20 steps on the device with the CPU's."),
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -173,10 +188,12 @@ def train(
     given = list(settings or [])
     chosen = parse_seeds(seeds) if seeds is not None else [seed]
     experiments = [from_command_line(preset, settings_with_seed(given, one)) for one in chosen]
+    if check:
+        return _check(experiments, device, as_json=as_json)
     rows: list[dict[str, Any]] = []
     for experiment in experiments:
         folder = runs_folder() if out is None else out
-        run, resumed = train_one(experiment, preset, folder, device, console)
+        run, resumed = train_one(experiment, preset, folder, device, console, logger or [])
         if not quiet and not as_json:
             _summarise(run, console)
         rows.append(
@@ -189,4 +206,18 @@ def train(
                 "resumed_from": resumed,
             }
         )
-    result({"runs": rows}, "\n".join(row["path"] for row in rows), as_json=as_json)
+    return result({"runs": rows}, "\n".join(row["path"] for row in rows), as_json=as_json)
+
+
+def _check(experiments: "Sequence[Experiment]", device: str, *, as_json: bool) -> None:
+    """Says whether the device computes what the CPU does; writes no run. Exit code 1 if not."""
+    from vaescope.build import build_data
+    from vaescope.training.api import choose_device
+    from vaescope.training.device_check import check_device
+
+    where = choose_device(device)
+    checks = [check_device(one, build_data(one.data), where) for one in experiments]
+    content = {"checks": [check.to_dict() for check in checks]}
+    result(content, "\n".join(check.summary() for check in checks), as_json=as_json)
+    if not all(check.agrees for check in checks):
+        raise typer.Exit(1)

@@ -33,6 +33,7 @@ __all__ = [
     "require_all",
     "require_space",
     "seal",
+    "write_rows",
 ]
 
 #: Called with a file's name, the bytes done and the bytes in all, None where that is not known.
@@ -203,17 +204,18 @@ def converted(
         require_space(target.parent, math.prod(shape), f"Converting {sources[0].name}")
         with alone(target):
             if not current():
-                _write(target, shape, chunks, progress)
+                write_rows(target, shape, chunks, progress)
                 _seal_of(target).write_text(stamp)
     return _mapped(target, shape)
 
 
-def _write(
+def write_rows(
     target: Path,
     shape: tuple[int, ...],
     chunks: Iterable[NDArray[np.uint8]],
-    progress: Progress | None,
+    progress: Progress | None = None,
 ) -> None:
+    """The rows of `chunks` as an npy file that is whole or not there."""
     scratch = target.with_name(f".{target.name}.part")
     done, total = 0, math.prod(shape)
     try:

@@ -14,7 +14,7 @@ from vaescope.data.stores import Bytes, Numbers, Store
 from vaescope.errors import RangeError, ShapeError
 from vaescope.types import Array
 
-__all__ = ["content_hash", "dataset_of", "from_arrays"]
+__all__ = ["content_hash", "dataset_of", "factors_of", "from_arrays"]
 
 CHANNELS = (1, 2, 3, 4)
 ROWS = 4096  # looked at in one go for their range
@@ -42,7 +42,7 @@ def from_arrays(
     store = _store(where, _array(where, images))
     known = None
     if factors is not None:
-        known = _factors(where, np.asarray(factors), factor_names, len(store))
+        known = factors_of(where, np.asarray(factors), factor_names, len(store))
     sources = None
     if factor_values is not None:
         sources = np.asarray(factor_values, dtype=np.float64)
@@ -183,7 +183,8 @@ def _rescaling(low: float, high: float) -> str:
     )
 
 
-def _factors(where: str, labels: Array, names: Sequence[str] | None, n: int) -> Factors | None:
+def factors_of(where: str, labels: Array, names: Sequence[str] | None, n: int) -> Factors | None:
+    """Factors of labels, (n, factors) or (n,); None where none of them varies."""
     labels = labels[:, None] if labels.ndim == 1 else labels
     if labels.ndim != 2 or len(labels) != n or labels.dtype.kind not in "biuUS":
         raise ShapeError(

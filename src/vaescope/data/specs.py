@@ -12,7 +12,7 @@ from pydantic import (
     model_serializer,
 )
 
-__all__ = ["ArraySpec", "DataSpec"]
+__all__ = ["ArraySpec", "DataSpec", "FilesSpec"]
 
 
 def _whole(value: Any) -> Any:
@@ -225,6 +225,32 @@ class ArraySpec(_Spec):
         return self.event
 
 
+def _text(value: Any) -> Any:
+    """A folder may be called 2024, which is a number where settings are read."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class FilesSpec(_Spec):
+    """The user's own files, found by their path and known by their content.
+
+    `vaescope.data.user_files.complete` fills the last three in. The path is not in the digest.
+    """
+
+    name: Literal["files"] = "files"
+    path: Annotated[str, BeforeValidator(_text)]
+    #: Images are cropped to their largest centred square and resized to this many pixels a side.
+    size: Count | None = None
+    grey: bool = False
+    sha256: str | None = None
+    n: Count | None = None
+    event: Annotated[tuple[Count, ...], Strict(False)] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        assert self.event is not None, "complete the spec first"
+        return self.event
+
+
 DataSpec = Annotated[
     DspritesSpec
     | DspritesVariantSpec
@@ -241,6 +267,7 @@ DataSpec = Annotated[
     | SynthLinearSpec
     | SynthNonlinearSpec
     | LinearGaussianSpec
-    | ArraySpec,
+    | ArraySpec
+    | FilesSpec,
     Field(discriminator="name"),
 ]

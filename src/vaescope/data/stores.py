@@ -1,14 +1,14 @@
 """Rows of data as they lie in memory or on disk; a batch is unpacked when it is asked for."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.types import Array, Integers
 
-__all__ = ["Bits", "Bytes", "Numbers", "Picked", "Store"]
+__all__ = ["Bits", "Bytes", "Numbers", "Picked", "Sparse", "Store"]
 
 
 class Store(Protocol):
@@ -86,6 +86,27 @@ class Numbers:
 
     def rows(self, index: Integers) -> NDArray[np.float32]:
         return self.values[index].astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    """Vectors as a compressed sparse row matrix of SciPy; only a batch is made dense."""
+
+    values: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (int(self.values.shape[1]),)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return float(self.values.min()), float(self.values.max())
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def rows(self, index: Integers) -> NDArray[np.float32]:
+        return np.asarray(self.values[index].toarray(), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from vaescope.inspection import Inspection, inspect
 from vaescope.paths import disk_errors, replace_file
 from vaescope.runs import Run, strict_json
 from vaescope.sealing import seal_document, sha256_of
-from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
+from vaescope.specs import FORMAT, Experiment, digest, public, resolve, to_dict
 from vaescope.training.checkpoint import weights_bytes
 from vaescope.user_data import as_dataset
 
@@ -84,7 +84,7 @@ def save_pretrained(
             f"These results are of {found.subject.name}, not of {run.path.name}.",
             "Pass what vs.inspect(run) gives, or leave found= out.",
         )
-    card = model_card(found, spec, name=_name(run), licence=licence)
+    card = model_card(found, public(spec), name=_name(run), licence=licence)
     return publish(run, Path(folder), card.text, verdicts=card.verdicts, metrics=card.metrics)
 
 
@@ -103,7 +103,7 @@ def publish(run: Run, folder: Path, card: str, *, verdicts: int = 0, metrics: in
         "name": _name(run),
         "digest": own,
         "weights_sha256": sha256,
-        "experiment": to_dict(spec),
+        "experiment": to_dict(public(spec)),
     }
     files = {out.model: weights, out.card: card.encode()}
     # Of the training, where there was one: what inspecting it again needs.

@@ -1,6 +1,7 @@
 """Training from Python: `vs.train("beta-vae", data, beta=4)`."""
 
 import logging
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,11 @@ import torch
 
 from vaescope.build import build_data, data_settings
 from vaescope.errors import UsageError
+from vaescope.loggers import check_loggers, logged
 from vaescope.paths import runs_folder
 from vaescope.runs import Run
 from vaescope.settings import from_python
+from vaescope.training.bar import shown
 from vaescope.training.run import train_run
 from vaescope.user_data import as_dataset
 
@@ -36,13 +39,22 @@ def train(
     *,
     out: str | Path | None = None,
     device: str = "auto",
+    on_record: Callable[[Mapping[str, Any]], None] | None = None,
+    loggers: Sequence[str] = (),
+    progress: bool = False,
     **settings: Any,
 ) -> Run:
     """Trains a preset to its end and returns the run; resumes or returns what is there already.
 
     `data`: a dataset, its name or path, an array, or None for the preset's own. `settings` override
     the preset by bare name, e.g. `beta=4, steps=3000, seed=0`; a name must match exactly one.
+
+    `on_record` is called with each row of the history as it is written: step, loss, its parts,
+    counts of types, mean variances, and at a validation `validation_elbo`. `loggers` are names in
+    `vaescope.loggers.LOGGERS`: csv, tensorboard, wandb, mlflow. `progress` draws a bar on stderr.
+    Rows from before a run was resumed are not sent again.
     """
+    check_loggers(loggers)
     where = choose_device(device)
     given = None if data is None else as_dataset(data)
     spec = from_python(preset, None if given is None else data_settings(given), settings)
@@ -52,7 +64,9 @@ def train(
         _LOG.info("%s is done", run.path)
         return run
     rows = build_data(spec.data) if given is None else given
-    for progress in train_run(run, run.open(), rows, device=where):
-        if progress.record is not None:
-            _LOG.info("%s", progress.record.to_dict())
+    steps = train_run(run, run.open(), rows, device=where)
+    steps = logged(steps, run, spec, loggers, on_record)
+    for step in shown(steps, run.path.name) if progress else steps:
+        if step.row is not None:
+            _LOG.info("%s", step.row)
     return run

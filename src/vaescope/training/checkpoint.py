@@ -106,8 +106,8 @@ def save_state(path: Path, state: State, digest: str, *, history: str | None = N
         for name, parameter in module.named_parameters():
             for key, value in moments[parameter].items():
                 tensors[f"optimiser/{group}/{name}/{key}"] = value
-    for name, value in state.window.items():
-        tensors[f"window/{name}"] = value
+    for part, values in (("window", state.window), ("validation", state.validation)):
+        tensors |= {f"{part}/{name}": value for name, value in values.items()}
     facts = {"step": state.step, "digest": digest, "history": history, "seal": PLACE}
     replace_file(path, seal_checkpoint(_pack(tensors, **facts)))
 
@@ -140,6 +140,8 @@ def load_state(path: Path, state: State, digest: str) -> str | None:
         for name, value in tensors.items()
         if name.startswith("window/")
     }
+    start = "validation/"
+    state.validation = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
     state.step = facts["step"]
     return facts.get("history")
 

@@ -56,6 +56,8 @@ class State:
     step: int = 0
     #: Sums since the last record: part -> float64 tensor.
     window: dict[str, Tensor] = field(default_factory=dict)
+    #: The best measurement on rows held out so far, by `training.validation`; empty without one.
+    validation: dict[str, Tensor] = field(default_factory=dict)
 
     @property
     def recorded(self) -> int:

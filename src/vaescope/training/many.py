@@ -64,8 +64,10 @@ def _without_numbers(tree: Any) -> Any:
 
 def stackable(experiment: Experiment) -> bool:
     """Whether stacking pays for this architecture: small, fully connected, one optimiser group,
-    no u."""
+    no u, no validation."""
     spec = resolve(experiment)
+    if spec.validation is not None:
+        return False
     small = sum(parameter.numel() for parameter in build_vae(spec).parameters()) < SMALL
     plain = spec.net.name in ("linear", "mlp") and isinstance(spec.optimiser, AdamSpec)
     sees_u = isinstance(spec.prior, ConditionalPriorSpec)

@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from importlib.metadata import version
 from typing import Any, TextIO
 
@@ -15,7 +16,7 @@ import torch
 from vaescope.allocator import keep_freed_memory
 from vaescope.build import build_vae, start_from_data, training_rows
 from vaescope.data import Dataset
-from vaescope.errors import Interrupted, NonFiniteError, RangeError
+from vaescope.errors import Interrupted, NonFiniteError, RangeError, UsageError
 from vaescope.nets.likelihoods import Likelihood
 from vaescope.paths import disk_errors, replace_file
 from vaescope.reading import read_json
@@ -24,6 +25,14 @@ from vaescope.specs import FORMAT, Experiment, digest
 from vaescope.training.checkpoint import load_state, save_state, weights_bytes
 from vaescope.training.loop import Record, State, new_state, steps
 from vaescope.training.precision import Precision, choose, threads_for
+from vaescope.training.validation import (
+    best_weights,
+    held_out_elbo,
+    is_due,
+    is_over,
+    note,
+    validation_rows,
+)
 from vaescope.vae import VAE
 
 __all__ = ["Progress", "check_range", "environment", "finish", "mark_done", "train_run"]
@@ -37,8 +46,23 @@ CHECKPOINT_SECONDS = 10.0
 class Progress:
     """What a caller sees between steps."""
 
-    def __init__(self, step: int, steps: int, record: Record | None) -> None:
-        self.step, self.steps, self.record = step, steps, record
+    def __init__(
+        self,
+        step: int,
+        steps: int,
+        record: Record | None,
+        validation: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.step, self.steps, self.record, self.validation = step, steps, record, validation
+
+    @property
+    def row(self) -> dict[str, Any] | None:
+        """What was written down of this step, for loggers; None where nothing was."""
+        if self.record is None and self.validation is None:
+            return None
+        held_out = {f"validation_{k}": v for k, v in (self.validation or {}).items() if k != "step"}
+        record = {"step": self.step} if self.record is None else self.record.to_dict()
+        return {**record, **held_out}
 
 
 def check_range(data: Dataset, experiment: Experiment) -> None:
@@ -100,8 +124,10 @@ def train_run(
         keep_freed_memory()
         run.clear_scratch()
         state = new_state(experiment, device)
-        data = training_rows(experiment, data)
         check_range(data, experiment)
+        held_out = validation_rows(experiment, data)
+        data = training_rows(experiment, data)
+        _require_rows(experiment, data, held_out)
         own = digest(experiment)
         seal = None
         if run.state.exists():
@@ -118,10 +144,22 @@ def train_run(
                 _say_what_changed(run, facts)
             replace_file(run.environment, (strict_json(facts, indent=1) + "\n").encode())
             yield Progress(state.step, experiment.steps, None)
-            yield from _advance(run, state, experiment, data, precision, own, stop)
+            yield from _advance(run, state, experiment, data, held_out, precision, own, stop)
         finally:
             torch.set_num_threads(threads)
-        finish(run, experiment, state.vae)
+        steps_done = {"steps": state.step, **best_weights(state)}
+        finish(run, experiment, state.vae, steps_done)
+
+
+def _require_rows(experiment: Experiment, data: Dataset, held_out: Dataset | None) -> None:
+    """Refuses a validation that leaves no row on one of its two sides."""
+    if held_out is not None and not (len(data) and len(held_out)):
+        assert experiment.validation is not None
+        raise UsageError(
+            f"validation.fraction={experiment.validation.fraction:g} leaves {len(data)} rows to "
+            f"train on and {len(held_out)} held out.",
+            "Give another fraction, or more data.",
+        )
 
 
 def _say_what_changed(run: Run, facts: Mapping[str, Any]) -> None:
@@ -145,20 +183,25 @@ def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {**facts.get("versions", {}), **{k: v for k, v in facts.items() if k != "versions"}}
 
 
-def finish(run: Run, experiment: Experiment, vae: VAE) -> None:
-    """The final weights, then the mark that the run is done."""
+def finish(
+    run: Run, experiment: Experiment, vae: VAE, facts: Mapping[str, Any] | None = None
+) -> None:
+    """The final weights, then the mark that the run is done, with `facts` on how it ended."""
     weights = weights_bytes(vae)
     replace_file(run.weights, weights)
-    mark_done(run, experiment, weights)
+    mark_done(run, experiment, weights, facts)
 
 
-def mark_done(run: Run, experiment: Experiment, weights: bytes) -> None:
+def mark_done(
+    run: Run, experiment: Experiment, weights: bytes, facts: Mapping[str, Any] | None = None
+) -> None:
     run.finish(
         {
             "format": FORMAT,
             "digest": digest(experiment),
             "steps": experiment.steps,
             "weights_sha256": hashlib.sha256(weights).hexdigest(),
+            **(facts or {}),
         }
     )
 
@@ -168,33 +211,41 @@ def _advance(
     state: State,
     experiment: Experiment,
     data: Dataset,
+    held_out: Dataset | None,
     precision: Precision,
     own: str,
     stop: Callable[[], int],
 ) -> Iterator[Progress]:
-    with disk_errors(run.history):
-        history, timing = run.history.open("a"), run.timing.open("a")
-
-    written = hashlib.sha256(run.history.read_bytes())
-
-    def save() -> float:
-        begun = time.monotonic()
+    paths = [run.history, run.timing, *([] if held_out is None else [run.validation])]
+    with ExitStack() as files:
         with disk_errors(run.history):
-            for file in (history, timing):
-                os.fsync(file.fileno())  # rows before the state that relies on them
-        save_state(run.state, state, own, history=written.hexdigest())
-        return time.monotonic() - begun
+            opened = [files.enter_context(path.open("a")) for path in paths]
+        history, timing = opened[:2]
+        written = hashlib.sha256(run.history.read_bytes())
 
-    with history, timing:
+        def save() -> float:
+            begun = time.monotonic()
+            with disk_errors(run.history):
+                for file in opened:
+                    os.fsync(file.fileno())  # rows before the state that relies on them
+            save_state(run.state, state, own, history=written.hexdigest())
+            return time.monotonic() - begun
+
         started = saved = time.monotonic()
         pause = CHECKPOINT_SECONDS
         try:
-            for record in steps(state, experiment, data, precision):
+            for record in _until_over(state, experiment, data, precision):
+                measured = None
                 if record is not None:
                     with disk_errors(run.history):
                         written.update(_append(history, record.to_dict()))
                         seconds = round(time.monotonic() - started, 3)
                         _append(timing, {"step": record.step, "seconds": seconds})
+                if held_out is not None and is_due(experiment, state.step):
+                    measured = held_out_elbo(state.vae, experiment, held_out, state.device)
+                    note(state, measured["elbo"])
+                    with disk_errors(run.validation):
+                        _append(opened[-1], {"step": state.step, **measured})
                 if number := stop():
                     save()
                     raise Interrupted(
@@ -206,7 +257,7 @@ def _advance(
                 if time.monotonic() - saved > pause:
                     pause = max(CHECKPOINT_SECONDS, 50.0 * save())
                     saved = time.monotonic()
-                yield Progress(state.step, experiment.steps, record)
+                yield Progress(state.step, experiment.steps, record, measured)
             save()
         except GeneratorExit:  # whoever watched has gone, as `| head -1` does
             save()
@@ -217,3 +268,19 @@ def _advance(
                 f"{error.message} The run stopped; {good or 'no checkpoint had been made yet'}.",
                 error.remedy,
             ) from error
+
+
+def _until_over(
+    state: State, experiment: Experiment, data: Dataset, precision: Precision
+) -> Iterator[Record | None]:
+    """The steps that are left, until the last or until validation has not improved for long."""
+    if is_over(experiment, state):
+        return
+    for record in steps(state, experiment, data, precision):
+        yield record
+        if is_over(experiment, state):
+            _LOG.info(
+                "Stopped after %d of %d steps: the ELBO held out was best at step %d.",
+                state.step, experiment.steps, int(state.validation["step"]),
+            )  # fmt: skip
+            return

@@ -145,6 +145,11 @@ def _check(
     short_lr: float | None,
 ) -> None:
     objective = spec.objective
+    if spec.validation is not None:
+        raise UsageError(
+            "Short runs of tune-beta end by themselves: validation has no say there.",
+            "Leave validation out, and give it to `vaescope train`.",
+        )
     if "beta" not in type(objective).model_fields or spec.posterior.name == "point":
         raise UsageError(
             f"objective.name={objective.name} has no beta to tune.",

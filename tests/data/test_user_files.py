@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from vaescope.data.in_memory import from_arrays
-from vaescope.data.own import load_own
+from vaescope.data.user_files import load_files
 from vaescope.errors import DataError, RangeError, ShapeError
 
 RNG = np.random.default_rng(0)
@@ -30,21 +30,21 @@ def test_channels_last_are_moved_first_and_said(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     np.savez(path, images=BYTES)
-    data = load_own(path)
+    data = load_files(path)
     assert data.name == "mine" and data.shape == (3, 5, 7) and data.card.n == 6
     np.testing.assert_allclose(
         data.rows(np.arange(6)), BYTES.transpose(0, 3, 1, 2) / 255, rtol=1e-6
     )
     assert "channels last" in caplog.text
     np.savez(path, images=FLOATS.transpose(0, 2, 3, 1))
-    np.testing.assert_array_equal(load_own(path).rows(np.arange(6)), FLOATS)
+    np.testing.assert_array_equal(load_files(path).rows(np.arange(6)), FLOATS)
 
 
 def test_channels_first_stay_and_nothing_is_said(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     np.savez(path, images=FLOATS)
-    np.testing.assert_array_equal(load_own(str(path)).rows(np.array([4, 1])), FLOATS[[4, 1]])
+    np.testing.assert_array_equal(load_files(str(path)).rows(np.array([4, 1])), FLOATS[[4, 1]])
     assert caplog.text == ""
 
 
@@ -52,7 +52,7 @@ def test_grey_images_get_a_channel_and_it_is_said(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     np.save(path.with_suffix(".npy"), FLOATS[:, 0])
-    data = load_own(path.with_suffix(".npy"))
+    data = load_files(path.with_suffix(".npy"))
     np.testing.assert_array_equal(data.rows(np.arange(6)), FLOATS[:, :1])
     assert "grey" in caplog.text
 
@@ -61,13 +61,13 @@ def test_grey_images_get_a_channel_and_it_is_said(
 def test_bytes_of_zero_and_one_are_black_and_white(path: Path, dtype: type) -> None:
     bits = FLOATS > 0.5
     np.savez(path, imgs=bits.astype(dtype))
-    np.testing.assert_array_equal(load_own(path).rows(np.arange(6)), bits)
+    np.testing.assert_array_equal(load_files(path).rows(np.arange(6)), bits)
 
 
 def test_floats_in_two_dimensions_are_vectors(path: Path) -> None:
     vectors = RNG.normal(size=(6, 4))
     np.savez(path, x=vectors)
-    data = load_own(path)
+    data = load_files(path)
     assert data.shape == (4,)
     np.testing.assert_allclose(data.rows(np.arange(6)), vectors, rtol=1e-6)
 
@@ -89,7 +89,7 @@ def test_values_outside_the_range_are_refused_with_the_remedy(
 ) -> None:
     np.savez(path, images=np.asarray(images))
     with pytest.raises(RangeError, match=rf"mine\.npz.*{remedy}|mine\.npz.*NaN"):
-        load_own(path)
+        load_files(path)
 
 
 def test_the_first_row_that_is_not_finite_is_named_also_where_float32_overflows(path: Path) -> None:
@@ -98,14 +98,14 @@ def test_the_first_row_that_is_not_finite_is_named_also_where_float32_overflows(
         vectors[4321, 1] = bad
         np.savez(path, images=vectors)
         with pytest.raises(RangeError, match="first in row 4321"):
-            load_own(path)
+            load_files(path)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool])
 def test_vectors_that_are_no_floats_get_the_remedy_for_vectors(path: Path, dtype: type) -> None:
     np.savez(path, images=np.arange(12).reshape(6, 2).astype(dtype))
     with pytest.raises((RangeError, ShapeError), match=r"Vectors are floats: use \.astype"):
-        load_own(path)
+        load_files(path)
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_what_is_no_array_of_numbers_is_refused(given: object) -> None:
 def test_shapes_that_are_no_images_are_refused(path: Path, shape: tuple[int, ...]) -> None:
     np.savez(path, images=np.full(shape, 9, np.uint8))
     with pytest.raises(ShapeError, match=r"mine\.npz .*shape .*wanted"):
-        load_own(path)
+        load_files(path)
 
 
 def test_factors_on_the_full_grid_can_be_looked_up(path: Path) -> None:
     factors = np.stack(np.unravel_index(np.arange(6), (2, 3)), axis=1) * 10
     np.savez(path, images=FLOATS, factors=factors, factor_names=["colour", "size"])
-    data = load_own(path)
+    data = load_files(path)
     assert data.card.factors == {"colour": 2, "size": 3}
     assert data.factors is not None and data.factors.values[1].tolist() == [0, 10, 20]
     np.testing.assert_array_equal(data.observe(np.array([[1, 2]]))[0], FLOATS[5])
@@ -136,47 +136,47 @@ def test_labels_sources_and_constant_factors(path: Path, caplog: pytest.LogCaptu
     labels = np.array(["dog", "cat", "cat", "dog", "cow", "cow"])
     sources = RNG.normal(size=(6, 2))
     np.savez(path, images=FLOATS, labels=labels, factor_values=sources)
-    data = load_own(path)
+    data = load_files(path)
     assert data.factors is not None and data.factors.names == ("class",)
     assert data.factors.classes(np.arange(6))[:, 0].tolist() == [2, 0, 0, 2, 1, 1]
     assert data.sources is not None
     np.testing.assert_array_equal(data.sources, sources)
     np.savez(path, images=FLOATS, factors=np.array([[7, 0], [7, 1]] * 3))
-    data = load_own(path)
+    data = load_files(path)
     assert data.card.factors == {"factor_1": 2}
     assert "do not vary and are left out: factor_0" in caplog.text
     np.savez(path, images=FLOATS, labels=np.zeros(6, np.int64))
-    assert load_own(path).factors is None
+    assert load_files(path).factors is None
 
 
 def test_factors_that_do_not_fit_are_explained(path: Path) -> None:
     for factors in (np.zeros((5, 2), np.int64), RNG.uniform(size=(6, 2)), np.zeros((6, 1, 1), int)):
         np.savez(path, images=FLOATS, factors=factors)
         with pytest.raises(ShapeError, match=r"factors in .*mine\.npz .*wanted integers or names"):
-            load_own(path)
+            load_files(path)
     np.savez(path, images=FLOATS, factors=np.arange(12).reshape(6, 2), factor_names=["a"])
     with pytest.raises(ShapeError, match=r"factor_names in .*mine\.npz"):
-        load_own(path)
+        load_files(path)
     np.savez(path, images=FLOATS, factor_values=np.zeros((5, 2)))
     with pytest.raises(ShapeError, match=r"factor_values in .*mine\.npz"):
-        load_own(path)
+        load_files(path)
 
 
 def test_files_that_cannot_be_used_are_explained(path: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"mine\.npz is not there"):
-        load_own(path)
+        load_files(path)
     np.savez(path, pictures=FLOATS)
     with pytest.raises(DataError, match=r"has the arrays pictures; wanted `images`"):
-        load_own(path)
+        load_files(path)
     np.savez(path, images=np.array([None, {}], dtype=object))
     with pytest.raises(DataError, match=r"mine\.npz cannot be read.*without Python objects"):
-        load_own(path)
+        load_files(path)
     path.write_bytes(b"PK\3\4")
     with pytest.raises(DataError, match=r"mine\.npz cannot be read"):
-        load_own(path)
+        load_files(path)
     (tmp_path / "mine.txt").write_text("images")
     with pytest.raises(DataError, match=r"mine\.txt is neither"):
-        load_own(tmp_path / "mine.txt")
+        load_files(tmp_path / "mine.txt")
 
 
 def picture(path: Path, seed: int, mode: str = "RGB", size: tuple[int, int] = (7, 5)) -> Path:
@@ -190,7 +190,7 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
     paths = [picture(tmp_path / f"{name}.png", seed) for seed, name in enumerate("cab")]
     (tmp_path / "._a.png").write_bytes(b"not an image")
     (tmp_path / "notes.txt").write_text("not an image")
-    data = load_own(tmp_path)
+    data = load_files(tmp_path)
     assert data.shape == (3, 5, 7) and len(data) == 3 and data.factors is None
     for row, path in zip(data.rows(np.arange(3)), sorted(paths), strict=True):
         np.testing.assert_allclose(
@@ -201,16 +201,16 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path: Path) -> None:
 def test_endings_in_capitals_are_files_and_folders_called_so_are_not(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", images=BYTES)
     (tmp_path / "a.npz").rename(tmp_path / "A.NPZ")
-    assert len(load_own(tmp_path / "A.NPZ")) == len(BYTES)
+    assert len(load_files(tmp_path / "A.NPZ")) == len(BYTES)
     picture(tmp_path / "pictures" / "a.PNG", 0)
     (tmp_path / "pictures" / "more.png").mkdir()
-    assert len(load_own(tmp_path / "pictures")) == 1
+    assert len(load_files(tmp_path / "pictures")) == 1
 
 
 def test_sub_folders_are_classes(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for seed, name in enumerate(["dog/1.png", "dog/2.png", "cat/1.png"]):
         picture(tmp_path / name, seed)
-    data = load_own(tmp_path)
+    data = load_files(tmp_path)
     assert data.factors is not None and data.factors.values[0].tolist() == ["cat", "dog"]
     assert data.factors.classes(np.arange(3))[:, 0].tolist() == [0, 1, 1]
     assert "sub-folders" in caplog.text
@@ -220,36 +220,36 @@ def test_grey_and_mixed_folders_have_one_mode(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     picture(tmp_path / "a.png", 0, "L")
-    assert load_own(tmp_path).shape == (1, 5, 7)
-    assert caplog.text == ""
+    assert load_files(tmp_path).shape == (1, 5, 7)
+    assert "are read as" not in caplog.text
     picture(tmp_path / "b.png", 1, "RGBA")
-    assert load_own(tmp_path).shape == (3, 5, 7)
+    assert load_files(tmp_path).shape == (3, 5, 7)
     assert "mode L, RGBA are read as RGB" in caplog.text
 
 
 def test_a_picture_that_does_not_fit_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="has no images"):
-        load_own(tmp_path)
+        load_files(tmp_path)
     picture(tmp_path / "a.png", 0)
     odd = picture(tmp_path / "b.png", 1, size=(9, 5))
     with pytest.raises(ShapeError, match=r"b\.png is 9 x 5 pixels; .*a\.png is 7 x 5"):
-        load_own(tmp_path)
+        load_files(tmp_path)
     Image.fromarray(np.zeros((5, 7), np.uint16)).save(odd)
     with pytest.raises(RangeError, match=r"b\.png has more than 8 bits"):
-        load_own(tmp_path)
+        load_files(tmp_path)
     odd.write_bytes(b"nothing")
     with pytest.raises(DataError, match=r"b\.png cannot be read"):
-        load_own(tmp_path)
+        load_files(tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_a_picture_too_large_to_open_is_named(tmp_path: Path) -> None:
     Image.new("1", (20_000, 20_000)).save(tmp_path / "large.png")
     with pytest.raises(DataError, match=r"large\.png cannot be read: .*pixels"):
-        load_own(tmp_path)
+        load_files(tmp_path)
 
 
 def test_names_of_factors_that_are_numbers_become_text(path: Path) -> None:
     np.savez(path, images=np.zeros((4, 8, 8)), factors=np.arange(4)[:, None], factor_names=[7])
-    found = load_own(path)
+    found = load_files(path)
     assert found.factors is not None and found.factors.names == ("7",)

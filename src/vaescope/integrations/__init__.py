@@ -1,0 +1,1 @@
+"""vaescope inside the training loops of other libraries, one module for each."""
