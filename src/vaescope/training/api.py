@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
-from vaescope.build import build_data, data_settings
+from vaescope.build import build_data, check_parts, data_settings
 from vaescope.errors import UsageError
+from vaescope.own_parts.objects import KEYWORDS, is_object, with_objects
 from vaescope.paths import runs_folder
 from vaescope.runs import Run
 from vaescope.settings import from_python
@@ -42,11 +43,20 @@ def train(
 
     `data`: a dataset, its name or path, an array, or None for the preset's own. `settings` override
     the preset by bare name, e.g. `beta=4, steps=3000, seed=0`; a name must match exactly one.
+    Groups may be given whole, `net={"name": "mlp", "encoder": [64]}`, and as your own parts:
+    `objective=MyObjective(weight=3.0)`, `prior=`, `posterior=`, `likelihood=`; `encoder=` and
+    `decoder=`, any modules from x to the posterior's parameters and from z to the likelihood's;
+    `net=`, a function that makes both; or `vae=`, a whole `vs.VAE` (docs/own-parts.md). Modules
+    start from the weights that they come with, and are not changed.
     """
     where = choose_device(device)
     given = None if data is None else as_dataset(data)
+    own = {key: settings.pop(key) for key in KEYWORDS if is_object(settings.get(key))}
     spec = from_python(preset, None if given is None else data_settings(given), settings)
+    spec, objects = with_objects(spec, own)
     run = Run.of(spec, preset, runs_folder() if out is None else Path(out))
+    run = Run(run.path, objects)
+    check_parts(spec)
     run.create(spec)
     if run.is_done:
         _LOG.info("%s is done", run.path)
@@ -55,4 +65,6 @@ def train(
     for progress in train_run(run, run.open(), rows, device=where):
         if progress.record is not None:
             _LOG.info("%s", progress.record.to_dict())
+    if objects:
+        _LOG.info("%s can be opened with these objects only: vs.open_run", run.path)
     return run

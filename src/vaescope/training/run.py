@@ -24,6 +24,7 @@ from vaescope.specs import FORMAT, Experiment, digest
 from vaescope.training.checkpoint import load_state, save_state, weights_bytes
 from vaescope.training.loop import Record, State, new_state, steps
 from vaescope.training.precision import Precision, choose, threads_for
+from vaescope.training.warm_start import warm_start
 from vaescope.vae import VAE
 
 __all__ = ["Progress", "check_range", "environment", "finish", "train_run"]
@@ -43,10 +44,9 @@ class Progress:
 
 def check_range(data: Dataset, experiment: Experiment) -> None:
     """Refuses data that the experiment's likelihood has no density for."""
-    likelihood = build_vae(experiment).decoder.likelihood
-    assert isinstance(likelihood, Likelihood)
+    likelihood = getattr(build_vae(experiment).decoder, "likelihood", None)
     low, high = data.store.range
-    least, most = likelihood.support
+    least, most = getattr(likelihood, "support", Likelihood.support)  # the user's may have none
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RangeError(
             f"{data.name} has values that are NaN or infinite.", "Remove or replace those rows."
@@ -105,6 +105,7 @@ def train_run(
             load_state(run.state, state, own)
         else:
             start_from_data(experiment, data, [state.vae])
+            warm_start(experiment, state.vae)
         run.cut(state.step, state.recorded)
         precision = choose(experiment.precision, device, state.vae)
         threads = torch.get_num_threads()
