@@ -12,6 +12,7 @@ import pytest
 from tests.waiting import until
 
 import vaescope
+from vaescope.settings import dump_yaml, read_scalar
 
 # As the installed command: the current folder is not on Python's path by itself.
 PYTHON = [sys.executable, "-P"]
@@ -124,15 +125,13 @@ def test_a_sweep_of_four_settings_runs_over_two_workers(
         pytest.importorskip("ray", reason="ray is not installed: pip install 'vaescope[ray]'")
         monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")
         monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    fixed = dict(setting.split("=") for setting in [*SMALL, *OWN] if "weight" not in setting)
-    grid = "{objective.weight: [0.1, 1.0], net.width: [8, 16]}"
-    (lab / "sweep.yaml").write_text(
-        f"preset: vae\nfixed: {{{', '.join(f'{k}: {v!r}' for k, v in fixed.items())}}}\n"
-        f"grid: {grid}\n".replace("'", '"').replace('"500"', "500")
-        .replace('"2"', "2").replace('"60"', "60").replace('"10"', "10")
-    )  # fmt: skip
+    fixed = [setting.split("=") for setting in [*SMALL, *OWN] if "weight" not in setting]
+    grid = {"objective.weight": [0.1, 1.0], "net.width": [8, 16]}
+    settings = {key: read_scalar(value) for key, value in fixed}
+    (lab / "sweep.yaml").write_text(dump_yaml({"preset": "vae", "fixed": settings, "grid": grid}))
     command = ["sweep", "sweep.yaml", "--out", "runs", "--on", engine, "--workers", "2"]
-    assert run(command) == {"total": 4, "done": 4, "failed": 0, "skipped": 0}
+    swept = run(command)
+    assert (swept["total"], swept["done"], swept["failed"]) == (4, 4, 0)
     assert run(command)["skipped"] == 4
     alone = run(["train", "vae", *SMALL, *OWN, "objective.weight=1.0", "net.width=8",
                  "--out", "alone"])["runs"][0]["path"]  # fmt: skip

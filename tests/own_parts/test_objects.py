@@ -13,7 +13,6 @@ from torch import Tensor, nn
 import vaescope as vs
 from vaescope.errors import RunError, ShapeError, UsageError, VaescopeError
 from vaescope.nets.initialisation import torch_default
-from vaescope.own_parts.objects import fingerprint
 from vaescope.settings import from_python
 from vaescope.training.run import train_run
 from vaescope.user_data import as_dataset
@@ -198,6 +197,7 @@ def test_a_prior_of_torch_is_trained_with(tmp_path: Path) -> None:
         ({"encoder": nn.Linear(7, 6), "decoder": nn.Linear(3, 6)}, UsageError, "fails on a batch"),
         ({"encoder": nn.Linear(6, 6)}, UsageError, "Only encoder"),
         ({"net": torch_default}, UsageError, "wanted a vs.nets.Pair"),
+        ({"net": lambda latent: latent}, UsageError, "wanted a vs.nets.Pair"),
         ({"objective": nn.Linear(6, 6)}, UsageError, "wanted a vs.Objective"),
         ({"prior": 3}, UsageError, "not one"),
         ({"vae": nn.Linear(6, 6)}, UsageError, "wanted a vs.VAE"),
@@ -211,18 +211,6 @@ def test_parts_that_do_not_fit_are_refused_and_leave_no_folder(
     assert not list(tmp_path.iterdir())
 
 
-def test_fingerprints_hold_code_structure_and_numbers_but_not_weights() -> None:
-    def scaled(factor: float) -> Any:
-        return lambda latent: factor * latent
-
-    assert fingerprint(networks(seed=0)) == fingerprint(networks(seed=1))
-    assert fingerprint(networks()) != fingerprint(networks(dropout=0.5))
-    assert fingerprint(Local(1.0)) != fingerprint(Local(2.0))
-    assert fingerprint(scaled(1.0)) == fingerprint(scaled(1.0))
-    assert fingerprint(scaled(1.0)) != fingerprint(scaled(2.0))
-    assert fingerprint(lambda latent: latent) != fingerprint(lambda latent: latent + 1)
-
-
 def test_an_importable_objective_is_saved_by_its_path(tmp_path: Path) -> None:
     run = train(tmp_path, objective=vs.objectives.BetaVAE())
     assert run.open().objective.name == "vaescope.objectives.elbo:BetaVAE"
@@ -231,3 +219,24 @@ def test_an_importable_objective_is_saved_by_its_path(tmp_path: Path) -> None:
 
 def test_settings_stay_settings() -> None:
     assert from_python("vae", {"name": "synth-linear"}, {"prior": "normal"}).prior.name == "normal"
+
+
+def test_what_is_given_twice_is_refused(tmp_path: Path) -> None:
+    twice: list[dict[str, Any]] = [
+        {**networks(), "net": "mlp"},
+        {**networks(), "net.name": "mlp"},
+        {**networks(), "vae": vs.load_vae(train(tmp_path))},
+        {"vae": vs.load_vae(train(tmp_path)), "prior": "normal"},
+    ]
+    for given in twice:
+        with pytest.raises(UsageError, match=r"given together|Give vae="):
+            train(tmp_path, **given)
+    with pytest.raises(UsageError, match=r"vae has 3 latents; latent=5"):
+        vs.train("vae", X, vae=vs.load_vae(train(tmp_path)), latent=5, out=tmp_path)
+
+
+def test_an_objective_that_holds_a_critic_is_an_object(tmp_path: Path) -> None:
+    objective = vs.objectives.FactorVAE(nn.Linear(3, 2))
+    run = train(tmp_path, objective=objective)
+    assert run.open().objective.name == "object"
+    assert "critic" in run.records()[-1]

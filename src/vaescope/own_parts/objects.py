@@ -1,25 +1,20 @@
-"""Parts given as values of Python: named by import path where they can be, else by fingerprint.
+"""Parts given as values of Python: named by import path where they can be, else by fingerprint."""
 
-A fingerprint holds the source, the structure and the numbers of an object, so that the same cell
-of a notebook gives the same digest. Weights are apart: a run that is opened has its own.
-"""
-
+import copy
 import dataclasses
 import functools
-import hashlib
 import inspect
-import json
-from collections.abc import Callable, Iterator, Mapping
-from types import CodeType, FunctionType
+from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
-import numpy as np
 import torch
 from pydantic import ValidationError
-from torch import Tensor, nn
+from torch import Tensor
 
 from vaescope.errors import RunError, UsageError
 from vaescope.objectives import Objective
+from vaescope.own_parts.fingerprint import code_of, fingerprint, weights_of
 from vaescope.own_parts.making import maker_of
 from vaescope.own_parts.paths import find
 from vaescope.own_parts.signature import settings_model
@@ -29,13 +24,18 @@ from vaescope.scheduling import schedule_settings
 from vaescope.specs import Experiment
 from vaescope.vae import VAE
 
-__all__ = ["KEYWORDS", "attach", "by_group", "fingerprint", "is_object", "with_objects"]
+__all__ = [
+    "KEYWORDS",
+    "attach",
+    "by_group",
+    "fingerprint",
+    "is_object",
+    "refuse_twice",
+    "with_objects",
+]
 
 #: Keywords of `vs.train` and `vs.open_run` that may be objects.
 KEYWORDS = (*GROUPS, "encoder", "decoder", "vae")
-
-#: Packages whose code is known by its version, which a run notes anyway.
-_LIBRARIES = ("builtins", "torch", "numpy", "abc", "typing")
 
 
 def is_object(value: Any) -> bool:
@@ -92,10 +92,28 @@ def _is_objective(maker: Any) -> bool:
     return isinstance(maker, type) and issubclass(maker, Objective)
 
 
-def with_objects(spec: Experiment, given: Mapping[str, Any]) -> tuple[Experiment, dict[str, Any]]:
-    """The experiment with objects for parts, and those of them that a folder cannot name."""
+def refuse_twice(given: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Settings of a group whose part is given as an object would be lost in silence."""
+    for group, (keywords, _) in by_group(given).items():
+        for key in settings:
+            if key == group or key.startswith(f"{group}."):
+                raise UsageError(
+                    f"{key} and {', '.join(keywords)} were given together.", "Give one of them."
+                )
+
+
+def with_objects(
+    spec: Experiment, given: Mapping[str, Any], latent: int | None = None
+) -> tuple[Experiment, dict[str, Any]]:
+    """The experiment with objects for parts, and those of them that a folder cannot name.
+
+    `latent` is what the caller asked for, if anything: a whole VAE has its own.
+    """
     if isinstance(given.get("vae"), VAE):
-        spec = spec.model_copy(update={"latent": _latents(given["vae"], spec)})
+        has = _latents(given["vae"], spec)
+        if latent not in (None, has):
+            raise UsageError(f"vae has {has} latents; latent={latent}.", "Leave latent out.")
+        spec = spec.model_copy(update={"latent": has})
     update: dict[str, Any] = {}
     objects: dict[str, Any] = {}
     for group, (keywords, raw) in by_group(given).items():
@@ -105,7 +123,10 @@ def with_objects(spec: Experiment, given: Mapping[str, Any]) -> tuple[Experiment
         if update[group] is None:
             objects[group] = value
             update[group] = ObjectSpec(
-                says=_says(value), given=keywords, sha256=fingerprint(value), start=_weights(value)
+                says=_says(value),
+                given=keywords,
+                sha256=fingerprint(value),
+                start=weights_of(value),
             ).holding(value)
     return spec.model_copy(update=update), objects
 
@@ -135,7 +156,7 @@ def attach(spec: Experiment, objects: Mapping[str, Any], where: str) -> Experime
 
 def _latents(vae: VAE, spec: Experiment) -> int:
     with torch.no_grad():
-        mean: Tensor = vae.encoder(torch.zeros(2, *spec.data.shape)).mean
+        mean: Tensor = copy.deepcopy(vae.encoder).eval()(torch.zeros(2, *spec.data.shape)).mean
     return int(mean.shape[1])
 
 
@@ -172,127 +193,20 @@ def _imported(group: str, value: Any) -> ImportedSpec | None:
             f"{source.file} has changed since {module} was imported here.",
             f"Restart Python, or importlib.reload({module}).",
         )
-    model = settings_model(found, path)
     try:
-        checked = model.model_validate(settings)
-    except ValidationError:
+        model = settings_model(found, path)
+        kept = _without_defaults(found, settings, set(model.model_fields))
+        checked = model.model_validate(kept)
+    except (UsageError, ValidationError):  # it holds what is not a setting
         return None
     return ImportedSpec(name=path, sha256=source.sha256, **checked.model_dump(mode="json"))
 
 
-def fingerprint(value: Any) -> str:
-    """sha256 of the code, structure and numbers of an object, without a module's weights."""
-    text = json.dumps(_described(value, set()), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _weights(value: Any) -> str | None:
-    """sha256 of the weights that modules come with, or None where there are none."""
-    modules = value if isinstance(value, tuple) else (value,)
-    if dataclasses.is_dataclass(value) and isinstance(value, Objective):
-        modules = tuple(value.modules.values())
-    states = [m.state_dict() for m in modules if isinstance(m, nn.Module)]
-    tensors = [entry for state in states for entry in state.items()]
-    if not tensors:
-        return None
-    return hashlib.sha256(json.dumps([[n, _numbers(t)] for n, t in tensors]).encode()).hexdigest()
-
-
-def _numbers(tensor: Tensor) -> list[Any]:
-    raw = tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
-    return [list(tensor.shape), str(tensor.dtype), hashlib.sha256(raw).hexdigest()]
-
-
-def _described(value: Any, seen: set[int]) -> Any:
-    """JSON that differs where the object would do something else."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if id(value) in seen:
-        return "again"
-    seen = seen | {id(value)}
-
-    def each(values: Any) -> list[Any]:
-        return [_described(entry, seen) for entry in values]
-
-    if isinstance(value, Tensor):
-        return _numbers(value)
-    if isinstance(value, np.ndarray | np.generic):
-        return _numbers(torch.from_numpy(np.array(value)))
-    if isinstance(value, list | tuple | set | frozenset):
-        return each(sorted(value, key=str) if isinstance(value, set | frozenset) else value)
-    if isinstance(value, Mapping):
-        return each(value.items())
-    if isinstance(value, functools.partial):
-        return each([value.func, value.args, value.keywords])
-    if isinstance(value, type):
-        return [value.__qualname__, code_of(value)]
-    if isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        return [value.__qualname__, code_of(value), each([value.__defaults__, cells])]
-    if isinstance(value, nn.Module):
-        return _module(value, seen)
-    # Objects of any class: what they hold, and the code that reads it.
-    held = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)} if (
-        dataclasses.is_dataclass(value)
-    ) else getattr(value, "__dict__", repr(value))  # fmt: skip
-    return [_described(type(value), seen), _described(held, seen)]
-
-
-def _module(value: nn.Module, seen: set[int]) -> Any:
-    own = {
-        name: entry for name, entry in vars(value).items()
-        if not name.startswith("_") and name != "training"
-    }  # fmt: skip
-    shapes = [
-        [name, list(tensor.shape), str(tensor.dtype)]
-        for name, tensor in (*value._parameters.items(), *value._buffers.items())
-        if tensor is not None
-    ]
-    children = [[name, _described(child, seen)] for name, child in value.named_children()]
-    return [_described(type(value), seen), _described(own, seen), shapes, children]
-
-
-def code_of(value: Callable[..., Any] | type) -> str:
-    """sha256 of the compiled code of a function, or of a class and those it inherits from but
-    libraries', with the functions of the same module that they call. Comments do not count."""
-    functions = [value] if isinstance(value, FunctionType) else list(_functions(value))
-    known = set(functions)
-    for function in functions:  # which grows: those that it calls, of the same module
-        for name in sorted(_names(function.__code__)):
-            called = function.__globals__.get(name)
-            same = getattr(called, "__module__", None) == function.__module__
-            if isinstance(called, FunctionType) and same and called not in known:
-                known.add(called)
-                functions.append(called)
-    plain = json.dumps([_code(function.__code__) for function in functions])
-    return hashlib.sha256(plain.encode()).hexdigest()
-
-
-def _names(code: CodeType) -> set[str]:
-    inner = [_names(c) for c in code.co_consts if isinstance(c, CodeType)]
-    return set(code.co_names).union(*inner)
-
-
-def _functions(value: Any) -> Iterator[FunctionType]:
-    for parent in inspect.getmro(value):
-        if parent.__module__.partition(".")[0] in _LIBRARIES:
-            continue
-        for _, entry in sorted(vars(parent).items()):
-            function = inspect.unwrap(getattr(entry, "fget", None) or entry)
-            function = getattr(function, "__func__", function)
-            # What dataclasses write themselves follows from the fields.
-            if (
-                isinstance(function, FunctionType)
-                and "<string>" not in function.__code__.co_filename
-            ):
-                yield function
-
-
-def _code(code: CodeType) -> list[Any]:
-    constants = [
-        _code(c) if isinstance(c, CodeType)
-        else sorted(map(repr, c)) if isinstance(c, frozenset)  # in the order of each process
-        else repr(c)
-        for c in code.co_consts
-    ]  # fmt: skip
-    return [code.co_code.hex(), list(code.co_names), list(code.co_varnames), constants]
+def _without_defaults(maker: Any, settings: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    """Leaves out what is no setting and has its default."""
+    defaults = inspect.signature(maker).parameters
+    return {
+        name: value
+        for name, value in settings.items()
+        if name in names or value is not defaults[name].default
+    }

@@ -8,7 +8,7 @@ import torch
 
 from vaescope.build import build_data, check_parts, data_settings
 from vaescope.errors import UsageError
-from vaescope.own_parts.objects import KEYWORDS, is_object, with_objects
+from vaescope.own_parts.objects import KEYWORDS, is_object, refuse_twice, with_objects
 from vaescope.paths import runs_folder
 from vaescope.runs import Run
 from vaescope.settings import from_python
@@ -53,7 +53,8 @@ def train(
     given = None if data is None else as_dataset(data)
     own = {key: settings.pop(key) for key in KEYWORDS if is_object(settings.get(key))}
     spec = from_python(preset, None if given is None else data_settings(given), settings)
-    spec, objects = with_objects(spec, own)
+    refuse_twice(own, settings)
+    spec, objects = with_objects(spec, own, settings.get("latent"))
     run = Run.of(spec, preset, runs_folder() if out is None else Path(out))
     run = Run(run.path, objects)
     check_parts(spec)
