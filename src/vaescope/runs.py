@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from vaescope.errors import BusyError, RunError, UsageError
-from vaescope.own_parts.specs import GROUPS
+from vaescope.own_parts.specs import GROUPS, ImportedSpec
 from vaescope.paths import clear_scratch, disk_errors, replace_file
 from vaescope.settings import dump_yaml, experiment
 from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
@@ -270,14 +270,16 @@ class Run:
 
 
 def _source(spec: Experiment, group: str) -> str:
-    return str(getattr(getattr(spec, group), "sha256", ""))
+    part = getattr(spec, group)
+    return part.sha256 if isinstance(part, ImportedSpec) else ""
 
 
 def _without_sources(spec: Experiment) -> dict[str, Any]:
     content = to_dict(resolve(spec))
     del content["logging"]
     for group in GROUPS:
-        content[group].pop("sha256", None)
+        if _source(spec, group):  # that of an object tells its settings too
+            del content[group]["sha256"]
     return content
 
 

@@ -152,3 +152,21 @@ def test_a_function_may_make_an_objective_with_a_critic(lab: Path) -> None:
         critic_betas=[0.9, 0.999], latent=2, steps=20, out=lab,
     )  # fmt: skip
     assert run.weights.read_bytes() == ours.weights.read_bytes()
+
+
+def test_an_unfinished_run_of_another_source_is_refused_a_finished_one_is_not(lab: Path) -> None:
+    def train() -> vs.Run:
+        return vs.train(
+            "vae", "synth-linear", objective="mylab:Weighted", latent=2, steps=4, out=lab / "runs"
+        )
+
+    first = train()
+    text = (lab / "mylab.py").read_text()
+    (lab / "mylab.py").write_text(text + "\n")
+    assert train().path != first.path
+    (first.path / "done.json").unlink()
+    (lab / "mylab.py").write_text(text + "\n\n")
+    with pytest.raises(RunError, match=f"{first.path.name} was begun with another source"):
+        train()
+    (lab / "mylab.py").write_text(text)
+    assert train() == first and first.is_done

@@ -165,6 +165,15 @@ def test_training_leaves_torchs_generator_as_it_was(tmp_path: Path) -> None:
     assert torch.equal(torch.default_generator.get_state(), before)
 
 
+def test_batch_norm_trains_in_the_copy_and_is_saved(tmp_path: Path) -> None:
+    norm = nn.BatchNorm1d(6)
+    encoder = nn.Sequential(norm, nn.Linear(6, 6))
+    run = train(tmp_path, encoder=encoder, decoder=nn.Linear(3, 6))
+    assert norm.num_batches_tracked == 0 and norm.training
+    trained = vs.load_vae(run).encoder.body[0]  # type: ignore[index]
+    assert trained.num_batches_tracked == 20
+
+
 def test_a_whole_vae_brings_its_latents_prior_and_likelihood(tmp_path: Path) -> None:
     def whole() -> vs.VAE:
         encoder = vs.nets.Encoder(nn.Linear(6, 5), vs.nets.DiagonalPosterior(5, 2))
@@ -195,7 +204,9 @@ def test_a_prior_of_torch_is_trained_with(tmp_path: Path) -> None:
         ({"encoder": nn.Linear(6, 8), "decoder": nn.Linear(3, 6)}, ShapeError, r"\(2, 4\)"),
         ({"encoder": nn.Linear(6, 6), "decoder": nn.Linear(3, 7)}, ShapeError, r"\(2, 7\)"),
         ({"encoder": nn.Linear(7, 6), "decoder": nn.Linear(3, 6)}, UsageError, "fails on a batch"),
+        ({"encoder": nn.LazyLinear(6), "decoder": nn.Linear(3, 6)}, UsageError, "lazy"),
         ({"encoder": nn.Linear(6, 6)}, UsageError, "Only encoder"),
+        ({"encoder": len, "decoder": nn.Linear(3, 6)}, UsageError, "wanted an nn.Module"),
         ({"net": torch_default}, UsageError, "wanted a vs.nets.Pair"),
         ({"net": lambda latent: latent}, UsageError, "wanted a vs.nets.Pair"),
         ({"objective": nn.Linear(6, 6)}, UsageError, "wanted a vs.Objective"),
@@ -240,3 +251,12 @@ def test_an_objective_that_holds_a_critic_is_an_object(tmp_path: Path) -> None:
     run = train(tmp_path, objective=objective)
     assert run.open().objective.name == "object"
     assert "critic" in run.records()[-1]
+
+
+def test_other_settings_of_an_object_are_another_run_though_one_is_unfinished(
+    tmp_path: Path,
+) -> None:
+    first = train(tmp_path, objective=Local(0.3))
+    (first.path / "done.json").unlink()
+    assert first.state.exists()
+    assert train(tmp_path, objective=Local(0.4)).is_done

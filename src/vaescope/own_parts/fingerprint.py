@@ -47,7 +47,7 @@ def weights_of(value: Any) -> str | None:
 
 
 def _numbers(tensor: Tensor) -> list[Any]:
-    raw = tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
+    raw = tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes()
     return [list(tensor.shape), str(tensor.dtype), hashlib.sha256(raw).hexdigest()]
 
 

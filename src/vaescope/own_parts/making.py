@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from vaescope.errors import RunError, ShapeError, UsageError, VaescopeError
 from vaescope.nets import Pair
@@ -17,7 +18,15 @@ from vaescope.own_parts.specs import GROUPS, ImportedSpec, ObjectSpec, OwnSpec
 from vaescope.specs import Experiment
 from vaescope.vae import VAE, Prior
 
-__all__ = ["KINDS", "as_pair", "check_model", "maker_of", "own_part", "require_objects"]
+__all__ = [
+    "KINDS",
+    "as_pair",
+    "check_model",
+    "check_module",
+    "maker_of",
+    "own_part",
+    "require_objects",
+]
 
 #: What the part of each group must be.
 KINDS: dict[str, tuple[type, ...]] = {
@@ -126,7 +135,24 @@ def _arguments(part: ImportedSpec, maker: Any) -> dict[str, Any]:
 def as_pair(net: Any) -> Pair:
     """An encoder and a decoder as a pair. Its encoder makes no features: it gives the posterior's
     parameters itself."""
+    for module in (net.encoder, net.decoder) if isinstance(net, Pair) else net:
+        check_module(module)
     return net if isinstance(net, Pair) else Pair(net[0], 0, net[1])
+
+
+def check_module(module: Any) -> None:
+    """Refuses what is not a module, and lazy ones: they have no weights yet that could be drawn
+    from a seed or saved."""
+    if not isinstance(module, nn.Module):
+        raise UsageError(
+            f"An encoder or decoder is {type(module).__name__}, wanted an nn.Module.",
+            "Give a module, e.g. nn.Sequential(...).",
+        )
+    if any(is_lazy(parameter) for parameter in module.parameters()):
+        raise UsageError(
+            f"{type(module).__name__} has lazy layers, whose sizes are not known yet.",
+            "Give the sizes (nn.Linear in place of nn.LazyLinear), or call it once on a batch.",
+        )
 
 
 def check_model(vae: VAE, shape: tuple[int, ...], latent: int, name: str) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 from vaescope.errors import RunError, UsageError
 from vaescope.objectives import Objective
 from vaescope.own_parts.fingerprint import code_of, fingerprint, weights_of
-from vaescope.own_parts.making import maker_of
+from vaescope.own_parts.making import check_module, maker_of
 from vaescope.own_parts.paths import find
 from vaescope.own_parts.signature import settings_model
 from vaescope.own_parts.specs import GROUPS, ImportedSpec, ObjectSpec
@@ -75,6 +75,8 @@ def by_group(given: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], Any]]
             )
         parts |= {g: (("vae",), chosen["vae"]) for g in GROUPS if g != "objective"}
     if "encoder" in chosen:
+        for module in (chosen["encoder"], chosen["decoder"]):
+            check_module(module)
         parts["net"] = (("encoder", "decoder"), (chosen["encoder"], chosen["decoder"]))
     return parts
 
