@@ -8,7 +8,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vaescope import decomposition, geometry, information, latents, metrics
+    from vaescope import (
+        decomposition,
+        distributions,
+        geometry,
+        information,
+        latents,
+        metrics,
+        nets,
+        objectives,
+        priors,
+    )
     from vaescope.codes import Codes
     from vaescope.comparing.compare import compare
     from vaescope.data import Dataset
@@ -17,24 +27,29 @@ if TYPE_CHECKING:
     from vaescope.exporting import export_onnx, load_pretrained, save_pretrained
     from vaescope.inspection.inspect import inspect
     from vaescope.models import OpenModel
-    from vaescope.opening import encode, open_model
+    from vaescope.objectives import Objective, Terms
+    from vaescope.opening import encode, open_model, open_run
     from vaescope.pruning.prune import prune
     from vaescope.runs import Run
     from vaescope.training.api import train
     from vaescope.tuning import tune_beta
     from vaescope.user_data import load_dataset
-    from vaescope.vae import VAE
+    from vaescope.vae import VAE, Batch
     from vaescope.watching import watch
 
 __all__ = [
     "VAE",
+    "Batch",
     "Codes",
     "Dataset",
+    "Objective",
     "OpenModel",
     "Run",
+    "Terms",
     "VAEEstimator",
     "compare",
     "decomposition",
+    "distributions",
     "encode",
     "export_onnx",
     "geometry",
@@ -45,7 +60,11 @@ __all__ = [
     "load_pretrained",
     "load_vae",
     "metrics",
+    "nets",
+    "objectives",
     "open_model",
+    "open_run",
+    "priors",
     "prune",
     "save_pretrained",
     "train",
@@ -56,10 +75,13 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Batch": "vaescope.vae",
     "Codes": "vaescope.codes",
     "Dataset": "vaescope.data",
+    "Objective": "vaescope.objectives",
     "OpenModel": "vaescope.models",
     "Run": "vaescope.runs",
+    "Terms": "vaescope.objectives",
     "VAE": "vaescope.vae",
     "VAEEstimator": "vaescope.estimator",
     "compare": "vaescope.comparing",
@@ -70,13 +92,24 @@ _HOMES = {
     "load_pretrained": "vaescope.exporting",
     "load_vae": "vaescope.encoding",
     "open_model": "vaescope.opening",
+    "open_run": "vaescope.opening",
     "prune": "vaescope.pruning",
     "save_pretrained": "vaescope.exporting",
     "train": "vaescope.training.api",
     "tune_beta": "vaescope.tuning",
     "watch": "vaescope.watching",
 }
-_MODULES = ("decomposition", "geometry", "information", "latents", "metrics")
+_MODULES = (
+    "decomposition",
+    "distributions",
+    "geometry",
+    "information",
+    "latents",
+    "metrics",
+    "nets",
+    "objectives",
+    "priors",
+)
 
 
 def __getattr__(name: str) -> Any:

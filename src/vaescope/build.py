@@ -1,6 +1,6 @@
 """From names to objects: the one place that looks names up."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -25,6 +25,7 @@ from vaescope.nets import (
     LaplaceLikelihood,
     LocalGaussianLikelihood,
     Pair,
+    ParameterPosterior,
     PointPosterior,
     SquaredErrorLikelihood,
     conditional_conv_pair,
@@ -52,6 +53,9 @@ from vaescope.objectives.entropy import EntropyVAE
 from vaescope.objectives.factor import FactorVAE, make_critic
 from vaescope.objectives.orthogonal import Orthogonal, logits, means
 from vaescope.objectives.total_correlation import BetaTCVAE
+from vaescope.optimisers import OPTIMISERS, build_optimiser, optimiser_spec
+from vaescope.own_parts.making import as_pair, check_model, own_part, require_objects
+from vaescope.own_parts.specs import ObjectSpec, is_own
 from vaescope.priors import (
     AnisotropicPrior,
     ConditionalPrior,
@@ -61,32 +65,29 @@ from vaescope.priors import (
     StudentTPrior,
 )
 from vaescope.priors.anisotropic import log_principal_variances, log_released_variances
-from vaescope.schedules import Constant, Cosine, Linear, Schedule
+from vaescope.scheduling import build_schedule
 from vaescope.seeds import derive
 from vaescope.specs import (
-    AdagradSpec,
-    AdamSpec,
     AnisotropicPriorSpec,
     ConditionalPriorSpec,
-    CosineSpec,
     Experiment,
-    FactorVAESpec,
-    LinearSpec,
-    Value,
     resolve,
 )
 from vaescope.vae import VAE, ConditionalEncoder, Decoder, Encoder, Prior
 
 __all__ = [
+    "OPTIMISERS",
     "build_auxiliary",
     "build_data",
     "build_objective",
     "build_optimiser",
     "build_schedule",
     "build_vae",
+    "check_parts",
     "data_of",
     "data_settings",
     "held_out_rows",
+    "optimiser_spec",
     "start_from_data",
     "training_rows",
 ]
@@ -237,26 +238,6 @@ OBJECTIVES: Mapping[str, Callable[[Any, int], Objective]] = {
     "orthogonal": _orthogonal,
 }
 
-_Parameters = Iterable[nn.Parameter]
-
-OPTIMISERS: Mapping[str, Callable[[Any, _Parameters], torch.optim.Optimizer]] = {
-    "adam": lambda spec, parameters: torch.optim.Adam(
-        parameters, lr=1.0, betas=spec.betas, eps=spec.eps, amsgrad=spec.amsgrad, fused=True
-    ),
-    "adagrad": lambda spec, parameters: torch.optim.Adagrad(
-        parameters, lr=1.0, eps=spec.eps, fused=True
-    ),
-}
-
-
-def build_schedule(value: Value) -> Schedule:
-    """A number or a schedule's settings as a function of the step."""
-    if isinstance(value, LinearSpec):
-        return Linear(value.start, value.stop, value.steps)
-    if isinstance(value, CosineSpec):
-        return Cosine(value.start, value.stop, value.steps)
-    return Constant(value)
-
 
 def build_data(spec: Any) -> Dataset:
     """The dataset of a data spec; the user's own arrays cannot be found by their spec."""
@@ -312,18 +293,48 @@ def data_settings(data: Dataset) -> Mapping[str, Any]:
 
 
 def build_vae(experiment: Experiment) -> VAE:
-    """A freshly initialised model; its weights are a function of the experiment's seed."""
+    """A freshly initialised model; its weights are a function of the experiment's seed, but for
+    networks that the user gave with theirs."""
     spec = resolve(experiment)
     with _generator_of(spec.seed, "weights"):
-        likelihood = LIKELIHOODS[spec.likelihood.name](spec.likelihood)
-        pair = _pair(spec, likelihood.width)
-        posterior = POSTERIORS[spec.posterior.name](pair.features, spec.latent)
-        # Heads keep torch's own start: from `pair.initialise`, Glorot's for the convolutions, the
-        # demo aligned worse (MIG over seeds in docs/results/demo.md).
-        prior = PRIORS[spec.prior.name](spec.prior, spec.latent)
-        sees_u = isinstance(spec.prior, ConditionalPriorSpec)
-        encoder = (ConditionalEncoder if sees_u else Encoder)(pair.encoder, posterior)
-        return VAE(encoder, Decoder(pair.decoder, likelihood), prior)
+        vae = _vae(spec)
+    if spec.own:
+        check_model(vae, spec.data.shape, spec.latent, f"net.name={spec.net.name}")
+    return vae
+
+
+def _vae(spec: Experiment) -> VAE:
+    require_objects(spec)
+    if isinstance(spec.net, ObjectSpec) and spec.net.given == ("vae",):
+        whole: VAE = own_part(spec.net, "net")
+        return whole
+    likelihood = _part(spec, "likelihood", lambda part: LIKELIHOODS[part.name](part))
+    outputs = likelihood.width
+    pair = as_pair(_part(spec, "net", lambda part: _pair(spec, outputs), outputs=outputs))
+    posterior = _part(
+        spec, "posterior", lambda part: _posterior(part.name, pair, spec.latent),
+        features=pair.features,
+    )  # fmt: skip
+    prior = _part(spec, "prior", lambda part: PRIORS[part.name](part, spec.latent))
+    sees_u = isinstance(spec.prior, ConditionalPriorSpec)
+    encoder = (ConditionalEncoder if sees_u else Encoder)(pair.encoder, posterior)
+    return VAE(encoder, Decoder(pair.decoder, likelihood), prior)
+
+
+def _part(spec: Experiment, group: str, named: Callable[[Any], Any], **given: Any) -> Any:
+    """The part of a group: ours by its name, or the user's own."""
+    part = getattr(spec, group)
+    if not is_own(part):
+        return named(part)
+    return own_part(part, group, shape=spec.data.shape, latent=spec.latent, **given)
+
+
+def _posterior(name: str, pair: Pair, latent: int) -> nn.Module:
+    # Heads keep torch's own start: from `pair.initialise`, Glorot's for the convolutions, the
+    # demo aligned worse (MIG over seeds in docs/results/demo.md).
+    if pair.features:
+        return POSTERIORS[name](pair.features, latent)
+    return ParameterPosterior(POSTERIORS[name](1, latent))
 
 
 def _pair(spec: Experiment, width: int) -> Pair:
@@ -372,23 +383,18 @@ def _generator_of(seed: int, stream: str) -> Iterator[None]:
         yield
 
 
+def check_parts(experiment: Experiment) -> None:
+    """Builds the user's own parts once, so that those that do not fit leave no folder behind."""
+    if experiment.own:
+        build_vae(experiment)
+        build_objective(experiment)
+
+
 def build_objective(experiment: Experiment) -> Objective:
     """What the experiment minimises; an objective's own networks start from the seed too."""
+    require_objects(experiment)
     with _generator_of(experiment.seed, "objective"):
-        return OBJECTIVES[experiment.objective.name](experiment.objective, experiment.latent)
-
-
-def optimiser_spec(experiment: Experiment, group: str) -> AdamSpec | AdagradSpec:
-    """Settings of one optimiser group: a critic has its own."""
-    if group == "critic":
-        assert isinstance(experiment.objective, FactorVAESpec)
-        return experiment.objective.critic
-    return experiment.optimiser
-
-
-def build_optimiser(
-    experiment: Experiment, group: str, parameters: _Parameters
-) -> torch.optim.Optimizer:
-    """An optimiser whose learning rate the loop sets at each step."""
-    spec = optimiser_spec(experiment, group)
-    return OPTIMISERS[spec.name](spec, parameters)
+        made: Objective = _part(
+            experiment, "objective", lambda part: OBJECTIVES[part.name](part, experiment.latent)
+        )
+        return made

@@ -25,7 +25,9 @@ from vaescope.errors import RunError, ShapeError, UsageError
 from vaescope.escaping import printable
 from vaescope.models import OpenModel, evaluating
 from vaescope.nets.initialisation import reinitialised
-from vaescope.priors import StandardNormal
+from vaescope.own_parts.objects import by_group
+from vaescope.own_parts.specs import ObjectSpec
+from vaescope.priors import StandardNormal, as_prior
 from vaescope.pruned import Pruned, asked_again
 from vaescope.reading import parse_json, read_regular
 from vaescope.runs import Run
@@ -35,7 +37,7 @@ from vaescope.types import Integers
 from vaescope.user_data import as_dataset
 from vaescope.vae import VAE
 
-__all__ = ["ROWS", "encode", "open_model", "open_vae"]
+__all__ = ["ROWS", "encode", "open_model", "open_run", "open_vae"]
 
 #: Rows of the data that are encoded unless a caller says otherwise, as in bonheme2023.
 ROWS = 10_000
@@ -102,6 +104,46 @@ def open_model(
     return opened
 
 
+def open_run(
+    path: str | Path,
+    *,
+    objective: Any = None,
+    encoder: Any = None,
+    decoder: Any = None,
+    net: Any = None,
+    posterior: Any = None,
+    prior: Any = None,
+    likelihood: Any = None,
+    vae: Any = None,
+) -> Run:
+    """A run that was trained with objects of Python, given these again.
+
+    Args:
+        path: the run folder.
+        objective, encoder, decoder, net, posterior, prior, likelihood, vae: what `vs.train` was
+            given. Weights do not matter: the run has them.
+
+    Returns:
+        The run, for every function that takes one.
+
+    Raises:
+        RunError: an object has other code, structure or settings than the run was trained with.
+    """
+    run = Run(Path(path))
+    given = {
+        "objective": objective, "encoder": encoder, "decoder": decoder, "net": net,
+        "posterior": posterior, "prior": prior, "likelihood": likelihood, "vae": vae,
+    }  # fmt: skip
+    latent = run.open().latent
+    objects = {
+        group: as_prior(value, latent) if keywords == ("prior",) and not callable(value) else value
+        for group, (keywords, value) in by_group(given).items()
+    }
+    opened = Run(run.path, objects)
+    opened.open()
+    return opened
+
+
 def encode(
     model: Any,
     data: Any = None,
@@ -147,6 +189,8 @@ def open_vae(
         says = says or _described(spec, data)
 
         def untrained(seed: int) -> nn.Module:
+            if isinstance(spec.net, ObjectSpec):  # which came with its weights
+                return reinitialised(vae.decoder, seed).eval()
             return build_vae(spec.model_copy(update={"seed": seed})).decoder.eval()
 
     return OpenModel(

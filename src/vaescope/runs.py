@@ -10,11 +10,12 @@ import logging
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from vaescope.errors import BusyError, RunError, UsageError
+from vaescope.own_parts.specs import GROUPS, ImportedSpec
 from vaescope.paths import clear_scratch, disk_errors, replace_file
 from vaescope.reading import parse_json, read_json, read_regular
 from vaescope.sealing import is_sealed, seal_document, sha256_of
@@ -46,9 +47,11 @@ def _finite(content: Any) -> Any:
 
 @dataclass(frozen=True)
 class Run:
-    """One run folder. Holds its path only; files are read when asked for."""
+    """One run folder. Files are read when asked for."""
 
     path: Path
+    #: Parts by group that the folder does not keep: objects of Python (`open_run`).
+    objects: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @staticmethod
     def of(spec: Experiment, name: str, folder: Path) -> "Run":
@@ -155,6 +158,14 @@ class Run:
 
     def open(self) -> Experiment:
         """The experiment of an existing run folder."""
+        spec = self._read()
+        if not self.objects:
+            return spec
+        from vaescope.own_parts.objects import attach
+
+        return attach(spec, self.objects, str(self.path))
+
+    def _read(self) -> Experiment:
         if self.published:
             config = self.read_config()
             return self._require(config["digest"], self.config, config["experiment"])
@@ -226,8 +237,6 @@ class Run:
         spec = resolve(spec)
         if self.published:
             raise RunError(f"{self.path} holds a published model.", "Choose another --out.")
-        with disk_errors(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
         if self.created:
             begun = self.open()
             if digest(begun) != digest(spec):
@@ -240,8 +249,30 @@ class Run:
                 _LOG.info("%s keeps logging.every=%d, with which it began.", self.path, every)
             return
         content = to_dict(spec)
+        self._refuse_changed_source(spec)
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
         replace_file(self.path / "spec.yaml", dump_yaml(content).encode())
         replace_file(self._spec, (strict_json(content, indent=1) + "\n").encode())
+
+    def _refuse_changed_source(self, spec: Experiment) -> None:
+        """The same settings with other source are another run. Where one is under way, who gives
+        its command again wants to go on with it."""
+        if not spec.own:
+            return
+        for path in sorted(self.path.parent.glob(f"{self.path.name.rpartition('-')[0]}-*")):
+            other = Run(path)
+            if not other.created or other.is_done or not other.state.exists():
+                continue
+            begun = other._read()
+            changed = [g for g in GROUPS if _source(begun, g) != _source(spec, g)]
+            if changed and _without_sources(begun) == _without_sources(spec):
+                names = ", ".join(f"{g}.name={getattr(spec, g).name}" for g in changed)
+                raise RunError(
+                    f"{path} was begun with another source of {names} and is not finished.",
+                    f"Restore that source to go on; or delete {path}, or choose another --out, to "
+                    "train with the new one.",
+                )
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Marks the run as done and seals its files; the last file written."""
@@ -319,6 +350,20 @@ class Run:
                     "Wait for it, or choose another --out.",
                 ) from error
             yield
+
+
+def _source(spec: Experiment, group: str) -> str:
+    part = getattr(spec, group)
+    return part.sha256 if isinstance(part, ImportedSpec) else ""
+
+
+def _without_sources(spec: Experiment) -> dict[str, Any]:
+    content = to_dict(resolve(spec))
+    del content["logging"]
+    for group in GROUPS:
+        if _source(spec, group):  # that of an object tells its settings too
+            del content[group]["sha256"]
+    return content
 
 
 def _group(text: bytes) -> dict[str, Any]:

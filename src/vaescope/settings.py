@@ -1,10 +1,12 @@
 """Settings as text: `key=value` and YAML, read by one rule, merged into a preset, checked once."""
 
+import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import resources
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -14,9 +16,11 @@ from pydantic import BaseModel, ValidationError
 from vaescope.data.specs import FilesSpec
 from vaescope.data.user_files import complete
 from vaescope.errors import UsageError
+from vaescope.own_parts.specs import GROUPS, OwnSpec, is_path
 from vaescope.presets import PRESETS
 from vaescope.reading import parse_json, within
-from vaescope.specs import FORMAT, Experiment, to_dict
+from vaescope.setting_errors import explain
+from vaescope.specs import FORMAT, Experiment, digest, to_dict
 
 __all__ = ["dump_yaml", "experiment", "load_yaml", "preset", "read_scalar", "settings_of", "start"]
 
@@ -160,7 +164,45 @@ def start(base: Mapping[str, Any], settings: Iterable[tuple[list[str], Any]]) ->
         if path[0] == "pruned":
             raise UsageError("pruned is no setting.", "Train a run, then use `vaescope prune`.")
         _merge(tree, path, _as_json(value, ".".join(path)))
+    for group in GROUPS:
+        content = tree.get(group)
+        if isinstance(content, dict) and is_path(content.get("name")):
+            tree[group] = _imported(group, content)
+    if isinstance(tree.get("init_from"), str):
+        tree["init_from"] = _origin(tree["init_from"])
     return tree
+
+
+def _imported(group: str, content: Tree) -> Tree:
+    """Settings of the user's own class or function, checked as ours are, with its defaults and the
+    hash of its source. It is imported: it is the user who named it."""
+    from vaescope.own_parts.making import maker_of
+    from vaescope.own_parts.signature import settings_model
+
+    path = content["name"]
+    maker, sha256 = maker_of(group, path, content.get("sha256"))
+    model = settings_model(maker, path)
+    settings = {key: value for key, value in content.items() if key not in ("name", "sha256")}
+    try:
+        checked = model.model_validate(settings)
+    except ValidationError as error:
+        known = [f"{group}.{key}" for key in model.model_fields]
+        raise explain(error, {group: content}, known, (group,)) from error
+    return {"name": path, "sha256": sha256, **checked.model_dump(mode="json")}
+
+
+def _origin(path: str) -> Tree:
+    """The finished run at a path, by its digest."""
+    from vaescope.runs import Run
+
+    run = Run(Path(path))
+    if not run.is_done:
+        raise UsageError(
+            f"init_from={path} is not the folder of a finished run.",
+            "Give a run folder whose training has ended.",
+        )
+    weights = hashlib.sha256(run.weights.read_bytes()).hexdigest()
+    return {"path": path, "run": digest(run.open()), "weights": weights}
 
 
 def _as_json(value: Any, where: str) -> Any:
@@ -189,83 +231,19 @@ def settings_of(model: type[BaseModel] = Experiment, prefix: str = "") -> list[s
     keys: list[str] = []
     for name, field in model.model_fields.items():
         keys.append(prefix + name)
-        for part in [field.annotation, *get_args(field.annotation)]:
-            for option in [part, *get_args(part)]:
-                if isinstance(option, type) and issubclass(option, BaseModel):
-                    keys += settings_of(option, f"{prefix}{name}.")
+        for option in _models(field.annotation):
+            keys += settings_of(option, f"{prefix}{name}.")
     return list(dict.fromkeys(keys))
 
 
-_WANTED = {
-    "float_type": "a number",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "bool_type": "true or false",
-    "string_type": "text",
-    "finite_number": "a finite number",
-    "tuple_type": "a list, e.g. [60, 40, 20]",
-    "list_type": "a list, e.g. [0, 1]",
-    "dict_type": "a group of keys",
-    "model_type": "a group of keys, e.g. {name: ...}",
-    "model_attributes_type": "a group of keys, e.g. {name: ...}",
-}
-
-
-def _wanted(error: ValidationError) -> str:
-    """What the first mistake stands in the place of."""
-    first = error.errors()[0]
-    context = first.get("ctx", {})
-    if first["type"] == "literal_error":
-        return f"one of {context['expected']}"
-    if first["type"] in ("too_short", "too_long"):
-        least, most = context.get("min_length"), context.get("max_length")
-        return f"a list of {f'{least} or more' if most is None else f'at most {most}'}"
-    if first["type"] == "missing":  # the end of a list
-        lacking = [one["loc"][-1] for one in error.errors() if one["loc"][:-1] == first["loc"][:-1]]
-        return f"a list of {int(lacking[-1]) + 1}"
-    return _WANTED.get(first["type"], first["msg"].removeprefix("Input should be "))
-
-
-def _explain(error: ValidationError, tree: Mapping[str, Any]) -> UsageError:
-    detail = error.errors()[0]
-    known = settings_of()
-    key: list[str] = []
-    spot: Any = tree
-    for part in detail["loc"]:
-        # Union tags stand in the location too; only what is in the settings is a key.
-        if isinstance(spot, Mapping) and part in spot:
-            key.append(str(part))
-            spot = spot[part]
-        elif isinstance(spot, list) and isinstance(part, int) and part < len(spot):
-            spot = spot[part]  # a list is given as a whole: its key stays
-    dotted = ".".join(key)
-    if detail["type"] == "extra_forbidden":
-        near = get_close_matches(dotted, known, n=1) or get_close_matches(key[-1], known, n=1)
-        if not near:
-            near = [name for name in known if name.split(".")[-1] == key[-1]][:1]
-        group = dotted.rpartition(".")[0]
-        name = tree.get(group, {}).get("name") if group else None
-        of = f" of {group}.name={name}" if name else ""
-        hint = f"Did you mean {near[0]}?" if near else f"Settings are {', '.join(known)}."
-        if dotted in known:
-            hint = f"Give a {group}.name that has it."
-        return UsageError(f"There is no setting {dotted}{of}.", hint)
-    if detail["type"] == "missing" and not isinstance(spot, list):
-        missing = ".".join([*key, str(detail["loc"][-1])])
-        return UsageError(f"The setting {missing} is missing.", f"Give {missing}=...")
-    if detail["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        expected = detail.get("ctx", {}).get("expected_tags", "a name")
-        if "number" in str(expected):
-            wanted = "a number, or a schedule such as {name: linear, start: 0, stop: 4, steps: 100}"
-        else:
-            dotted, wanted = f"{dotted}.name", f"one of {expected}"
-            spot = spot.get("name") if isinstance(spot, Mapping) else spot
-    else:
-        wanted = _wanted(error)
-    remedy = f"Change {dotted}=..."
-    if dotted == "data.name":
-        remedy += " or, of your own files, data.name=files data.path=..."
-    return UsageError(f"{dotted} must be {wanted}; got {json.dumps(spot)}.", remedy)
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The specs that a type is made of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if not issubclass(annotation, OwnSpec):  # whose keys nobody gives
+            yield annotation
+        return
+    for part in get_args(annotation):
+        yield from _models(part)
 
 
 def experiment(tree: Mapping[str, Any]) -> Experiment:
@@ -285,7 +263,7 @@ def experiment(tree: Mapping[str, Any]) -> Experiment:
     try:
         checked = Experiment.model_validate(content)
     except ValidationError as error:
-        raise _explain(error, content) from error
+        raise explain(error, content, settings_of()) from error
     if isinstance(checked.data, FilesSpec):
         return checked.model_copy(update={"data": complete(checked.data)})
     return checked
@@ -296,13 +274,27 @@ def from_command_line(name: str, settings: Iterable[str]) -> Experiment:
     return experiment(start(preset(name), [_parse(setting) for setting in settings]))
 
 
-def from_python(name: str, data: Mapping[str, Any] | None, bare: Mapping[str, Any]) -> Experiment:
-    """The experiment of `vs.train(NAME, data, beta=4)`: bare keys must match one setting."""
+def from_python(name: str, data: Mapping[str, Any] | None, given: Mapping[str, Any]) -> Experiment:
+    """The experiment of `vs.train(NAME, data, beta=4, net={"name": "mlp"})`.
+
+    Groups come first, as a mapping, by their name alone, or with dots; the other keys are bare and
+    must match one setting of what is then chosen.
+    """
     base = preset(name)
     if data is not None:
         base["data"] = _as_json(data, "data")
+    groups, bare = [], {}
+    for key, value in given.items():
+        group = key in Experiment.model_fields and next(_models_of(key), None) is not None
+        if "." in key or (group and isinstance(value, Mapping)):
+            groups.append((key.split("."), value))
+        elif group and isinstance(value, str) and key != "init_from":
+            groups.append(([key, "name"], value))
+        else:
+            bare[key] = value
+    base = start(base, groups)
     chosen = to_dict(experiment(base))
-    open_keys = settings_within(chosen)
+    open_keys = [*settings_within(chosen), "init_from"]
     settings = []
     for key, value in bare.items():
         matches = [full for full in open_keys if full.split(".")[-1] == key or full == key]
@@ -315,6 +307,10 @@ def from_python(name: str, data: Mapping[str, Any] | None, bare: Mapping[str, An
             raise _unmatched(key, matches, open_keys, chosen)
         settings.append((matches[0].split("."), value))
     return experiment(start(base, settings))
+
+
+def _models_of(key: str) -> Iterator[type[BaseModel]]:
+    return _models(Experiment.model_fields[key].annotation)
 
 
 def _unmatched(

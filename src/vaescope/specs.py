@@ -48,6 +48,7 @@ from vaescope.model_specs import (
     SquaredErrorSpec,
     whole,
 )
+from vaescope.own_parts.specs import GROUPS, Part, is_own
 
 __all__ = [
     "FORMAT",
@@ -234,6 +235,14 @@ class ValidationSpec(Group):
     every: Count = 1000
 
 
+class InitSpec(Group):
+    """The run whose weights the first step starts from."""
+
+    path: str  # where it was; not part of the digest
+    run: str  # digest
+    weights: str  # sha256
+
+
 class LoggingSpec(Group):
     """What is written down on the way; not part of the digest."""
 
@@ -261,11 +270,11 @@ class Experiment(Group):
     """All settings of one training run."""
 
     data: DataSpec
-    objective: ObjectiveSpec
-    net: NetSpec = AutoNet()
-    posterior: PosteriorSpec = PosteriorSpec()
-    prior: PriorSpec = NormalPriorSpec()
-    likelihood: LikelihoodSpec = AutoLikelihood()
+    objective: Part[ObjectiveSpec]
+    net: Part[NetSpec] = AutoNet()
+    posterior: Part[PosteriorSpec] = PosteriorSpec()
+    prior: Part[PriorSpec] = NormalPriorSpec()
+    likelihood: Part[LikelihoodSpec] = AutoLikelihood()
     latent: Count = 10
     optimiser: OptimiserSpec = AdamSpec()
     batch: Count = 64
@@ -276,6 +285,7 @@ class Experiment(Group):
     pruned: PrunedSpec | None = None
     split: SplitSpec | None = None
     validation: ValidationSpec | None = None
+    init_from: InitSpec | None = None
 
     @property
     def parts(self) -> SplitSpec | None:
@@ -284,6 +294,11 @@ class Experiment(Group):
             return self.split
         fraction = self.validation.fraction
         return SplitSpec(shares=(1.0 - fraction, fraction, 0.0))
+
+    @property
+    def own(self) -> bool:
+        """Whether some part of it is the user's own code."""
+        return any(is_own(getattr(self, group)) for group in GROUPS)
 
 
 def _net_for(data: str, shape: tuple[int, ...]) -> LinearNet | MlpNet | ConvNet:
@@ -318,7 +333,8 @@ def _check(spec: Experiment) -> None:
     plain = objective.name == "ae" or (
         isinstance(objective, OrthogonalSpec) and objective.base == "ae"
     )
-    if (spec.posterior.name == "point") != plain:
+    judged = not is_own(objective) and not is_own(spec.posterior)  # our own we know
+    if judged and (spec.posterior.name == "point") != plain:
         raise UsageError(
             f"objective.name={objective.name} does not go with "
             f"posterior.name={spec.posterior.name}.",
@@ -359,7 +375,7 @@ def _check(spec: Experiment) -> None:
 def to_dict(experiment: Experiment) -> dict[str, Any]:
     """Plain data, as it stands in `spec.json` and `spec.yaml`."""
     content = {"format": FORMAT, **experiment.model_dump(mode="json")}
-    for name in ("pruned", "split", "validation"):
+    for name in ("pruned", "split", "validation", "init_from"):
         if content[name] is None:
             del content[name]  # so that what was trained keeps its digest
     return content
@@ -380,5 +396,6 @@ def digest(experiment: Experiment) -> str:
     del content["logging"]
     if "sha256" in content["data"]:
         content["data"].pop("path", None)  # files are known by their content, wherever they lie
+    content.get("init_from", {}).pop("path", None)
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()

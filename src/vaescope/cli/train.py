@@ -115,7 +115,7 @@ def train_one(
     from vaescope.allocator import keep_freed_memory
 
     keep_freed_memory()  # before torch allocates anything
-    from vaescope.build import build_data
+    from vaescope.build import build_data, check_parts
     from vaescope.loggers import check_loggers, logged
     from vaescope.runs import Run
     from vaescope.training.api import choose_device
@@ -124,6 +124,7 @@ def train_one(
     check_loggers(loggers)
     where = choose_device(device)
     run = Run.of(experiment, name, folder)
+    check_parts(experiment)
     run.create(experiment)
     if run.is_done:
         console.print(f"{run.path} is done.", soft_wrap=True)
@@ -177,6 +178,9 @@ def train(
     """Train a preset into a run folder. The same command again resumes, or says that it is done.
 
     Example: vaescope train beta-vae data.size=32 objective.beta=4 steps=3000 --seed 0
+
+    objective.name=mylab:Weighted and net.name=mylab:build take your own code: it is imported from
+    the current folder or an installed package, and runs.
     """
     from vaescope.paths import runs_folder
     from vaescope.settings import from_command_line

@@ -12,6 +12,7 @@ from vaescope.escaping import markdown
 from vaescope.inspection import Inspection
 from vaescope.metrics import Score
 from vaescope.metrics.score import versions
+from vaescope.own_parts.specs import is_own
 from vaescope.runs import strict_json
 from vaescope.settings import dump_yaml
 from vaescope.specs import Experiment, digest, to_dict
@@ -212,7 +213,7 @@ def _listed(found: Mapping[str, str]) -> str:
 
 
 def _citations(spec: Experiment) -> str:
-    keys = [METHODS[spec.objective.name]]
+    keys = [] if is_own(spec.objective) else [METHODS[spec.objective.name]]
     if spec.prior.name in PRIORS:
         keys.append(METHODS[PRIORS[spec.prior.name]])
     if spec.data.name in CARDS:

@@ -7,6 +7,7 @@ from vaescope.nets.likelihoods import (
     BernoulliLikelihood,
     GaussianLikelihood,
     LaplaceLikelihood,
+    Likelihood,
     LocalGaussianLikelihood,
     SquaredErrorLikelihood,
 )
@@ -17,19 +18,25 @@ from vaescope.nets.posteriors import (
     DiagonalPosterior,
     FullPosterior,
     IsotropicPosterior,
+    ParameterPosterior,
     PointPosterior,
     SeparatePosterior,
 )
+from vaescope.vae import Decoder, Encoder
 
 __all__ = [
     "BernoulliLikelihood",
+    "Decoder",
     "DiagonalPosterior",
+    "Encoder",
     "FullPosterior",
     "GaussianLikelihood",
     "IsotropicPosterior",
     "LaplaceLikelihood",
+    "Likelihood",
     "LocalGaussianLikelihood",
     "Pair",
+    "ParameterPosterior",
     "PointPosterior",
     "SeparatePosterior",
     "SquaredErrorLikelihood",

@@ -1,11 +1,12 @@
 """Features -> q(z|x), always in float32."""
 
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from vaescope.distributions import DiagonalGaussian, FullGaussian, Point
+from vaescope.distributions import DiagonalGaussian, FullGaussian, Point, Reparameterised
 from vaescope.nets.mlp import hidden_layers
 from vaescope.vae import in_float32
 
@@ -13,6 +14,7 @@ __all__ = [
     "DiagonalPosterior",
     "FullPosterior",
     "IsotropicPosterior",
+    "ParameterPosterior",
     "PointPosterior",
     "SeparatePosterior",
 ]
@@ -105,3 +107,19 @@ class PointPosterior(nn.Module):
 
     def forward(self, features: Tensor) -> Point:
         return Point(in_float32(self.head, features))
+
+
+class ParameterPosterior(nn.Module):
+    """Reads what an encoder gives as the posterior's parameters, without a layer of its own: one
+    tensor, several to be joined (mean, log-variance), or a distribution already."""
+
+    def __init__(self, posterior: nn.Module) -> None:
+        super().__init__()
+        self.posterior = posterior
+        self.posterior.head = nn.Identity()
+
+    def forward(self, output: Any) -> Reparameterised:
+        if isinstance(output, Reparameterised):
+            return output
+        parameters = output if isinstance(output, Tensor) else torch.cat(tuple(output), -1)
+        return cast(Reparameterised, self.posterior(parameters))

@@ -16,6 +16,7 @@ from vaescope.errors import RunError
 from vaescope.model_specs import AnisotropicPriorSpec, MixturePriorSpec, PrunedSpec
 from vaescope.models import OpenModel
 from vaescope.opening import open_vae
+from vaescope.own_parts.specs import is_own
 from vaescope.paths import replace_file
 from vaescope.priors import ConditionalPrior
 from vaescope.pruning.change import change_of
@@ -54,6 +55,12 @@ def pruned_vae(spec: Experiment, vae: VAE, plan: Plan) -> tuple[Experiment, VAE]
             f"The latents of posterior.name={spec.posterior.name} share their noise, so that one "
             "cannot be dropped without changing the others.",
             f"Train it again with latent={len(kept)}.",
+        )
+    if any(is_own(part) for part in (spec.net, spec.posterior, spec.prior)):
+        raise RunError(
+            "This run has networks or a prior of your own, which vaescope cannot make smaller.",
+            "In Python, vs.prune(vs.load_vae(run), data) gives a module that puts the dropped "
+            "latents back; or train it again with fewer.",
         )
     layers = list(vae.decoder.body.children())
     first = layers[0] if layers else None

@@ -156,7 +156,7 @@ class _Board:
     def task(self, group: int, device: str, *, lease: bool) -> Task:
         # The whole group, also those of its runs that are done: what is stacked stays stacked.
         jobs = tuple(Job(self.plan.names[i], to_dict(self.plan[i])) for i in self.groups[group])
-        return Task(str(self.folder.resolve()), jobs, device, lease)
+        return Task(str(self.folder.resolve()), jobs, device, lease, str(Path.cwd()))
 
 
 def _failure_stamp(run: Path) -> int | None:

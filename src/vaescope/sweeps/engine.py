@@ -34,6 +34,7 @@ class Task:
     jobs: tuple[Job, ...]
     device: str = "auto"
     lease: bool = False  # claim by lease: for file systems whose flock is not to be trusted
+    code: str = ""  # folder in which the user's own modules are, besides installed packages
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, final, overload
 
 from vaescope.errors import UsageError
+from vaescope.own_parts.specs import GROUPS, ImportedSpec
 from vaescope.reading import within
 from vaescope.runs import Run
 from vaescope.settings import experiment, load_yaml, preset, start
@@ -122,6 +123,12 @@ def plan(cells: Iterable[Settings], *, preset_name: str = "", where: str = "The 
         own = digest(spec)
         if own in kept:
             continue
+        # What was planned is what is trained: a source that changes meanwhile is refused.
+        chosen |= {
+            f"{group}.sha256": part.sha256
+            for group in GROUPS
+            if isinstance(part := getattr(spec, group), ImportedSpec)
+        }
         name = Run.of(spec, chosen["preset"], Path()).path.name
         # Names hold a quarter of the digest: two in four thousand million may meet.
         assert name not in with_names, f"two experiments are called {name}"

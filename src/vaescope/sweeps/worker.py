@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from vaescope.allocator import keep_freed_memory
 from vaescope.errors import BusyError, Interrupted, VaescopeError
+from vaescope.own_parts.paths import search_in
 from vaescope.paths import replace_file
 from vaescope.runs import Run, strict_json
 from vaescope.settings import experiment
@@ -60,6 +61,8 @@ def work(task: Task, stop: Stop = lambda: 0) -> tuple[Outcome, ...]:
     import torch
 
     torch.set_num_threads(1)
+    if task.code:
+        search_in(Path(task.code))
     if len(task.jobs) > 1:
         return _train_together(task, stop)
     return tuple(_train(task, job, stop) for job in task.jobs)

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
-from vaescope.build import build_data, data_settings
+from vaescope.build import build_data, check_parts, data_settings
 from vaescope.errors import UsageError
 from vaescope.loggers import check_loggers, logged
+from vaescope.own_parts.objects import KEYWORDS, is_object, refuse_twice, with_objects
 from vaescope.paths import runs_folder
 from vaescope.runs import Run
 from vaescope.settings import from_python
@@ -53,12 +54,22 @@ def train(
     counts of types, mean variances, and at a validation `validation_elbo`. `loggers` are names in
     `vaescope.loggers.LOGGERS`: csv, tensorboard, wandb, mlflow. `progress` draws a bar on stderr.
     Rows from before a run was resumed are not sent again.
+    Groups may be given whole, `net={"name": "mlp", "encoder": [64]}`, and as your own parts:
+    `objective=MyObjective(weight=3.0)`, `prior=`, `posterior=`, `likelihood=`; `encoder=` and
+    `decoder=`, any modules from x to the posterior's parameters and from z to the likelihood's;
+    `net=`, a function that makes both; or `vae=`, a whole `vs.VAE` (docs/own-parts.md). Modules
+    start from the weights that they come with, and are not changed.
     """
     check_loggers(loggers)
     where = choose_device(device)
     given = None if data is None else as_dataset(data)
+    own = {key: settings.pop(key) for key in KEYWORDS if is_object(settings.get(key))}
     spec = from_python(preset, None if given is None else data_settings(given), settings)
+    refuse_twice(own, settings)
+    spec, objects = with_objects(spec, own, settings.get("latent"))
     run = Run.of(spec, preset, runs_folder() if out is None else Path(out))
+    run = Run(run.path, objects)
+    check_parts(spec)
     run.create(spec)
     if run.is_done:
         _LOG.info("%s is done", run.path)
@@ -69,4 +80,6 @@ def train(
     for step in shown(steps, run.path.name) if progress else steps:
         if step.row is not None:
             _LOG.info("%s", step.row)
+    if objects:
+        _LOG.info("%s can be opened with these objects only: vs.open_run", run.path)
     return run

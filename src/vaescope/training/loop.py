@@ -5,6 +5,7 @@ functions of (seed, step), so a state needs no generator to be resumed exactly.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,6 +123,26 @@ def noise_at(seed: int, step: int, shape: tuple[int, ...], device: torch.device)
     return torch.randn(shape, generator=generator).to(device)
 
 
+@contextmanager
+def _own_randomness(experiment: Experiment, state: State) -> Iterator[None]:
+    """Dropout and the like of the user's parts draw from torch's global generators: within a step
+    these are functions of the seed and the step too."""
+    if not experiment.own:
+        yield
+        return
+    generators = [torch.default_generator]
+    if state.device.type == "cuda":
+        generators.append(torch.cuda.default_generators[state.device.index or 0])
+    before = [generator.get_state() for generator in generators]
+    for generator in generators:
+        generator.manual_seed(derive(experiment.seed, "own", state.step))
+    try:
+        yield
+    finally:
+        for generator, held in zip(generators, before, strict=True):
+            generator.set_state(held)
+
+
 def _gradients(terms: Terms, state: State) -> None:
     """Each loss moves its own group only: a critic's parameters lie on the VAE's path too."""
     losses = {"vae": terms.loss, **terms.others}
@@ -223,7 +244,7 @@ def steps(
         index = order(experiment.seed, state.step, batch=experiment.batch, n=len(data))
         batch = fetch(data, index, state.device, auxiliary)
         noise = noise_at(experiment.seed, state.step, shape, state.device)
-        with autocast(precision, state.device):
+        with autocast(precision, state.device), _own_randomness(experiment, state):
             terms = state.objective(state.vae, batch, now, noise)
         _check_finite(terms, state.step)
         _gradients(terms, state)

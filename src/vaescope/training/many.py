@@ -64,13 +64,15 @@ def _without_numbers(tree: Any) -> Any:
 
 def stackable(experiment: Experiment) -> bool:
     """Whether stacking pays for this architecture: small, fully connected, one optimiser group,
-    no u, no validation."""
+    no u, no validation, from fresh weights, and all parts ours."""
     spec = resolve(experiment)
     if spec.validation is not None:
         return False
     small = sum(parameter.numel() for parameter in build_vae(spec).parameters()) < SMALL
     plain = spec.net.name in ("linear", "mlp") and isinstance(spec.optimiser, AdamSpec)
     sees_u = isinstance(spec.prior, ConditionalPriorSpec)
+    if spec.own or spec.init_from is not None:  # own code may not be one that vmap takes
+        return False
     return small and plain and not sees_u and not build_objective(spec).modules
 
 

@@ -33,6 +33,7 @@ from vaescope.training.validation import (
     note,
     validation_rows,
 )
+from vaescope.training.warm_start import warm_start
 from vaescope.vae import VAE
 
 __all__ = ["Progress", "check_range", "environment", "finish", "mark_done", "train_run"]
@@ -67,10 +68,9 @@ class Progress:
 
 def check_range(data: Dataset, experiment: Experiment) -> None:
     """Refuses data that the experiment's likelihood has no density for."""
-    likelihood = build_vae(experiment).decoder.likelihood
-    assert isinstance(likelihood, Likelihood)
+    likelihood = getattr(build_vae(experiment).decoder, "likelihood", None)
     low, high = data.store.range
-    least, most = likelihood.support
+    least, most = getattr(likelihood, "support", Likelihood.support)  # the user's may have none
     if not (np.isfinite(low) and np.isfinite(high)):
         raise RangeError(
             f"{data.name} has values that are NaN or infinite.", "Remove or replace those rows."
@@ -134,6 +134,7 @@ def train_run(
             seal = load_state(run.state, state, own)
         else:
             start_from_data(experiment, data, [state.vae])
+            warm_start(experiment, state.vae)
         run.cut(state.step, state.recorded, seal)
         precision = choose(experiment.precision, device, state.vae)
         threads = torch.get_num_threads()

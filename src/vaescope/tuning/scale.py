@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.data import Dataset
-from vaescope.errors import DataError
+from vaescope.errors import DataError, UsageError
+from vaescope.own_parts.specs import is_own
 from vaescope.principal import leading_axes
 from vaescope.specs import Experiment, resolve
 
@@ -45,5 +46,10 @@ def collapse_scale(experiment: Experiment, data: Dataset) -> float:
             "Give data that vary.",
         )
     likelihood = resolve(experiment).likelihood
+    if is_own(likelihood):
+        raise UsageError(
+            f"How much likelihood.name={likelihood.name} tells of x is not known.",
+            "Use one of vaescope's likelihoods to tune beta.",
+        )
     information = INFORMATION[likelihood.name](likelihood, mean, variance)
     return float(leading_axes((x - mean) * np.sqrt(information), 1)[0][0])

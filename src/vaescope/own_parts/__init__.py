@@ -1,0 +1,1 @@
+"""Parts that the user wrote: by import path, or as objects of Python."""

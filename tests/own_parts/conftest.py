@@ -1,0 +1,29 @@
+"""A clean folder with the module that docs/own-parts.md shows."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs" / "own-parts.md"
+
+
+@pytest.fixture(scope="session")
+def shown() -> str:
+    """mylab.py as the docs have it."""
+    block = re.search(r"```python\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+    assert block is not None
+    return block[1]
+
+
+@pytest.fixture
+def lab(tmp_path: Path, shown: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current folder, with mylab.py in it and nothing else."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "mylab.py").write_text(shown)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("mylab", "labs")]:
+        del sys.modules[name]
