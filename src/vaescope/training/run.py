@@ -77,11 +77,9 @@ def environment(
     }
 
 
-def _append(file: TextIO, row: dict[str, Any]) -> bytes:
-    line = strict_json(row) + "\n"
-    file.write(line)
+def _append(file: TextIO, row: dict[str, Any]) -> None:
+    file.write(strict_json(row) + "\n")
     file.flush()
-    return line.encode()
 
 
 def train_run(
@@ -192,7 +190,8 @@ def _advance(
             for record in steps(state, experiment, data, precision):
                 if record is not None:
                     with disk_errors(run.history):
-                        written.update(_append(history, record.to_dict()))
+                        _append(history, record.to_dict())
+                        written.update(strict_json(record.to_dict()).encode() + b"\n")
                         seconds = round(time.monotonic() - started, 3)
                         _append(timing, {"step": record.step, "seconds": seconds})
                 if number := stop():
