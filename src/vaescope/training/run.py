@@ -101,11 +101,9 @@ def environment(
     }
 
 
-def _append(file: TextIO, row: dict[str, Any]) -> bytes:
-    line = strict_json(row) + "\n"
-    file.write(line)
+def _append(file: TextIO, row: dict[str, Any]) -> None:
+    file.write(strict_json(row) + "\n")
     file.flush()
-    return line.encode()
 
 
 def train_run(
@@ -239,7 +237,8 @@ def _advance(
                 measured = None
                 if record is not None:
                     with disk_errors(run.history):
-                        written.update(_append(history, record.to_dict()))
+                        _append(history, record.to_dict())
+                        written.update(strict_json(record.to_dict()).encode() + b"\n")
                         seconds = round(time.monotonic() - started, 3)
                         _append(timing, {"step": record.step, "seconds": seconds})
                 if held_out is not None and is_due(experiment, state.step):
