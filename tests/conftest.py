@@ -7,6 +7,7 @@ if "OMP_NUM_THREADS" not in os.environ:
     # process only makes them wait for each other.
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
+import logging
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -38,6 +39,15 @@ _QUIET = [
     "--no-sandbox", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run",
 ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _own_log() -> Iterator[None]:
+    """Commands put a handler on the library's log; no other test shall meet it."""
+    log = logging.getLogger("vaescope")
+    before, level = log.handlers[:], log.level
+    yield
+    log.handlers, log.level = before, level
 
 
 def _seed() -> None:

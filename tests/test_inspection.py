@@ -249,6 +249,7 @@ def test_vectors_and_point_posteriors_are_dissected_too(tmp_path: Path) -> None:
     run.history.write_text(
         '{"step": 9, "loss": 1, "distortion": 1, "active": 2, "mixed": 0, "passive": 0}\n'
     )
+    run.finish({})  # sealed again
     result = inspect(run)
     assert result.fit is None and result.factors is None
     assert result.training is not None and np.isnan(result.training.rate).all()

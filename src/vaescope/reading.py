@@ -21,6 +21,7 @@ __all__ = [
     "limit",
     "npz_names",
     "parse_json",
+    "read_array",
     "read_arrays",
     "read_json",
     "read_regular",
@@ -139,3 +140,11 @@ def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, A
     with np.load(path, allow_pickle=False) as loaded:
         wanted = [name for name in loaded.files if names is None or name in names]
         return {name: np.asarray(loaded[name]) for name in wanted}
+
+
+def read_array(path: Path) -> Array:
+    """The array of an npy file."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("it is not a regular file")
+    within("ARRAY_BYTES", path.stat().st_size, "its size in bytes is")
+    return np.asarray(np.load(path, allow_pickle=False))

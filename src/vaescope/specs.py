@@ -227,8 +227,7 @@ class SplitSpec(Group):
 class ValidationSpec(Group):
     """Rows held out of training: their ELBO says when to stop and which weights to keep."""
 
-    #: Of all rows; with a split, the second of its shares.
-    fraction: Annotated[Number, Field(gt=0, lt=1)] = 0.1
+    fraction: Annotated[Number, Field(gt=0, lt=1)] = 0.1  # with a split, its second share
     #: Training stops after as many measurements in a row without a better one.
     patience: Count = 10
     #: Steps from one measurement to the next.

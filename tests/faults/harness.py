@@ -28,12 +28,12 @@ import numpy as np
 import torch
 import yaml
 from safetensors.torch import save
-from vaescope.data.own import load_own
 
 from vaescope import paths
 from vaescope.adapters.checkpoints import weights_of
 from vaescope.checking import check
 from vaescope.codes import Codes
+from vaescope.data.user_files import load_files
 from vaescope.errors import VaescopeError
 from vaescope.exporting.hub import load_pretrained, publish
 from vaescope.runs import Run
@@ -82,7 +82,7 @@ class World:
         table = {"format": 1, "study": "x", "scale": "small", "digest": "0", "versions": {},
                  "machine": "m", "settings": {"seed": [0]}, "results": {"r": [0.5]}}  # fmt: skip
         yield "codes.npz", (codes.getvalue(), Codes.load)
-        yield "images.npz", (images.getvalue(), load_own)
+        yield "images.npz", (images.getvalue(), load_files)
         yield "weights.pt", (checkpoint.getvalue(), weights_of)
         yield "weights.safetensors", (save(weights), weights_of)
         yield "grid.yaml", (yaml.safe_dump(grid).encode(), read_plan)

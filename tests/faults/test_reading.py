@@ -14,10 +14,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from vaescope.data.own import load_own
 
 from vaescope.adapters.checkpoints import weights_of
 from vaescope.codes import Codes
+from vaescope.data.user_files import load_files
 from vaescope.errors import DataError, DiskError, UsageError, VaescopeError
 from vaescope.paths import replace_file
 from vaescope.reading import parse_json, read_arrays, read_regular
@@ -104,7 +104,7 @@ def test_any_bytes_as_a_file_end_in_our_words(content: bytes) -> None:
         for name in ("a.npz", "a.npy", "a.pt", "a.safetensors"):
             file = Path(folder) / name
             file.write_bytes(content)
-            readers = (weights_of,) if name[2] in "ps" else (load_own, Codes.load)
+            readers = (weights_of,) if name[2] in "ps" else (load_files, Codes.load)
             for read in readers:
                 with pytest.raises(VaescopeError):
                     read(file)
@@ -137,7 +137,7 @@ def test_an_npy_named_npz_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "a.npz").open("wb") as file:
         np.save(file, np.zeros((4, 8, 8)))
     with pytest.raises(DataError, match="no npz file"):
-        load_own(tmp_path / "a.npz")
+        load_files(tmp_path / "a.npz")
 
 
 def test_a_pipe_is_not_read(tmp_path: Path) -> None:

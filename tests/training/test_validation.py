@@ -80,7 +80,7 @@ def test_stopped_at_any_step_and_resumed_it_ends_the_same(tmp_path: Path) -> Non
         with pytest.raises(Interrupted):
             finish(broken, data, stop_after=after)
     finish(broken, data)
-    for name in ("weights.safetensors", "history.jsonl", "validation.jsonl", "done.json"):
+    for name in ("weights.safetensors", "history.jsonl", "validation.jsonl"):
         assert (whole.path / name).read_bytes() == (broken.path / name).read_bytes(), name
 
 

@@ -89,18 +89,17 @@ def inspect(
 
 def labels_of(path: Path) -> Any:
     """The array of --condition: an npy file, or the only array of an npz."""
-    import numpy as np
-
     from vaescope.paths import reading
+    from vaescope.reading import npz_names, read_array, read_arrays
 
     remedy = "Save one row for each example with np.save(path, labels)."
     with reading(path, remedy):
-        content = np.load(path, allow_pickle=False)
-        if isinstance(content, np.ndarray):
-            return content
-        if len(content.files) != 1:
-            raise UsageError(f"{path} has the arrays {', '.join(content.files)}.", remedy)
-        return content[content.files[0]]
+        if path.suffix == ".npy":
+            return read_array(path)
+        names = npz_names(path)
+        if len(names) != 1:
+            raise UsageError(f"{path} has the arrays {', '.join(names)}.", remedy)
+        return read_arrays(path)[names[0]]
 
 
 def opened_path(path: Path, factory: str | None) -> Any:

@@ -172,6 +172,7 @@ def distance_to_orthogonality(
     nearly 0 make V arbitrary. `untrained` gives the decoder freshly initialised with a seed, for
     the baseline of five of them. Do not trust the value where `.warning` speaks.
 
+    >>> import torch
     >>> stretch = torch.tensor([[0.0, 2.0], [-1.0, 0.0], [0.0, 0.0]])
     >>> distance_to_orthogonality(lambda z: z @ stretch.T, torch.zeros(3, 2)).value
     0.0

@@ -140,7 +140,7 @@ def judged(found: Inspection) -> Inspection:
         found.latents, found.samples, types=found.types, factors=found.factors,
         measures=found.measures, geometry=found.geometry, traversals=found.traversals,
         training=found.training, maps=found.maps, price=found.price, supervised=found.supervised,
-        unexplained=found.unexplained,
+        unexplained=found.unexplained, read=bool(found.inferred),
     )  # fmt: skip
     return replace(found, verdicts=verdicts)
 

@@ -195,6 +195,7 @@ class Inspection:
     def summary(self) -> str:
         """What was inferred about the model, then the verdicts, one a line."""
         read = [f"Read: {self.read}."] if self.inferred else []
+        read += [str(own) for own in self.inferred if own.read in ("poor", "uncertain")]
         return "\n".join([*read, *(f"{own.says} {own.advice}" for own in self.verdicts)])
 
     @property

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from vaescope.errors import RangeError, ShapeError
 from vaescope.prior_density.divergence import quadrature_kl
@@ -122,6 +121,8 @@ class PriorDensity(ABC):
     def normal_scores(self, z: Floats, rows: Rows | None = None) -> Matrix:
         """Each latent mapped to where it would be N(0, 1) if it followed the prior: (n, d). For
         Gaussian priors that is (z - mean) / standard deviation."""
+        from scipy import special
+
         del rows
         columns = []
         for j in range(self.d):

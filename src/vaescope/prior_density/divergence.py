@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
 
 from vaescope.types import Floats
 
@@ -80,6 +79,8 @@ def quadrature_kl(
 
 def least_variance(kl: Callable[[Vector, Vector], Vector], low: float, high: float) -> float:
     """The v in [low, high] at which KL(N(0, v) || p) is least, of functions with several minima."""
+    from scipy import optimize
+
     logs = np.linspace(math.log(low), math.log(high), 81)
     best = int(np.argmin(kl(np.zeros(len(logs)), np.exp(logs))))
 

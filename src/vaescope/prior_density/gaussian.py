@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
 
 from vaescope.errors import ShapeError
 from vaescope.prior_density.density import Matrix, PriorDensity, Rows, check
@@ -69,6 +68,8 @@ class GaussianDensity(PriorDensity):
         return gaussian_kl(mean, variance, *(() if self.standard else self.of(rows)))
 
     def tails(self, latent: int, z: Matrix) -> tuple[Matrix, Matrix]:
+        from scipy import special
+
         mean, variance = (own[latent] for own in self.of(None))
         t = (z - mean) / np.sqrt(variance)
         return special.ndtr(t), special.ndtr(-t)

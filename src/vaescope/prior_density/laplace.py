@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
 
 from vaescope.prior_density.density import Matrix, PriorDensity, Rows, check
 from vaescope.types import Floats, Integers
@@ -51,6 +50,8 @@ class LaplaceDensity(PriorDensity):
 
     def kl(self, mean: Floats, variance: Floats, rows: Rows | None = None) -> Matrix:
         """In closed form: the mean of |z - location| is that of a folded normal."""
+        from scipy import special
+
         del rows
         scale = self.scale.astype(np.float64)
         m, s = (mean - self.location) / scale, np.sqrt(variance, dtype=np.float64) / scale

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
 
 from vaescope.errors import RangeError, ShapeError
 from vaescope.prior_density.density import Matrix, PriorDensity, Rows, Vector, check
@@ -98,6 +97,8 @@ class MixtureDensity(PriorDensity):
         return logs
 
     def log_prob(self, z: Floats, rows: Rows | None = None) -> Vector:
+        from scipy import special
+
         del rows
         return np.asarray(special.logsumexp(self._log_components(z), axis=1))
 
@@ -113,6 +114,8 @@ class MixtureDensity(PriorDensity):
         return np.asarray(largest + np.log(np.exp(logs - largest).sum(axis=0)))
 
     def tails(self, latent: int, z: Matrix) -> tuple[Matrix, Matrix]:
+        from scipy import special
+
         t = (z[..., None] - self.means[:, latent]) / np.sqrt(self.variances[:, latent])
         return special.ndtr(t) @ self.weights, special.ndtr(-t) @ self.weights
 
@@ -150,6 +153,8 @@ class MixtureDensity(PriorDensity):
         At the minimum E[grad log p] = 0 and 1 / variance = -E[grad^2 log p] (Opper and Archambeau
         2009), here at fixed points.
         """
+        from scipy import special
+
         half = np.random.Generator(np.random.PCG64(0)).standard_normal((_POINTS // 2, self.d))
         half /= np.sqrt(np.square(half).mean(axis=0))
         noise = np.concatenate([half, -half])  # means 0 and variances 1, exactly

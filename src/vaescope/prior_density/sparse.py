@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
 
 from vaescope.errors import RangeError
 from vaescope.prior_density.density import Matrix, PriorDensity, Rows, Vector, check
@@ -91,6 +90,8 @@ class SparseDensity(PriorDensity):
         return np.asarray(np.log1p(over) + slab[1] * square + (slab[0] - 0.5 * _LOG_2PI))
 
     def tails(self, latent: int, z: Matrix) -> tuple[Matrix, Matrix]:
+        from scipy import special
+
         t = z - float(self.location[latent])
         below = sum(share * special.ndtr(t / std) for share, std in self._shares())
         above = sum(share * special.ndtr(-t / std) for share, std in self._shares())

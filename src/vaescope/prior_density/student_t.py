@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
 
 from vaescope.prior_density.density import Matrix, PriorDensity, Rows, Vector, check
 from vaescope.prior_density.divergence import least_variance
@@ -53,6 +52,8 @@ class StudentTDensity(PriorDensity):
         return np.asarray((z - float(self.location[latent])) / float(self.scale[latent]))
 
     def log_marginal(self, latent: int, z: Matrix) -> Matrix:
+        from scipy import special
+
         t = self._standardised(latent, z)
         # By the beta function: at 1e12 degrees of freedom two log-gammas have no digits left.
         normaliser = -special.betaln(0.5 * self.df, 0.5) - 0.5 * math.log(self.df)
@@ -60,6 +61,8 @@ class StudentTDensity(PriorDensity):
         return np.asarray(normaliser - math.log(self.scale[latent]) - tail)
 
     def tails(self, latent: int, z: Matrix) -> tuple[Matrix, Matrix]:
+        from scipy import special
+
         t = self._standardised(latent, z)
         return special.stdtr(self.df, t), special.stdtr(self.df, -t)
 

@@ -37,6 +37,7 @@ def judge(
     training: "Training | None" = None,
     maps: "Maps | None" = None,
     unexplained: float | None = None,
+    read: bool = False,
     price: "Price | None" = None,
     supervised: bool = False,
 ) -> tuple[Verdict, ...]:
@@ -44,7 +45,7 @@ def judge(
     encoder saw the factors."""
     trained = settled(training)
     verdicts = (
-        reconstructs(unexplained),
+        reconstructs(unexplained, read=read),
         polarised(latents, types, trained, traversals),
         correlated(latents, measures, types, price, heard(latents, traversals)),
         silent(latents, traversals, types),

@@ -5,8 +5,17 @@ from vaescope.verdicts.verdict import THRESHOLDS, Verdict
 __all__ = ["reconstructs"]
 
 
-def reconstructs(unexplained: float | None) -> Verdict | None:
-    """A warning where reconstructions are hardly nearer to the data than their mean."""
+_READ = (
+    "Either the model is untrained or collapsed, or these are not its data, or it was read wrong: "
+    "see what was inferred, and say otherwise with posterior=, output=, value_range= or "
+    "likelihood= before you believe any number below."
+)
+_OWN = "It is untrained or collapsed, or these are not its data: train longer, or lower beta."
+
+
+def reconstructs(unexplained: float | None, *, read: bool = False) -> Verdict | None:
+    """A warning where reconstructions are hardly nearer to the data than their mean; `read`: the
+    model is somebody else's, and what it means was inferred."""
     limit = THRESHOLDS["reconstruction"].value
     if unexplained is None or unexplained < limit:
         return None
@@ -17,7 +26,6 @@ def reconstructs(unexplained: float | None) -> Verdict | None:
         f"{unexplained:.2f} of its.",
         number=unexplained, shown=f"{unexplained:.2f}", threshold=limit,
         rule=f"below {limit:g} of the mean image's error",
-        advice="Either the model is untrained or collapsed, or these are not its data, or it was "
-        "read wrong: see what was inferred before you believe any number below.",
+        advice=_READ if read else _OWN,
         section="reconstructions",
     )  # fmt: skip
