@@ -79,9 +79,13 @@ def open_model(
     if isinstance(model, str | Path):
         model = Run(Path(model))
     like = model.open().data if isinstance(model, Run) and data is not None else None
-    given = None if data is None else as_dataset(data, factors, most=rows, like=like)
-    asked = Asked(posterior, output, value_range, likelihood, prior, condition)
     trained = isinstance(model, Run | VAE) or _is_fitted_vae(model)
+    given = (
+        None
+        if data is None
+        else as_dataset(data, factors, most=rows, like=like, any_range=not trained)
+    )
+    asked = Asked(posterior, output, value_range, likelihood, prior, condition)
     if trained and (encode or decode or asked.anything):
         raise UsageError(
             "Models that vaescope trained say themselves what their outputs mean.",

@@ -26,6 +26,8 @@ from vaescope.types import Array
 __all__ = ["as_dataset", "load_dataset"]
 
 _log = logging.getLogger("vaescope")
+#: Ranges that mean the same whatever part of the images is looked at.
+FIXED = ((0.0, 1.0), (0.0, 255.0), (-1.0, 1.0))
 BATCH = 256
 #: Under which names batches hold their images.
 _IMAGES = ("image", "images", "img", "imgs", "pixel_values", "x", "input", "inputs", "data")
@@ -52,7 +54,12 @@ def load_dataset(name: str | Path, **settings: Any) -> Dataset:
 
 
 def as_dataset(
-    data: Any, factors: Any = None, *, most: int | None = None, like: Any = None
+    data: Any,
+    factors: Any = None,
+    *,
+    most: int | None = None,
+    like: Any = None,
+    any_range: bool = False,
 ) -> Dataset:
     """The dataset that was given, by name or path too, or that of arrays, tensors and loaders.
 
@@ -60,7 +67,23 @@ def as_dataset(
     image; Hugging Face's class labels and AnnData's categories are taken where it is None. Of a
     loader at most `most` rows are taken, None: all. Images of a folder become what those of the
     data spec `like` were, where that is one of files.
+
+    Images in [0, 255] and [-1, 1] are brought to [0, 1]. Those of another range are too where
+    `any_range`, for models that get them back as they came; else they are refused: a part of them
+    would have other ends, and so other values.
     """
+    found = _dataset_of(data, factors, most, like)
+    if not any_range and found.value_range not in (None, *FIXED):
+        low, high = found.value_range
+        raise RangeError(
+            f"The images have values from {low:g} to {high:g}; wanted 0 to 1, 0 to 255 or -1 to 1.",
+            f"Use (x - {low:g}) / {high - low:g}, with these two numbers for all your images, or "
+            "undo their standardisation.",
+        )
+    return found
+
+
+def _dataset_of(data: Any, factors: Any, most: int | None, like: Any) -> Dataset:
     if isinstance(data, Dataset | str | Path):
         if factors is not None:
             raise UsageError(

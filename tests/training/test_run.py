@@ -190,6 +190,7 @@ def test_nan_stops_with_the_step_the_term_and_the_last_good_state(tmp_path: Path
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
+        (np.linspace(-2, 2, 4096).reshape(4, 1, 32, 32), r"-2 to 2.*wanted 0 to 1"),
         (np.where(np.arange(4096) == 9, np.inf, 0.5).reshape(4, 1, 32, 32), "infinite"),
         (np.full((4, 1, 32, 32), np.nan), "NaN"),
     ],
