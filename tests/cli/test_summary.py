@@ -42,7 +42,7 @@ def test_advice_is_given_where_something_is_amiss() -> None:
     words = " ".join(shown(100).split())
     assert "note 1 latent is mixed: 2 is uncertain in nearly every example." in words
     assert "A lower beta makes them more certain." in words
-    assert "warning" in words and "say so: prior=." in words
+    assert "warning" in words and "say so: --prior." in words
 
 
 def test_no_colour_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """What commands say: results on stdout, everything else on stderr."""
 
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,7 @@ __all__ = [
     "JsonOption",
     "QuietOption",
     "SeedOption",
+    "as_options",
     "error",
     "explain",
     "messages",
@@ -30,6 +32,24 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on s
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress and no messages.")]
 SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of all randomness.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
+
+
+#: Arguments in Python that are options here.
+_ARGUMENTS = re.compile(r"\b(posterior|output|value_range|likelihood|prior|condition)=([\w\"'(-]*)")
+
+
+def as_options(text: str) -> str:
+    """A message of the library with its arguments as the command line has them.
+
+    >>> as_options('pass posterior=logvar or value_range=.')
+    'pass --posterior logvar or --value-range.'
+    """
+
+    def option(found: re.Match[str]) -> str:
+        name = f"--{found[1].replace('_', '-')}"
+        return f"{name} {found[2]}" if found[2] else name
+
+    return _ARGUMENTS.sub(option, text)
 
 
 class _Console(Console):
@@ -50,7 +70,7 @@ def messages(*, quiet: bool) -> Console:
 
     class _Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            console.print(Text(record.getMessage()))
+            console.print(Text(as_options(record.getMessage())))
 
     log = logging.getLogger("vaescope")
     log.handlers = [_Handler()]
@@ -78,7 +98,8 @@ def error(kind: str, message: str, remedy: str, *, as_json: bool) -> None:
 
 
 def explain(problem: VaescopeError, *, as_json: bool) -> None:
-    error(type(problem).__name__, problem.message, problem.remedy, as_json=as_json)
+    said = as_options(problem.message), as_options(problem.remedy)
+    error(type(problem).__name__, *said, as_json=as_json)
 
 
 def unexpected(problem: Exception, *, as_json: bool) -> None:

@@ -6,6 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from vaescope.cli.output import as_options
+
 if TYPE_CHECKING:
     from vaescope.inspection import Inspection, Latent
 
@@ -72,5 +74,5 @@ def _verdicts(inspection: "Inspection") -> Table:
     for verdict in inspection.verdicts:
         table.add_row(Text(verdict.tone, style=_TONES[verdict.tone]), Text(verdict.says))
         if verdict.tone != "good":
-            table.add_row("", Text(verdict.advice, style="dim"))
+            table.add_row("", Text(as_options(verdict.advice), style="dim"))
     return table
