@@ -257,11 +257,13 @@ def _open_foreign(
     )
     with evaluating(read.module):
         u = None if given is None else torch.from_numpy(given(few[:2])).to(read.device)
-        latent = int(read.encode(probes[:2].to(read.device), u).mean.shape[1])
+        first = read.encode(probes[:2].to(read.device), u)
+    latent = int(first.mean.shape[1])
+    noisy = bool(first.variance.any())  # told once: exporters cannot follow a branch on values
     prior = StandardNormal(latent) if read.prior is None else read.prior
     return OpenModel(
         read.name, f"{read.name} with {latent} latents, your model.", data, chosen,
-        lambda x, u: distribution_of(read, x, u), read.raw,
+        lambda x, u: distribution_of(read, x, u, noisy=noisy), read.raw,
         prior.to(read.device), prior_assumed=read.prior is None, likelihood=read.likelihood,
         density=read.decode, module=read.module, auxiliary=given,
         untrained=_untrained(model, decode, read, probes[:2]),
@@ -269,12 +271,14 @@ def _open_foreign(
     )  # fmt: skip
 
 
-def distribution_of(read: Model, x: Tensor, u: Tensor | None = None) -> Reparameterised:
+def distribution_of(
+    read: Model, x: Tensor, u: Tensor | None = None, *, noisy: bool = True
+) -> Reparameterised:
     """What a foreign encoder gives as a distribution."""
     q = read.encode(x, u)
     if q.covariance is not None:
         return FullGaussian(q.mean, torch.linalg.cholesky(q.covariance).to(q.mean))
-    return DiagonalGaussian(q.mean, q.variance.log()) if bool(q.variance.any()) else Point(q.mean)
+    return DiagonalGaussian(q.mean, q.variance.log()) if noisy else Point(q.mean)
 
 
 def _untrained(
