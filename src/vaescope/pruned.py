@@ -14,6 +14,8 @@ __all__ = ["Pruned", "asked_again"]
 def asked_again(inferred: Sequence[Inference]) -> Asked:
     """What was read, as one would ask for it: a copy is then read in the same way."""
     found = {inference.what: inference.read for inference in inferred}
+    if "posterior" not in found:  # one of ours, of which nothing is inferred
+        return Asked()
     ends = [float(end) for end in found.get("value_range", "").split(",") if end]
     return Asked(
         found["posterior"].removesuffix(",none"), found["output"],

@@ -319,7 +319,7 @@ def test_the_command_writes_a_run_that_other_commands_take(tmp_path: Path) -> No
     run, out = hand_made(tmp_path, *VECTORS, *MLP), tmp_path / "p"
     done = command("prune", run.path, "--out", out)
     assert done.keys() == {
-        "before", "after", "dropped", "max_reconstruction_change", "elbo_change", "reason",
+        "before", "after", "dropped", "max_reconstruction_change", "elbo_change", "reason", "price",
         "constants", "elbo_error", "n", "run", "code",
     }  # fmt: skip
     assert (done["before"], done["after"], done["dropped"]) == (4, 2, [0, 2])
