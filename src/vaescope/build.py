@@ -12,8 +12,8 @@ from vaescope import divergences
 from vaescope.data import DATASETS, Dataset
 from vaescope.data.auxiliary import Auxiliary, one_hot, scaled
 from vaescope.data.in_memory import content_hash
-from vaescope.data.specs import ArraySpec, FilesSpec
 from vaescope.data.pairs import PAIRS, Pairs
+from vaescope.data.specs import ArraySpec, FilesSpec
 from vaescope.data.splits import split
 from vaescope.data.user_files import open_files
 from vaescope.errors import ShapeError, UsageError

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from vaescope.data import pairs as pairs_module
 from vaescope.data.card import Card
 from vaescope.data.dataset import Dataset
 from vaescope.data.dsprites import FACTORS
 from vaescope.data.factors import Factors
-from vaescope.data import pairs as pairs_module
 from vaescope.data.pairs import Pairs, laplace_pairs, shared_pairs
 from vaescope.data.stores import Numbers
 from vaescope.errors import UsageError

@@ -135,7 +135,7 @@ def test_a_sweep_of_four_settings_runs_over_two_workers(
         pytest.importorskip("ray", reason="ray is not installed: pip install 'vaescope[ray]'")
         monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "0")
         monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    fixed = [setting.split("=") for setting in [*SMALL, *OWN] if "weight" not in setting]
+    fixed = [setting.split("=") for setting in [*SMALL, *OWN] if ".weight=" not in setting]
     grid = {"objective.weight": [0.1, 1.0], "net.width": [8, 16]}
     settings = {key: read_scalar(value) for key, value in fixed}
     (clean / "sweep.yaml").write_text(dump_yaml({"preset": "vae", "fixed": settings, "grid": grid}))

@@ -1,4 +1,4 @@
-"""Training with pairs: partners are functions of the seed and the step, within the training rows."""
+"""Training with pairs: partners are functions of (seed, step), within the training rows."""
 
 import dataclasses
 import sys
