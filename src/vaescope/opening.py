@@ -83,7 +83,7 @@ def open_model(
     given = (
         None
         if data is None
-        else as_dataset(data, factors, most=rows, like=like, any_range=not trained)
+        else as_dataset(data, factors, most=rows, like=like, foreign=not trained)
     )
     asked = Asked(posterior, output, value_range, likelihood, prior, condition)
     if trained and (encode or decode or asked.anything):

@@ -28,6 +28,8 @@ from vaescope.adapters.output_format import (
     Range,
     decoded,
     ends_of,
+    error_of,
+    event_of,
     pixels,
 )
 from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
@@ -111,16 +113,18 @@ def choose(
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
             "functions that return (mean, logvar) and an image.",
         )
-    first = _with_spread(source, first, x, u)
+    first = _with_spread(source, first, x, u, asked.kind)
     _refuse_company(source, first, x, u)
     return first, len(tried)
 
 
-def _with_spread(source: Source, first: Reading, x: Tensor, u: Tensor | None) -> Reading:
+def _with_spread(
+    source: Source, first: Reading, x: Tensor, u: Tensor | None, kind: str | None
+) -> Reading:
     """The reading with its spread settled, where nothing has shown it."""
     if first.opening.evidence or first.opening.spread is not None or first.spread == "none":
         return first
-    parts, event = first.opening.parts(x, u, first.value_range), tuple(x.shape[1:])
+    parts, event = first.opening.parts(x, u, first.value_range), event_of(x, kind)
 
     def density(z: Tensor) -> Distribution:
         output = first.decoder[1](z.reshape(len(z), *first.shape), u)
@@ -234,8 +238,9 @@ def _refuse_company(source: Source, first: Reading, x: Tensor, u: Tensor | None)
     if few < 2:
         return
     take = first.opening.candidate.take
-    whole = take(first.way(x, u)).mean[:few]
-    alone = take(first.way(x[:few], None if u is None else u[:few])).mean
+    whole = take(first.way(x, u)).mean[-few:]
+    # The second half: of a sequence, what comes first never depends on what comes later.
+    alone = take(first.way(x[-few:], None if u is None else u[-few:])).mean
     if alone.shape == whole.shape and (alone - whole).norm() > COMPANY * whole.norm():
         raise UsageError(
             f"{source.name} gives an image other codes where there are other images in its batch.",
@@ -250,7 +255,7 @@ def _readings(
 ) -> list[Reading]:  # fmt: skip
     """An opening in every range, with every meaning of the output."""
     ranges = tuple(dict.fromkeys((came, *RANGES)))
-    ranges = (told,) if told else ranges if images_of(x) else (UNIT,)
+    ranges = (told,) if told else ranges if images_of(x, asked.kind) else (UNIT,)
     found: list[Reading] = []
     shown: Shown | None = None
     for value_range in ranges:
@@ -266,12 +271,12 @@ def _readings(
             continue
         z = posterior_of(parts, spread).mean
         for decoder in _decoders(source, forward, opening):
-            output, shape = _output(decoder, z, u, opening, x, problems)
+            output, shape = _output(decoder, z, u, opening, x, asked.kind, problems)
             if output is None:
                 continue
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
-                shown = shown_by(source, decoder, shape, z, u, parts, fed, x)
+                shown = shown_by(source, decoder, shape, z, u, parts, fed, x, asked.kind)
             options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
             for likelihood, why in options:
                 found.append(
@@ -299,10 +304,10 @@ def _decoders(
 
 def _output(
     decoder: tuple[str, Function], z: Tensor, u: Tensor | None, opening: Opening, x: Tensor,
-    problems: list[str],
+    kind: str | None, problems: list[str],
 ) -> tuple[Decoded | None, tuple[int, ...]]:  # fmt: skip
     """What a decoder gives of latents in a shape that it takes."""
-    event = tuple(x.shape[1:])
+    event = event_of(x, kind)
     d = z[0].numel()
     shapes = [tuple(z.shape[1:]), opening.shape, (d,), (d, 1, 1)]
     for shape in dict.fromkeys(s for s in shapes if s is not None):
@@ -312,7 +317,7 @@ def _output(
         except Exception as error:  # anybody's code
             problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
             continue
-        fault = _output_fault(y.values, again.values, len(x))
+        fault = _output_fault(y, again, x)
         if fault is None:
             return y, shape
         problems.append(f"{decoder[0]} gives {fault}")
@@ -326,8 +331,11 @@ def _scored(
     mean = pixels(output.values.to(x), likelihood.output, likelihood.output_range)
     if likelihood.own is not None:
         mean = likelihood.of_values(output.values).mean.to(x)
-    error = _error(mean, x)
-    squares = float((mean - x).square().mean().clamp_min(1e-12))
+    if output.tokens:
+        mean = output.values.exp()
+    error = error_of(mean, x)
+    constant = float((x - x.mean(0)).square().mean().clamp_min(1e-12))
+    squares = max(error * constant, 1e-12)
     distortion = 0.5 * x[0].numel() * float(torch.tensor(squares).log())
     nats = -likelihood.of(output).log_prob(x.to(output.values)).double().mean()
     rate = _rate(parts, spread)
@@ -359,8 +367,11 @@ def _spread_fault(parts: Parts, spread: str, asked: Asked) -> str:
     )
 
 
-def _output_fault(y: Tensor, again: Tensor, n: int) -> str | None:
-    """Why these can be no means of n images; None where they can."""
+def _output_fault(output: Decoded, repeated: Decoded, x: Tensor) -> str | None:
+    """Why these can be no means of the examples; None where they can."""
+    y, again, n = output.values, repeated.values, len(x)
+    if output.tokens and int(x.max()) >= y.shape[-1]:
+        return f"logits of {y.shape[-1]} tokens, and the data have token {int(x.max())}"
     if len(y) != n:
         return f"{len(y)} outputs of {n} latents"
     if not torch.isfinite(y).all():
@@ -376,9 +387,3 @@ def _spread(parts: Parts) -> str:
         return "none"
     negative = float(parts.spread.min()) < 0
     return "logvar" if negative else min(("std", "logvar"), key=lambda kind: _rate(parts, kind))
-
-
-def _error(y: Tensor, x: Tensor) -> float:
-    """Mean squared error, over that of the mean image: 1 is no better than knowing nothing."""
-    constant = (x - x.mean(0)).square().mean()
-    return float((y - x).square().mean() / constant.clamp_min(1e-12))

@@ -11,6 +11,7 @@ from torch import Tensor, distributions
 from vaescope.adapters.output_format import UNIT, Decoded, Range, pixels
 from vaescope.distributions import (
     Bernoulli,
+    Categorical,
     DiagonalGaussian,
     Distribution,
     Laplace,
@@ -92,6 +93,8 @@ class Likelihood:
         """Of an output in the shape of the data, with images in [0, 1]."""
         if self.own is not None:
             return self.own(y)
+        if self.family == "tokens":
+            return Categorical(y)
         if self.family == "bernoulli" and self.output == "logits":
             return Bernoulli(y)
         mean = pixels(y, self.output, self.output_range)
@@ -108,6 +111,8 @@ class Likelihood:
 
     def of(self, output: Decoded) -> Distribution:
         """Of all that a decoder gave, in nats of the images that go in."""
+        if output.tokens:
+            return Categorical(output.values)
         if output.levels is not None:
             return Levels(output.levels, output.values)
         if output.distribution is not None and self.output == "own":
@@ -135,12 +140,12 @@ class Likelihood:
     @property
     def exact(self) -> bool:
         """Whether its nats can be compared with a rate: it is a Bernoulli, or the model's own."""
-        return self.family in ("bernoulli", "categorical") or self.output == "own"
+        return self.family in ("bernoulli", "categorical", "tokens") or self.output == "own"
 
     @property
     def plain(self) -> bool:
         """Whether `of_values` says it all."""
-        return self.own is not None or (
+        return self.own is not None or self.family == "tokens" or (
             self.output != "own"
             and self.spread is None
             and (self.units == UNIT or self.family == "bernoulli")

@@ -1,6 +1,5 @@
 """Where a model keeps its encoder and decoder."""
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vaescope.adapters.arguments import Call, fed
+from vaescope.adapters.condition import Form
 from vaescope.adapters.output_format import UNIT
+from vaescope.adapters.time_first import TimeFirst
 from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
 from vaescope.vae import VAE
@@ -43,9 +45,11 @@ class Source:
 
 
 def source_of(
-    model: Any = None, encode: Given | None = None, decode: Given | None = None
-) -> Source:
-    """The functions given, or else those of the model."""
+    model: Any = None, encode: Given | None = None, decode: Given | None = None,
+    *, form: Form | None = None, batch_axis: int = 0,
+) -> Source:  # fmt: skip
+    """The functions given, or else those of the model. `form` says what they get beside x and z,
+    `batch_axis` where their batches lie."""
     if model is None and (encode is None or decode is None):
         raise UsageError(
             "Neither a model nor both functions were given.",
@@ -71,9 +75,9 @@ def source_of(
                 f"{name} has neither {what} nor {what}r.",
                 f"Pass {what}= as a function of a batch of tensors.",
             )
-    called = [tuple((word, _placed(f, module)) for word, f in found)
-              for found in (encoders, decoders)]  # fmt: skip
-    passes = tuple(_placed(f, module) for f in forwards)
+    called = [tuple((word, _placed(f, module, form, batch_axis, data=found is decoders))
+                    for word, f in found) for found in (encoders, decoders)]  # fmt: skip
+    passes = tuple(_placed(f, module, form, batch_axis) for f in forwards)
     scaling = getattr(getattr(model, "config", None), "scaling_factor", None)
     if isinstance(scaling, float) and name.startswith("Autoencoder"):
         return Source(name, called[0], called[1], module, (), model, (-1.0, 1.0), scaling,
@@ -110,32 +114,22 @@ def _forwards(model: Any, encode: Given | None, decode: Given | None) -> list[Gi
     return [model, of_dictionary]
 
 
-def _placed(function: Given, module: nn.Module | None) -> Function:
-    """The function, fed on the device and in the precision of the module behind it: contiguous
-    copies, since it may change them in place, and `view` fails on other layouts."""
-    conditional = _positional(function) > 1
+def _placed(
+    function: Given, module: nn.Module | None, form: Form | None = None, batch_axis: int = 0,
+    *, data: bool = False,
+) -> Function:  # fmt: skip
+    """The function, fed on the device and in the precision of the module behind it; with `data`, it
+    may be given the data beside latents, as decoders that see the tokens before are."""
+    call = Call(TimeFirst(function) if batch_axis else function, form, function, sees_data=data)
 
-    def call(values: Tensor, u: Tensor | None = None) -> Any:
+    def placed(values: Tensor, u: Tensor | None = None) -> Any:
         parameters = iter(()) if module is None else module.parameters()
         own = next((p for p in parameters if p.is_floating_point()), values)
-        fed = values.to(own.device, own.dtype, copy=True).contiguous()
-        if u is None or not conditional:
-            return function(fed)
-        return function(fed, u.to(own.device, own.dtype if u.is_floating_point() else u.dtype))
+        dtype = own.dtype if own.is_floating_point() else torch.float32
+        beside = u if u is None else u.to(own.device)
+        return call(fed(values, dtype, own.device), beside)
 
-    return call
-
-
-def _positional(function: Given) -> int:
-    """How many arguments a function takes by place."""
-    try:
-        known = inspect.signature(getattr(function, "forward", function)).parameters.values()
-    except (TypeError, ValueError):
-        return 1
-    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in known):
-        return 2
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in kinds for one in known)
+    return placed
 
 
 def _module(model: Any, *functions: Any) -> nn.Module | None:
