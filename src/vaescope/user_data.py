@@ -93,9 +93,7 @@ class _Taking:
     kind: Kind | None
 
 
-def _dataset_of(
-    data: Any, factors: Any, most: int | None, like: Any, taking: _Taking
-) -> Dataset:
+def _dataset_of(data: Any, factors: Any, most: int | None, like: Any, taking: _Taking) -> Dataset:
     if isinstance(data, Dataset | str | Path):
         if factors is not None:
             raise UsageError(
@@ -180,9 +178,7 @@ def _has(data: Any, *names: str) -> bool:
     return all(hasattr(data, name) for name in names)
 
 
-def _from_hugging_face(
-    table: Any, factors: Any, most: int | None, taking: _Taking
-) -> Dataset:
+def _from_hugging_face(table: Any, factors: Any, most: int | None, taking: _Taking) -> Dataset:
     """The images or vectors of a `datasets.Dataset`, and its class labels as factors."""
     if isinstance(table, Mapping):
         raise UsageError(

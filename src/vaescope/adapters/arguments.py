@@ -112,8 +112,6 @@ class Call:
             beside = [bool(_BESIDE.search(name)) and not _FIRST.search(name) for name in names]
             if beside[0] and not beside[-1]:
                 return ["last", "first"]
-            if beside[-1] and not beside[0] or _FIRST.search(names[0]):
-                return ["first", "last"]
         return ["first", "last"]
 
     def _sorted(self, arguments: Sequence[Tensor], first: Tensor, u: Tensor) -> Any:

@@ -69,7 +69,7 @@ class Form:
 
     def __call__(self, u: Tensor) -> tuple[tuple[str, Tensor], ...]:
         """The parts of some rows with their roles."""
-        pieces = u.split([part.width for part in self.parts], dim=1)
+        pieces = torch.split(u, [part.width for part in self.parts], dim=1)
         return tuple(
             (part.role, shaping(piece))
             for part, shaping, piece in zip(self.parts, self.shapings, pieces, strict=True)
@@ -126,6 +126,15 @@ class Condition:
             words = ", ".join(word for word, _ in chosen)
             yield Form(self.parts, tuple(shaping for _, shaping in chosen), words)
 
+    def place(self, role: str) -> int | None:
+        """The column in which a part begins; None where there is none."""
+        before = 0
+        for part in self.parts:
+            if part.role == role:
+                return before
+            before += part.width
+        return None
+
     @property
     def roles(self) -> tuple[str, ...]:
         return tuple(part.role for part in self.parts)
@@ -138,5 +147,5 @@ def _numbers(values: Sequence[Any]) -> bool:
 def _array(given: Any) -> NDArray[Any]:
     if isinstance(given, Tensor):
         given = given.detach().cpu()
-        return (given.float() if given.dtype == torch.bfloat16 else given).numpy()
+        given = (given.float() if given.dtype == torch.bfloat16 else given).numpy()
     return np.asarray(given)

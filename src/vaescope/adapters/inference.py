@@ -38,7 +38,7 @@ from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.spread_inference import costs_of, preferred
 from vaescope.distributions import Distribution
-from vaescope.errors import ReadingError, UsageError
+from vaescope.errors import ReadingError, UnreadableError, UsageError
 
 __all__ = ["choose"]
 
@@ -90,13 +90,13 @@ def choose(
         missing = next((w for w, has in (("encode", source.encoders), ("decode", source.decoders))
                         if not has), None)  # fmt: skip
         if missing is not None:
-            raise ReadingError(
+            raise UnreadableError(
                 f"{source.name} has neither {missing} nor {missing}r, and its forward does not "
                 "show latents.",
                 f"Pass {missing}= as a function of a batch of tensors.",
                 tuple(dict.fromkeys(problems)),
             )
-        raise ReadingError(
+        raise UnreadableError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + "; ".join(list(dict.fromkeys(problems))[:2]) + ".",
             _CONDITION if u is None and any("required positional" in p for p in problems)
@@ -242,7 +242,7 @@ def _refuse_company(source: Source, first: Reading, x: Tensor, u: Tensor | None)
     # The second half: of a sequence, what comes first never depends on what comes later.
     alone = take(first.way(x[-few:], None if u is None else u[-few:])).mean
     if alone.shape == whole.shape and (alone - whole).norm() > COMPANY * whole.norm():
-        raise UsageError(
+        raise UnreadableError(
             f"{source.name} gives an image other codes where there are other images in its batch.",
             "Put it into evaluation mode, model.eval(), and pass the model itself rather than "
             "functions that hide it; batch norm then uses its running statistics.",

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from vaescope.distributions import (
     sum_event,
 )
 
-__all__ = ["Likelihood", "family_of"]
+__all__ = ["Likelihood", "Padded", "family_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +78,30 @@ class Levels(Distribution):
 
 
 @dataclass(frozen=True, eq=False)
+class Padded(Distribution):
+    """Sequences of which only so many steps are data; the rest is padding and is not scored."""
+
+    inner: Distribution
+    lengths: Tensor  # (batch,)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.inner.mean
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        # Each step as an example of its own: densities are independent over steps.
+        whole = self.mean.shape
+        flat = {
+            entry.name: value.expand(whole).flatten(0, 1)
+            for entry in fields(self.inner)  # type: ignore[arg-type]
+            if isinstance(value := getattr(self.inner, entry.name), Tensor)
+        }
+        steps = replace(self.inner, **flat).log_prob(x.flatten(0, 1)).reshape(x.shape[:2])  # type: ignore[type-var]
+        counted = torch.arange(x.shape[1], device=x.device) < self.lengths[:, None]
+        return (steps * counted).sum(1)
+
+
+@dataclass(frozen=True, eq=False)
 class Likelihood:
     """What a decoder's output means: its mean image, and the density of an image."""
 
@@ -111,8 +135,8 @@ class Likelihood:
 
     def of(self, output: Decoded) -> Distribution:
         """Of all that a decoder gave, in nats of the images that go in."""
-        if output.tokens:
-            return Categorical(output.values)
+        if self._plain:
+            return self.of_values(output.values)
         if output.levels is not None:
             return Levels(output.levels, output.values)
         if output.distribution is not None and self.output == "own":
@@ -143,12 +167,16 @@ class Likelihood:
         return self.family in ("bernoulli", "categorical", "tokens") or self.output == "own"
 
     @property
-    def plain(self) -> bool:
+    def _plain(self) -> bool:
         """Whether `of_values` says it all."""
-        return self.own is not None or self.family == "tokens" or (
-            self.output != "own"
-            and self.spread is None
-            and (self.units == UNIT or self.family == "bernoulli")
+        return (
+            self.own is not None
+            or self.family == "tokens"
+            or (
+                self.output != "own"
+                and self.spread is None
+                and (self.units == UNIT or self.family == "bernoulli")
+            )
         )
 
     def _of_distribution(self, inner: Any, values: Tensor) -> Distribution:
