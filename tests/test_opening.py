@@ -118,7 +118,7 @@ def test_inspect_runs_few_of_the_packages_files_before_the_dissection(
         if event == "call" and frame.f_code.co_filename.startswith(root):
             files.add(frame.f_code.co_filename.removeprefix(root + os.sep))
 
-    monkeypatch.setattr("vaescope.inspection.inspect.dissect", lambda *_, **__: None)
+    monkeypatch.setitem(vs.inspect.__globals__, "dissect", lambda *_, **__: None)
     vs.inspect(Stranger(), X)  # imports are done
     sys.setprofile(note)
     try:
@@ -126,7 +126,7 @@ def test_inspect_runs_few_of_the_packages_files_before_the_dissection(
     finally:
         sys.setprofile(None)
     reading = {name for name in files if name.startswith("adapters")}
-    # Six was wanted. Ten bring the data and the model together; what a stranger's outputs mean is
-    # inferred from evidence of its own kinds, a file for each.
+    # Six were wanted: eleven bring data and model together, and what a stranger's outputs mean is
+    # inferred from several kinds of evidence, a file for each.
     assert len(files - reading) <= 11, sorted(files - reading)
-    assert len(reading) <= 14, sorted(reading)
+    assert len(reading) <= 15, sorted(reading)

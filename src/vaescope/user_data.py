@@ -25,7 +25,7 @@ from vaescope.errors import RangeError, ShapeError, UsageError, VaescopeError
 from vaescope.settings import from_python
 from vaescope.types import Array
 
-__all__ = ["as_dataset", "load_dataset"]
+__all__ = ["as_dataset", "images_of_batch", "is_data", "load_dataset"]
 
 _log = logging.getLogger("vaescope")
 #: Ranges that mean the same whatever part of the images is looked at.
@@ -83,6 +83,20 @@ def as_dataset(
             "undo their standardisation.",
         )
     return found
+
+
+def is_data(data: Any) -> bool:
+    """Whether these are rows as such: an array, a table, a dataset or its name; not batches."""
+    if isinstance(data, Dataset | str | Path | Tensor | np.ndarray):
+        return True
+    if _has(data, "column_names", "with_format") or _has(data, "X", "obs", "var_names"):
+        return True
+    if _has(data, "columns", "to_numpy", "dtypes") or hasattr(data, "__array__"):
+        return True
+    if not isinstance(data, list) or not data:
+        return False
+    # A list of numbers, or of rows of one shape.
+    return isinstance(_plain(data), np.ndarray) and _plain(data).dtype.kind in "biuf"
 
 
 @dataclass(frozen=True)
@@ -151,7 +165,7 @@ def _from_loader(loader: Any, factors: Any, most: int | None, taking: _Taking) -
     cut = False
     try:
         for batch in loader:
-            parts.append(_plain(_images(batch)))
+            parts.append(_plain(images_of_batch(batch)))
             cut = most is not None and sum(map(len, parts)) >= most
             if cut:
                 _log.info("The first %d rows of the loader are taken.", sum(map(len, parts)))
@@ -254,7 +268,7 @@ def _from_anndata(cells: Any, factors: Any) -> Dataset:
     return replace(dataset_of("array", Sparse(x), known), columns=tuple(map(str, cells.var_names)))
 
 
-def _images(batch: Any) -> Any:
+def images_of_batch(batch: Any) -> Any:
     """The images of a batch: itself, what comes first in it, or what is named so."""
     if isinstance(batch, tuple | list) and batch:
         return batch[0]

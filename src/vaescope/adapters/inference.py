@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
+from vaescope.adapters.decoders import decoders_of, output_of
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import Shown, likelihoods, shown_by
@@ -270,8 +271,8 @@ def _readings(
             problems.append(f"{opening.way.encoder[0]} {fault}")
             continue
         z = posterior_of(parts, spread).mean
-        for decoder in _decoders(source, forward, opening):
-            output, shape = _output(decoder, z, u, opening, x, asked.kind, problems)
+        for decoder in decoders_of(source, forward, opening):
+            output, shape = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)
             if output is None:
                 continue
             if shown is None:
@@ -291,37 +292,6 @@ def _readings(
                 )
             break
     return found
-
-
-def _decoders(
-    source: Source, forward: Forward | None, opening: Opening
-) -> list[tuple[str, Function]]:
-    own = list(source.decoders)
-    if forward is not None and forward.entry is not None and opening.shape is not None:
-        own.append(("forward from its latents on", forward.decode))
-    return own
-
-
-def _output(
-    decoder: tuple[str, Function], z: Tensor, u: Tensor | None, opening: Opening, x: Tensor,
-    kind: str | None, problems: list[str],
-) -> tuple[Decoded | None, tuple[int, ...]]:  # fmt: skip
-    """What a decoder gives of latents in a shape that it takes."""
-    event = event_of(x, kind)
-    d = z[0].numel()
-    shapes = [tuple(z.shape[1:]), opening.shape, (d,), (d, 1, 1)]
-    for shape in dict.fromkeys(s for s in shapes if s is not None):
-        try:
-            given = z.reshape(len(z), *shape)
-            y, again = (decoded(decoder[1](given, u), event) for _ in range(2))
-        except Exception as error:  # anybody's code
-            problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
-            continue
-        fault = _output_fault(y, again, x)
-        if fault is None:
-            return y, shape
-        problems.append(f"{decoder[0]} gives {fault}")
-    return None, ()
 
 
 def _scored(
@@ -365,20 +335,6 @@ def _spread_fault(parts: Parts, spread: str, asked: Asked) -> str:
         f"returned a {spread} below 0: say posterior=logvar or posterior=logstd where it is a "
         "logarithm, posterior=std where its sign means nothing"
     )
-
-
-def _output_fault(output: Decoded, repeated: Decoded, x: Tensor) -> str | None:
-    """Why these can be no means of the examples; None where they can."""
-    y, again, n = output.values, repeated.values, len(x)
-    if output.tokens and int(x.max()) >= y.shape[-1]:
-        return f"logits of {y.shape[-1]} tokens, and the data have token {int(x.max())}"
-    if len(y) != n:
-        return f"{len(y)} outputs of {n} latents"
-    if not torch.isfinite(y).all():
-        return "values that are not finite"
-    if not torch.allclose(y, again, rtol=1e-2, atol=1e-2 * float(y.std())):
-        return "other values when called again, so these are samples; wanted their means"
-    return None
 
 
 def _spread(parts: Parts) -> str:

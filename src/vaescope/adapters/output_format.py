@@ -179,8 +179,10 @@ def _of_tokens(tensor: Tensor, event: tuple[int, ...]) -> Decoded:
             f"each token, (n, {', '.join(map(str, event))}, vocabulary).",
             "Pass decode= as a function that returns them.",
         )
-    sums = tensor.sum(-1)
-    shares = float(tensor.min()) >= 0 and torch.allclose(sums, torch.ones_like(sums), atol=1e-3)
+    sums = tensor.detach().sum(-1)
+    shares = float(tensor.detach().min()) >= 0 and torch.allclose(
+        sums, torch.ones_like(sums), atol=1e-3
+    )
     logits = tensor.clamp_min(1e-30).log() if shares else tensor
     return Decoded(logits.log_softmax(-1), tokens=True)
 

@@ -26,9 +26,9 @@ from vaescope.adapters.posterior_format import (
     whole_numbers,
 )
 from vaescope.adapters.sources import Source
-from vaescope.errors import ReadingError, UsageError, VaescopeError
+from vaescope.errors import UnreadableError, UsageError, VaescopeError
 
-__all__ = ["Opening", "line_of", "openings"]
+__all__ = ["Opening", "line_of", "methods_that_draw", "openings", "spread_of_draws"]
 
 #: Images on which models are made to draw.
 DRAWN = 32
@@ -213,14 +213,14 @@ def _settle(
     few = few_of(x, DRAWN)
     parts = one.candidate.take(one.way(x[:few], _first(u, few)))
     for draw in draws:
-        kind = _kind(parts, draw.posterior, one.spread, told=asked.spread() is not None)
+        kind = spread_of_draws(parts, draw.posterior, one.spread, told=asked.spread() is not None)
         if kind is not None:
             return replace(one, spread=kind, evidence=draw.says, shape=draw.shape)
     if draws:
         return one
-    for draw in () if one.candidate.kind else _methods(source, parts, one.way):
+    for draw in () if one.candidate.kind else methods_that_draw(source, parts, one.way):
         # Takes any two tensors: shows the spread only, and may be given what forward makes of it.
-        kind = _kind(parts, draw.posterior, one.spread, told=asked.spread() is not None)
+        kind = spread_of_draws(parts, draw.posterior, one.spread, told=asked.spread() is not None)
         positive = parts.spread is not None and float(parts.spread.min()) >= 0
         if kind is not None and (positive or kind not in ("std", "variance")):
             settled = one.candidate.layout == "pair"
@@ -230,7 +230,7 @@ def _settle(
     return one
 
 
-def _kind(parts: Parts, posterior: Drawn, said: str | None, *, told: bool) -> str | None:
+def spread_of_draws(parts: Parts, posterior: Drawn, said: str | None, *, told: bool) -> str | None:
     """What the spread must be for means and variances to be those of the draws; None where the
     means are others, or no kind fits. What was said is kept where it fits, what was told always."""
     if parts.spread is None or parts.mean[0].numel() != posterior.mean[0].numel():
@@ -251,7 +251,7 @@ def _kind(parts: Parts, posterior: Drawn, said: str | None, *, told: bool) -> st
     return min(gaps, key=gaps.__getitem__, default=None)
 
 
-def _methods(source: Source, parts: Parts, way: Way) -> Iterator[_Draw]:
+def methods_that_draw(source: Source, parts: Parts, way: Any = None) -> Iterator[_Draw]:
     """What the model's own `reparameterize` makes of means and spreads."""
     if parts.spread is None or source.model is None:
         return
@@ -298,7 +298,7 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
 
 
 def _refuse_noise(source: Source) -> None:
-    raise ReadingError(
+    raise UnreadableError(
         f"{source.name} draws latents from a noise that cannot be fixed, not normal or not "
         "torch's: its posterior may be no Gaussian.",
         "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "

@@ -18,7 +18,7 @@ from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
 from vaescope.vae import VAE
 
-__all__ = ["Function", "Source", "source_of"]
+__all__ = ["Function", "Source", "source_of", "source_of_encoder"]
 
 #: Of a batch, and of what it is conditioned on where there is something.
 Function = Callable[[Tensor, Tensor | None], Any]
@@ -83,6 +83,19 @@ def source_of(
         return Source(name, called[0], called[1], module, (), model, (-1.0, 1.0), scaling,
                       "diffusers' autoencoders take and give images in [-1, 1]")  # fmt: skip
     return Source(name, called[0], called[1], module, passes, model)
+
+
+def source_of_encoder(model: Any, encode: Given | None) -> Source:
+    """The encoder alone, as it is: it is given whatever its batches are."""
+    model = _unwrapped(model)
+    encoders = [("encode", encode)] if encode else _methods(model, "encode", "encoder")
+    if not encoders and not isinstance(model, nn.Module):
+        raise UsageError(
+            f"{type(model).__name__} has neither encode nor encoder.",
+            "Pass encode= as a function encode(batch) that returns (mean, logvar).",
+        )
+    name = "functions" if model is None else type(model).__name__
+    return Source(name, tuple(encoders), (), _module(model, encode), (), model)
 
 
 def _unwrapped(model: Any) -> Any:

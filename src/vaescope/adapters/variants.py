@@ -13,7 +13,7 @@ from vaescope.adapters.inference import choose
 from vaescope.adapters.output_format import Range
 from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Source, source_of
-from vaescope.errors import UnreadableError
+from vaescope.errors import ReadingError, UnreadableError, UsageError
 
 __all__ = ["Feeding", "choose_feeding"]
 
@@ -50,7 +50,7 @@ def choose_feeding(
     themselves too, which decoders may see that predict each step from the ones before. Raises the
     error of the first feeding where none works, or where one works in several ways.
     """
-    first: UnreadableError | None = None
+    problems: list[UsageError] = []
     for sees_data in (False, True):
         if sees_data and not _wants_more(model, functions):
             break
@@ -60,12 +60,15 @@ def choose_feeding(
                 source = source_of(model, *functions, form=form, batch_axis=batch_axis)
                 try:
                     reading, tried = choose(source, x, u, asked, came)
-                except UnreadableError as error:
-                    first = first or error
+                except UsageError as error:
+                    if not problems and not isinstance(error, UnreadableError):
+                        raise  # as it is, it works, but in several ways or in none that is known
+                    problems.append(error)
                 else:
                     return Feeding(source, reading, tried, condition, form, batch_axis, u)
-    assert first is not None
-    raise first
+    doubts = [one for one in problems if isinstance(one, ReadingError)
+              and not isinstance(one, UnreadableError)]  # fmt: skip
+    raise (doubts or problems)[0]
 
 
 def _axes(x: Tensor, asked: Asked) -> tuple[int, ...]:
