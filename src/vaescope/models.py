@@ -94,6 +94,12 @@ class OpenModel:
         return device_of(self.module)
 
     @property
+    def supervised(self) -> bool:
+        """Whether the encoder is told something of the factors; lengths and steps of the data
+        themselves do not count."""
+        return self.auxiliary is not None and getattr(self.auxiliary, "supervises", True)
+
+    @property
     def vae(self) -> VAE:
         """The networks of a model that vaescope trained."""
         assert isinstance(self.module, VAE)

@@ -136,6 +136,11 @@ class Condition:
         return None
 
     @property
+    def supervises(self) -> bool:
+        """Whether it may tell something of the factors."""
+        return "condition" in self.roles
+
+    @property
     def roles(self) -> tuple[str, ...]:
         return tuple(part.role for part in self.parts)
 
