@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.adapters import Inference
 from vaescope.encoding import Maps
 from vaescope.geometry.overview import KEYS, Overview
 from vaescope.inspection.network import Network
@@ -18,6 +17,7 @@ from vaescope.latent_types import LatentType
 from vaescope.latents import Types
 from vaescope.measures import Measures
 from vaescope.metrics import Score
+from vaescope.models import Inference
 from vaescope.pruning.price import Price
 from vaescope.traversals import Reconstructions, Traversals
 from vaescope.verdicts import THRESHOLDS, Verdict
