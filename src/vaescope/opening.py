@@ -1,7 +1,8 @@
 """One door: whatever is a VAE goes in, an `OpenModel` comes out; everything is measured of it.
 
 A run, its folder, an exported folder, a fitted estimator, a `vs.VAE`, somebody else's module, a
-pair of functions, a model of pythae or diffusers, or a PCA: `open_model` reads it once.
+pair of functions, a model of pythae, diffusers, scvi-tools, Pyro, Keras or Lightning, or a PCA:
+`open_model` reads it once.
 """
 
 import logging
@@ -14,7 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vaescope.adapters import Asked, Condition, Model, adapt
+from vaescope.adapters import (
+    Asked, Condition, Model, adapt, cells_of, is_scvi, read_scvi,
+)  # fmt: skip
 from vaescope.build import build_auxiliary, build_vae, data_of
 from vaescope.codes import Codes
 from vaescope.data import Dataset
@@ -78,6 +81,14 @@ def open_model(
         return model
     if isinstance(model, str | Path):
         model = Run(Path(model))
+    asked = Asked(posterior, output, value_range, likelihood, prior, condition)
+    if is_scvi(model):
+        if encode or decode or asked.anything:
+            raise UsageError(
+                "Models of scvi-tools say themselves what their outputs mean.",
+                "Pass the model alone, or with an AnnData.",
+            )
+        return _open_scvi(model, data, factors, name, rows)
     like = model.open().data if isinstance(model, Run) and data is not None else None
     trained = isinstance(model, Run | VAE) or _is_fitted_vae(model)
     given = (
@@ -85,7 +96,6 @@ def open_model(
         if data is None
         else as_dataset(data, factors, most=rows, like=like, any_range=not trained)
     )
-    asked = Asked(posterior, output, value_range, likelihood, prior, condition)
     if trained and (encode or decode or asked.anything):
         raise UsageError(
             "Models that vaescope trained say themselves what their outputs mean.",
@@ -102,7 +112,10 @@ def open_model(
         return _open_estimator(model, given, name, rows)
     if isinstance(model, VAE):
         return open_vae(model, given, name=name or type(model).__name__, rows=rows)
-    opened = _open_foreign(model, given, encode, decode, asked, name, rows)
+    return _logged(_open_foreign(model, given, encode, decode, asked, name, rows))
+
+
+def _logged(opened: OpenModel) -> OpenModel:
     for inference in opened.inferred:
         _log.info("%s", inference)
     return opened
@@ -269,6 +282,23 @@ def _open_foreign(
         untrained=_untrained(model, decode, read, probes[:2]),
         inferred=read.inferred, scaling=read.scaling,
     )  # fmt: skip
+
+
+def _open_scvi(model: Any, data: Any, factors: Any, name: str | None, rows: int) -> OpenModel:
+    """A model of scvi-tools on its own cells, or on those of another AnnData."""
+    cells = cells_of(model, data)
+    read = read_scvi(model, cells, name)
+    given = as_dataset(cells.table, factors)
+    return _logged(
+        OpenModel(
+            read.name, f"{read.name} of scvi-tools with {model.module.n_latent} latents, your "
+            "model.", given, given.sample(rows, seed=0),
+            lambda x, u: distribution_of(read, x, u), read.raw, read.prior.to(read.device),
+            likelihood=read.likelihood, density=read.decode, module=read.module,
+            auxiliary=cells.condition, encoder_sees_u=read.encoder_sees_condition,
+            inferred=read.inferred,
+        )  # fmt: skip
+    )
 
 
 def distribution_of(

@@ -18,11 +18,22 @@ from vaescope.adapters.output_format import UNIT, Decoded, Range, decoded
 from vaescope.adapters.posterior_format import LAYOUTS, posterior_of
 from vaescope.adapters.prior_inference import prior_of
 from vaescope.adapters.reading import Reading
+from vaescope.adapters.scvi import cells_of, is_scvi, read_scvi
 from vaescope.adapters.sources import Source, source_of
 from vaescope.distributions import Distribution
 from vaescope.errors import ReadingError, UsageError
 
-__all__ = ["Asked", "Condition", "Inference", "Model", "Posterior", "adapt"]
+__all__ = [
+    "Asked",
+    "Condition",
+    "Inference",
+    "Model",
+    "Posterior",
+    "adapt",
+    "cells_of",
+    "is_scvi",
+    "read_scvi",
+]
 
 #: Images that readings are tried on, and the most pixels that these may have together.
 PROBES = 256
@@ -60,9 +71,14 @@ def adapt(
         latent = encode_x(x[:2], None if given.probes is None else given.probes[:2]).mean[0]
         prior, why = None, None
         if latent.ndim == 1:
+            said = asked.prior
+            if said is None and source.prior is not None:
+                said = source.prior()
             prior, why = prior_of(
-                source.model, asked.prior, len(latent), event, lambda own: _read(reading, own)
+                source.model, said, len(latent), event, lambda own: _read(reading, own)
             )
+            if asked.prior is None and said is not None:
+                why = replace(why, why="the model says so itself")
     inferred = _inferred(reading, tried, source, asked, was_training, images_of(x))
     return Model(
         name or source.name, encode_x, _raw(reading, event, given), reading.likelihood.of_values,

@@ -56,6 +56,7 @@ class Model:
     #: p(x|z) where the output's values alone do not say it.
     density: Callable[..., Distribution] | None = None
     prior: Prior | None = None  # None: the model shows none, and N(0, I) is assumed
+    encoder_sees_condition: bool = True  # where there is one
 
     def decode(self, z: Tensor, u: Tensor | None = None) -> Distribution:
         """p(x|z), or p(x|z, u)."""

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.adapters.output_format import UNIT
+from vaescope.adapters.pyro import Programs, is_pyro
 from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
 from vaescope.vae import VAE
@@ -40,6 +41,7 @@ class Source:
     scaling: float | None = None
     says: str = ""  # which library
     likelihood: Callable[[Tensor], Distribution] | None = None  # of our own models
+    prior: Callable[[], Any] | None = None  # where the model states it
 
 
 def source_of(
@@ -55,6 +57,8 @@ def source_of(
         raise UsageError(
             f"{model.__name__} is a class; wanted a model.", f"Pass {model.__name__}(...), trained."
         )
+    if encode is None and decode is None and is_pyro(model):
+        return _pyro(model)
     model = _unwrapped(model)
     if encode is None and decode is None and _is_estimator(model):
         return _estimator(model)
@@ -168,6 +172,16 @@ def _vae(model: VAE) -> Source:
     decoders = (("decoder", _placed(model.decoder.body, model)),)
     return Source("VAE", encoders, decoders, model, range=UNIT, likelihood=own,
                   says="its data are as they are")  # fmt: skip
+
+
+def _pyro(model: Any) -> Source:
+    """Two programs that say all but the range of the images."""
+    programs, module = Programs(model), _module(model)
+    return Source(
+        type(model).__name__, (("guide", _placed(programs.posterior, module)),),
+        (("model", _placed(programs.likelihood, module)),), module, model=model,
+        prior=programs.prior,
+    )  # fmt: skip
 
 
 def _is_estimator(model: Any) -> bool:
