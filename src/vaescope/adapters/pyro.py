@@ -4,7 +4,6 @@ The latent site of the guide is q(z|x), the same site of the model is p(z), and 
 the model is p(x|z). Bingham et al. 2019, https://arxiv.org/abs/1810.09538.
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, final
@@ -14,18 +13,11 @@ from torch import Tensor, distributions
 
 from vaescope.errors import ReadingError, UsageError
 
-__all__ = ["Programs", "is_pyro"]
+__all__ = ["Programs"]
 
-Site = dict[str, Any]
+Site = Any  # a message of Pyro
 _FUNCTIONS = "To dissect one of them, pass encode= as a function that returns its (mean, logvar) "
 _FUNCTIONS += "and decode= as one of its latents, the others at their means."
-
-
-def is_pyro(model: Any) -> bool:
-    """Whether an object has the two programs of Pyro."""
-    if "pyro" not in sys.modules or isinstance(model, type):
-        return False
-    return all(callable(getattr(model, name, None)) for name in ("model", "guide"))
 
 
 @final
@@ -38,13 +30,15 @@ class Programs:
     def __init__(self, owner: Any) -> None:
         self.owner = owner
         self._x: Tensor | None = None
+        self._u: Tensor | None = None
+        self._latent = ""  # what the guide calls its latent
 
     def posterior(self, x: Tensor, u: Tensor | None = None) -> distributions.Distribution:
         """q(z|x)."""
         sites = _latent(self._trace(self.owner.guide, x, u))
-        found = _distribution(sites[self._name(sites, "guide")])
-        self._x = x.detach()
-        return found
+        name = self._only(sites, "guide")
+        self._x, self._u, self._latent = x.detach(), u, name
+        return _distribution(sites[name])
 
     def likelihood(self, z: Tensor, u: Tensor | None = None) -> distributions.Distribution:
         """p(x|z)."""
@@ -52,15 +46,14 @@ class Programs:
         places = torch.arange(z.shape[0]) % len(self._x)
         return self._at(self._x[places], z, u)
 
-    def prior(self, u: Tensor | None = None) -> distributions.Distribution:
+    def prior(self) -> distributions.Distribution:
         """p(z) of one example. Raises ReadingError where it differs between examples, and where
         p(x|z) is not a function of z alone."""
         assert self._x is not None, "the guide comes first"
-        x = self._x
-        given = None if u is None else u[: len(x)]
-        sites = _latent(self._trace(self.owner.model, x, given))
-        p = _distribution(sites[self._name(sites, "model")])
-        here, other = (self._at(seen, p.mean, given).mean for seen in (x, torch.zeros_like(x)))
+        x, u = self._x, self._u
+        sites = _latent(self._trace(self.owner.model, x, u))
+        p = _distribution(sites[self._only(sites, "model")])
+        here, other = (self._at(seen, p.mean, u).mean for seen in (x, torch.zeros_like(x)))
         if not torch.allclose(here, other, rtol=1e-4, atol=1e-6):
             raise ReadingError(
                 f"{self._called} sees x itself where it decodes, not the latents alone.",
@@ -75,7 +68,7 @@ class Programs:
     def _at(self, x: Tensor, z: Tensor, u: Tensor | None) -> distributions.Distribution:
         from pyro import poutine
 
-        name = self._name(_latent(self._trace(self.owner.guide, x, u)), "guide")
+        name = self._latent
         fixed = poutine.condition(self.owner.model, data={name: z})
         trace = self._trace(fixed, x, u)
         if name not in trace:
@@ -101,8 +94,8 @@ class Programs:
             if site["type"] == "sample" and not _subsamples(site)
         }  # fmt: skip
 
-    def _name(self, sites: dict[str, Site], program: str) -> str:
-        """Of the one latent."""
+    def _only(self, sites: dict[str, Site], program: str) -> str:
+        """The name of the one latent."""
         discrete = [name for name, site in sites.items() if site["fn"].support.is_discrete]
         if discrete:
             raise UsageError(

@@ -13,13 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.adapters.condition import Condition
-from vaescope.adapters.library import is_of
-from vaescope.adapters.model import Inference, Model, Posterior
+from vaescope.adapters.sources import is_of
 from vaescope.distributions import DiagonalGaussian, Distribution, sum_event
 from vaescope.errors import UsageError
+from vaescope.models import Inference, OpenModel, device_of
 from vaescope.priors import StandardNormal
+from vaescope.user_data import as_dataset
 
-__all__ = ["Cells", "cells_of", "is_scvi", "read_scvi"]
+__all__ = ["open_scvi"]
 
 #: Models whose module is scvi-tools' VAE, with one latent of each cell.
 READ = ("SCVI", "LinearSCVI")
@@ -30,11 +31,6 @@ _LIKELIHOODS = {
     "poisson": "a Poisson",
     "normal": "a Normal",
 }
-
-
-def is_scvi(model: Any) -> bool:
-    """Whether this is a model of scvi-tools, or the module in one."""
-    return is_of(model, "scvi")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,31 +132,35 @@ def _refuse_others(model: Any) -> None:
         )
 
 
-def read_scvi(model: Any, cells: Cells, name: str | None = None) -> Model:
-    """The model as scvi-tools defines it."""
+def open_scvi(
+    model: Any, data: Any = None, factors: Any = None, *, name: str | None = None, rows: int
+) -> OpenModel:
+    """The model as scvi-tools defines it, on its own cells or on those of another AnnData."""
+    cells = cells_of(model, data)
     module, typical = model.module, cells.typical
 
     def like(values: Tensor, u: Tensor | None) -> Tensor:
         return typical.to(values).expand(values.shape[0], -1) if u is None else u.to(values)
 
-    def encode(x: Tensor, u: Tensor | None = None) -> Posterior:
+    def encode(x: Tensor, u: Tensor | None = None) -> DiagonalGaussian:
         given = module._get_inference_input(cells.tensors(x, like(x, u)))
         q = module.inference(**given)["qz"]
-        return Posterior(q.loc, q.scale.square())
+        return DiagonalGaussian(q.loc, 2.0 * q.scale.log())
 
-    def density(z: Tensor, u: Tensor | None = None) -> Distribution:
+    def density(z: Tensor, u: Tensor | None = None) -> Genes:
         given = like(z, u)
         latents = {"z": module.z_encoder.z_transformation(z), "library": given[:, -1:]}
-        px = module.generative(**module._get_generative_input(cells.tensors(z, given), latents))
-        return Genes(px["px"])
+        inputs = module._get_generative_input(cells.tensors(z, given), latents)
+        return Genes(module.generative(**inputs)["px"])
 
-    def raw(z: Tensor, u: Tensor | None = None) -> Tensor:
-        return density(z, u).mean
-
-    return Model(
-        name or type(model).__name__, encode, raw, _squared_error, module, _stated(model, cells),
-        density=density, prior=StandardNormal(module.n_latent),
-        encoder_sees_condition=bool(module.encode_covariates),
+    known = as_dataset(cells.table, factors)
+    name = name or type(model).__name__
+    return OpenModel(
+        name, f"{name} of scvi-tools with {module.n_latent} latents, your model.", known,
+        known.sample(rows, seed=0), encode, lambda z: density(z).mean,
+        StandardNormal(module.n_latent).to(device_of(module)), likelihood=_squared_error,
+        density=density, module=module, auxiliary=cells.condition,
+        encoder_sees_u=bool(module.encode_covariates), inferred=_stated(model, cells),
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Where a model keeps its encoder and decoder."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,12 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.adapters.output_format import UNIT
-from vaescope.adapters.pyro import Programs, is_pyro
 from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
 from vaescope.vae import VAE
 
-__all__ = ["Function", "Source", "source_of"]
+__all__ = ["Function", "Source", "is_of", "source_of"]
 
 #: Of a batch, and of what it is conditioned on where there is something.
 Function = Callable[[Tensor, Tensor | None], Any]
@@ -57,7 +57,7 @@ def source_of(
         raise UsageError(
             f"{model.__name__} is a class; wanted a model.", f"Pass {model.__name__}(...), trained."
         )
-    if encode is None and decode is None and is_pyro(model):
+    if encode is None and decode is None and _has_programs(model):
         return _pyro(model)
     model = _unwrapped(model)
     if encode is None and decode is None and _is_estimator(model):
@@ -174,8 +174,21 @@ def _vae(model: VAE) -> Source:
                   says="its data are as they are")  # fmt: skip
 
 
+def is_of(value: Any, library: str) -> bool:
+    """Whether a class of the library is among those that the value is of; imports nothing."""
+    return any(kind.__module__.partition(".")[0] == library for kind in type(value).__mro__)
+
+
+def _has_programs(model: Any) -> bool:
+    """Whether an object has the two programs of Pyro."""
+    programs = (getattr(model, name, None) for name in ("model", "guide"))
+    return "pyro" in sys.modules and all(map(callable, programs))
+
+
 def _pyro(model: Any) -> Source:
     """Two programs that say all but the range of the images."""
+    from vaescope.adapters.pyro import Programs
+
     programs, module = Programs(model), _module(model)
     return Source(
         type(model).__name__, (("guide", _placed(programs.posterior, module)),),
