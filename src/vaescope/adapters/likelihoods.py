@@ -17,7 +17,7 @@ from vaescope.distributions import (
     sum_event,
 )
 
-__all__ = ["Likelihood", "family_of"]
+__all__ = ["ModelLikelihood", "family_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Levels(Distribution):
 
 
 @dataclass(frozen=True, eq=False)
-class Likelihood:
+class ModelLikelihood:
     """What a decoder's output means: its mean image, and the density of an image."""
 
     output: str  # a key of OUTPUTS
