@@ -79,6 +79,7 @@ class OpenModel:
     density: Callable[[Tensor, Tensor | None], Distribution] | None = None
     module: nn.Module | None = None  # all weights; None for plain functions
     auxiliary: Auxiliary | None = None  # rows of the data -> u
+    encoder_sees_u: bool = True  # where there is a u
     untrained: Callable[[int], Callable[[Tensor], Any]] | None = None  # seed -> a fresh decoder
     spec: Experiment | None = None  # of models that vaescope trained
     records: Sequence[dict[str, Any]] = ()  # of that training

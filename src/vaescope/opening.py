@@ -1,7 +1,8 @@
 """One door: whatever is a VAE goes in, an `OpenModel` comes out; everything is measured of it.
 
 A run, its folder, an exported folder, a fitted estimator, a `vs.VAE`, somebody else's module, a
-pair of functions, a model of pythae or diffusers, or a PCA: `open_model` reads it once.
+pair of functions, a model of pythae, diffusers, scvi-tools, Pyro, Keras or Lightning, or a PCA:
+`open_model` reads it once.
 """
 
 import logging
@@ -14,6 +15,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from vaescope.adapters import Asked, adapt
+from vaescope.adapters.sources import is_of
 from vaescope.build import build_auxiliary, build_vae, data_of
 from vaescope.codes import Codes
 from vaescope.data import Dataset
@@ -75,6 +77,16 @@ def open_model(
         return model
     if isinstance(model, str | Path):
         model = Run(Path(model))
+    asked = Asked(posterior, output, value_range, likelihood, prior, condition)
+    if is_of(model, "scvi"):
+        from vaescope.adapters.scvi import open_scvi
+
+        if encode or decode or asked.anything:
+            raise UsageError(
+                "Models of scvi-tools say themselves what their outputs mean.",
+                "Pass the model alone, or with an AnnData.",
+            )
+        return _logged(open_scvi(model, data, factors, name=name, rows=rows))
     like = model.open().data if isinstance(model, Run) and data is not None else None
     trained = isinstance(model, Run | VAE) or _is_fitted_vae(model)
     given = (
@@ -82,7 +94,6 @@ def open_model(
         if data is None
         else as_dataset(data, factors, most=rows, like=like, any_range=not trained)
     )
-    asked = Asked(posterior, output, value_range, likelihood, prior, condition)
     if trained and (encode or decode or asked.anything):
         raise UsageError(
             "Models that vaescope trained say themselves what their outputs mean.",
@@ -105,6 +116,10 @@ def open_model(
     )  # fmt: skip
     if isinstance(model, nn.Module) and decode is None:
         opened = replace(opened, untrained=_untrained(model, opened))
+    return _logged(opened)
+
+
+def _logged(opened: OpenModel) -> OpenModel:
     for inference in opened.inferred:
         _log.info("%s", inference)
     return opened

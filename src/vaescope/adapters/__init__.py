@@ -76,9 +76,14 @@ def adapt(
         latent = int(first.mean.shape[1])
         prior, why = None, None
         if first.mean.ndim == 2:
+            said = asked.prior
+            if said is None and source.prior is not None:
+                said = source.prior()
             prior, why = prior_of(
-                source.model, asked.prior, latent, event, lambda own: _read(reading, own)
+                source.model, said, latent, event, lambda own: _read(reading, own)
             )
+            if asked.prior is None and said is not None:
+                why = replace(why, why="the model says so itself")
     inferred = _inferred(reading, tried, source, asked, was_training, images_of(x))
     name = name or source.name
     return OpenModel(
