@@ -81,14 +81,15 @@ def encode_rows(
 
     with model.evaluating():
         found = gathered(posteriors(), model.name, model.scaling)
-        seen = np.concatenate(us) if us and model.supervised else None
+        seen = np.concatenate(us) if us else None
         prior = model.prior.density(
             None if seen is None else torch.from_numpy(seen).to(model.device)
         )
     codes = assemble(
         model.data, rows, found.mean, found.variance, covariance=found.covariance, seed=seed,
-        prior=prior, prior_assumed=model.prior_assumed, u=seen, supervised=model.supervised,
-        spatial=() if found.maps is None else found.maps.shape, **_unused(model, prior),
+        prior=prior, prior_assumed=model.prior_assumed, u=seen,
+        supervised=bool(us) and model.encoder_sees_u, spatial=() if found.maps is None else found.maps.shape,
+        **_unused(model, prior),
     )  # fmt: skip
     return codes, found.maps
 

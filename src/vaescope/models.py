@@ -79,6 +79,7 @@ class OpenModel:
     density: Callable[[Tensor, Tensor | None], Distribution] | None = None
     module: nn.Module | None = None  # all weights; None for plain functions
     auxiliary: Auxiliary | None = None  # rows of the data -> u
+    encoder_sees_u: bool = True  # where there is a u
     untrained: Callable[[int], Callable[[Tensor], Any]] | None = None  # seed -> a fresh decoder
     spec: Experiment | None = None  # of models that vaescope trained
     records: Sequence[dict[str, Any]] = ()  # of that training
@@ -92,12 +93,6 @@ class OpenModel:
     @property
     def device(self) -> torch.device:
         return device_of(self.module)
-
-    @property
-    def supervised(self) -> bool:
-        """Whether the encoder is told something of the factors; lengths and steps of the data
-        themselves do not count."""
-        return self.auxiliary is not None and getattr(self.auxiliary, "supervises", True)
 
     @property
     def vae(self) -> VAE:

@@ -1,7 +1,8 @@
 """One door: whatever is a VAE goes in, an `OpenModel` comes out; everything is measured of it.
 
 A run, its folder, an exported folder, a fitted estimator, a `vs.VAE`, somebody else's module, a
-pair of functions, a model of pythae or diffusers, or a PCA: `open_model` reads it once.
+pair of functions, a model of pythae, diffusers, scvi-tools, Pyro, Keras or Lightning, or a PCA:
+`open_model` reads it once.
 """
 
 import logging
@@ -13,6 +14,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from vaescope.adapters import Asked
+from vaescope.adapters.sources import is_of
 from vaescope.build import build_auxiliary, build_vae, data_of
 from vaescope.codes import Codes
 from vaescope.data import Dataset
@@ -87,22 +89,28 @@ def open_model(
         return model
     if isinstance(model, str | Path):
         model = Run(Path(model))
-    like = model.open().data if isinstance(model, Run) and data is not None else None
-    trained = isinstance(model, Run | VAE) or _is_fitted_vae(model)
     asked = Asked(posterior, output, value_range, likelihood, prior, condition, lengths, batch_axis)
     shown = Shown(kind, columns, mean, std)
+    if is_of(model, "scvi"):
+        from vaescope.adapters.scvi import open_scvi
+
+        if encode or decode or asked.anything or shown.anything:
+            raise UsageError(
+                "Models of scvi-tools say themselves what their outputs mean.",
+                "Pass the model alone, or with an AnnData.",
+            )
+        return _logged(open_scvi(model, data, factors, name=name, rows=rows))
+    like = model.open().data if isinstance(model, Run) and data is not None else None
+    trained = isinstance(model, Run | VAE) or _is_fitted_vae(model)
     if trained and (encode or decode or asked.anything or shown.anything):
         raise UsageError(
             "Models that vaescope trained say themselves what their outputs mean.",
             "Leave encode, decode, posterior, output and value_range out.",
         )
     if not trained and data is not None:
-        opened = open_foreign(
-            model, data, factors, (encode, decode), asked, shown, name=name, rows=rows
+        return _logged(
+            open_foreign(model, data, factors, (encode, decode), asked, shown, name=name, rows=rows)
         )
-        for inference in opened.inferred:
-            _log.info("%s", inference)
-        return opened
     given = None if data is None else as_dataset(data, factors, most=rows, like=like)
     if isinstance(model, Run):
         return _open_run(model, given, rows)
@@ -114,6 +122,12 @@ def open_model(
     if _is_fitted_vae(model):
         return _open_estimator(model, given, name, rows)
     return open_vae(model, given, name=name or type(model).__name__, rows=rows)
+
+
+def _logged(opened: OpenModel) -> OpenModel:
+    for inference in opened.inferred:
+        _log.info("%s", inference)
+    return opened
 
 
 def open_run(

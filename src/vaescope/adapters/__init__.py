@@ -85,9 +85,14 @@ def adapt(
         latent = int(first.mean.shape[1])
         prior, why = None, None
         if first.mean.ndim == 2:
+            said = asked.prior
+            if said is None and source.prior is not None:
+                said = source.prior()
             prior, why = prior_of(
-                source.model, asked.prior, latent, data.shape, lambda own: _read(reading, own)
+                source.model, said, latent, data.shape, lambda own: _read(reading, own)
             )
+            if asked.prior is None and said is not None and why is not None:
+                why = replace(why, why="the model says so itself")
     inferred = inferences(feeding, asked, x, was_training)
     name = name or source.name
     event = event_of(x, data.kind)
@@ -98,6 +103,7 @@ def adapt(
         (StandardNormal(latent) if prior is None else prior).to(x.device),
         prior_assumed=prior is None, likelihood=reading.likelihood.of_values,
         density=_density(feeding, event), module=source.module, auxiliary=feeding.condition,
+        encoder_sees_u=feeding.condition is not None and feeding.condition.supervises,
         inferred=tuple(inferred + ([] if why is None else [why])), scaling=source.scaling,
     )  # fmt: skip
 

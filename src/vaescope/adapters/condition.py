@@ -81,7 +81,7 @@ class Condition:
     """Arrays with a row for each example, side by side as floats."""
 
     values: NDArray[np.float32]  # (n, width)
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...] = ()
 
     @classmethod
     def of(cls, given: Any, n: int, *, lengths: Any = None, data: Any = None) -> "Condition":

@@ -18,7 +18,7 @@ from vaescope.distributions import (
     sum_event,
 )
 
-__all__ = ["Likelihood", "Padded", "family_of"]
+__all__ = ["ModelLikelihood", "Padded", "family_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Padded(Distribution):
 
 
 @dataclass(frozen=True, eq=False)
-class Likelihood:
+class ModelLikelihood:
     """What a decoder's output means: its mean image, and the density of an image."""
 
     output: str  # a key of OUTPUTS

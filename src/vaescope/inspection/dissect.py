@@ -98,15 +98,15 @@ def _unexplained(model: OpenModel, *, most: int = 512) -> float | None:
     """Squared error of reconstructions at posterior means over that of the mean example; of tokens,
     the error of their probabilities."""
     places = np.unique(np.linspace(0, len(model.rows) - 1, most).astype(np.int64))
-    rows = model.rows[places]
-    x, u = model.x(rows), model.u(rows)
+    x = model.x(model.rows[places])
+    means = torch.cat([_mean(model, places[i : i + 128]) for i in range(0, len(x), 128)])
+    return error_of(means, x) if bool((x != x[:1]).any()) else None
+
+
+def _mean(model: OpenModel, places: Integers) -> Tensor:
+    """Reconstructions of some rows at their posterior means, each with its own u."""
     z = torch.from_numpy(model.latents(places)).float().to(model.device)
-    means = [
-        model.decode(z[i : i + 128], None if u is None else u[i : i + 128]).mean
-        for i in range(0, len(x), 128)
-    ]
-    varies = bool((x != x[:1]).any())
-    return error_of(torch.cat(means), x) if varies else None
+    return model.decode(z, model.u(model.rows[places])).mean
 
 
 def _prior_units(codes: Codes) -> tuple[Floats, Floats]:
@@ -167,8 +167,7 @@ def _reconstructions(model: OpenModel) -> Reconstructions:
     rows, codes = model.rows, model.codes
     few = np.unique(np.linspace(0, len(rows) - 1, SHOWN + 2).astype(np.int64)[1:-1])
     originals = model.data.rows(rows[few])
-    u = model.u(rows[few])
-    decode = _means(lambda z: model.decode(z, u), model.device)
+    decode = _means(lambda z: model.decode(z, model.u(rows[few])), model.device)
     return reconstruct(decode, model.latents(few), originals, rows[few], _labels(codes, rows, few))
 
 

@@ -1,7 +1,7 @@
 """Types of latents from codes: active, passive, mixed.
 
 A latent is passive where its posterior is the one that a latent has that ignores x. Under N(0, I)
-and the ELBO that is N(0, 1) and the rule bonheme2023's (`vaescope.regime`); other priors and
+and the ELBO that is N(0, 1) and the rule bonheme2023's (`vaescope.latent_types`); other priors and
 objectives have another one, which the codes know.
 """
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vaescope import paper_aliases
 from vaescope.codes import Codes
 from vaescope.errors import UsageError
+from vaescope.latent_types import ALPHA, LatentType, Typed, types_of
 from vaescope.latents.kl import kl_of_rows
 from vaescope.latents.moments import chunks, moments
 from vaescope.latents.unused import (
@@ -25,7 +26,6 @@ from vaescope.latents.unused import (
     unused_is_prior,
     unused_units,
 )
-from vaescope.regime import ALPHA, LatentType, Typed, types_of
 
 __all__ = [
     "CONSTANT",
@@ -77,7 +77,7 @@ class Types(Typed):
     variance_of_ratio: NDArray[np.float64]
     kind_of_mixed: tuple[str, ...]  # of each latent; empty for active and passive ones
     trapped_nats: NDArray[np.float64]  # rate above an unused latent's, of those of kind `TRAPPED`
-    spread: NDArray[np.float64] | None = None  # of `vaescope.regime.types_of`
+    spread: NDArray[np.float64] | None = None  # of `vaescope.latent_types.types_of`
     why: str = ""  # why no latent can be called passive
 
     def summary(self) -> str:

@@ -17,7 +17,7 @@ from vaescope.verdicts.verdict import (
 
 if TYPE_CHECKING:
     from vaescope.geometry.overview import Overview
-    from vaescope.inspection import Factors, Latent
+    from vaescope.inspection import FactorSummary, Latent
     from vaescope.latents import Types
     from vaescope.measures import Measures
     from vaescope.pruning.price import Price
@@ -137,7 +137,7 @@ def orthogonal(geometry: "Overview | None") -> Verdict | None:
     )  # fmt: skip
 
 
-def separated(factors: "Factors | None", latents: "Sequence[Latent]" = ()) -> Verdict | None:
+def separated(factors: "FactorSummary | None", latents: "Sequence[Latent]" = ()) -> Verdict | None:
     if factors is None:
         return None
     value, protocol = factors.mig.value, factors.mig.protocol

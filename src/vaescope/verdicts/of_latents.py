@@ -18,7 +18,7 @@ from vaescope.verdicts.verdict import (
 )
 
 if TYPE_CHECKING:
-    from vaescope.inspection import Latent, Moments, Training
+    from vaescope.inspection import Latent, MomentSummary, Training
     from vaescope.latents import Types
     from vaescope.traversals import Traversals
 
@@ -214,7 +214,7 @@ def silent(
     )  # fmt: skip
 
 
-def fills_prior(latents: "Sequence[Latent]", samples: "Moments") -> Verdict | None:
+def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdict | None:
     used = [
         latent.index
         for latent in latents

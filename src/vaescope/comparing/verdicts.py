@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from vaescope.comparing.compared_runs import letter, letters
 from vaescope.comparing.intervals import Basis, Gap, Side
-from vaescope.comparing.members import letter, letters
-from vaescope.comparing.result import SAME, Comparison, Latent
+from vaescope.comparing.result import SAME, ComparedLatent, Comparison
 from vaescope.statistics import LEVEL
 from vaescope.verdicts import Verdict
 from vaescope.verdicts.verdict import listed
@@ -43,7 +43,7 @@ def side_name(side: Side) -> str:
     return f"{letters(side.second)} against {first}"
 
 
-def latent_name(latent: Latent) -> str:
+def latent_name(latent: ComparedLatent) -> str:
     """`A3`: latent 3 of run A, the first that has it."""
     place, found = next((p, own) for p, own in enumerate(latent.match) if own is not None)
     return f"{letter(place)}{found.latent}"
@@ -102,7 +102,7 @@ def _chance(known: int) -> str:
     return f"Of {known} intervals about {expected:.0f} would leave out 0 by chance."
 
 
-def _of_latents(comparison: Comparison, place: int, odd: Sequence[Latent]) -> Verdict:
+def _of_latents(comparison: Comparison, place: int, odd: Sequence[ComparedLatent]) -> Verdict:
     side = comparison.sides[place]
     gaps = [own.gaps[place] for latent in comparison.latents for own in latent.measured.values()]
     known = sum(gap.interval is not None for gap in gaps)
@@ -122,7 +122,7 @@ def _of_latents(comparison: Comparison, place: int, odd: Sequence[Latent]) -> Ve
     )  # fmt: skip
 
 
-def _odd(latent: Latent, place: int) -> str:
+def _odd(latent: ComparedLatent, place: int) -> str:
     which = latent.differs_in(place)
     if "counterpart" in which:
         return f"{latent_name(latent)} (has no counterpart)"
