@@ -88,8 +88,8 @@ def encode_rows(
     codes = assemble(
         model.data, rows, found.mean, found.variance, covariance=found.covariance, seed=seed,
         prior=prior, prior_assumed=model.prior_assumed, u=seen,
-        supervised=bool(us) and model.encoder_sees_u, spatial=() if found.maps is None else found.maps.shape,
-        **_unused(model, prior),
+        supervised=bool(us) and model.encoder_sees_u,
+        spatial=() if found.maps is None else found.maps.shape, **_unused(model, prior),
     )  # fmt: skip
     return codes, found.maps
 

@@ -78,7 +78,7 @@ def adapt(
 
     with evaluating(source.module), preserved(source.module):
         feeding = choose_feeding(model, (encode, decode), x, asked, data.value_range, conditions)
-        reading, u = feeding.reading, feeding.u
+        source, reading, u = feeding.source, feeding.reading, feeding.u
         first = _posterior(
             reading, reading.way(x[:2], feeding.like(x[:2], None if u is None else u[:2]))
         )

@@ -62,7 +62,7 @@ def source_of(
             f"{model.__name__} is a class; wanted a model.", f"Pass {model.__name__}(...), trained."
         )
     if encode is None and decode is None and _has_programs(model):
-        return _pyro(model)
+        return _pyro(model, form)
     model = _unwrapped(model)
     if encode is None and decode is None and _is_estimator(model):
         return _estimator(model)
@@ -192,14 +192,14 @@ def _has_programs(model: Any) -> bool:
     return "pyro" in sys.modules and all(map(callable, programs))
 
 
-def _pyro(model: Any) -> Source:
+def _pyro(model: Any, form: Form | None) -> Source:
     """Two programs that say all but the range of the images."""
     from vaescope.adapters.pyro import Programs
 
     programs, module = Programs(model), _module(model)
     return Source(
-        type(model).__name__, (("guide", _placed(programs.posterior, module)),),
-        (("model", _placed(programs.likelihood, module)),), module, model=model,
+        type(model).__name__, (("guide", _placed(programs.posterior, module, form)),),
+        (("model", _placed(programs.likelihood, module, form)),), module, model=model,
         prior=programs.prior,
     )  # fmt: skip
 
