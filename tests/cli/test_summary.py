@@ -40,7 +40,10 @@ def test_names_are_not_markup() -> None:
 
 def test_advice_is_given_where_something_is_amiss() -> None:
     words = " ".join(shown(100).split())
-    assert "note 1 latent is mixed: 2 is uncertain in nearly every example." in words
+    assert (
+        "note 1 latent is mixed: 2 is uncertain in nearly every example (mean variance 0.50)."
+        in words
+    )
     assert "A lower beta makes them more certain." in words
     assert "warning" in words and "say so: --prior." in words
 

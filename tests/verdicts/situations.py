@@ -242,6 +242,7 @@ MODELS = (
     ("constant", "every", "some", "active"), ("more", "active", "passive"), ("wide", "active"),
     ("active", "active", "rare"), ("edge", "active", "passive"),
     ("active",) * 10 + ("passive",) * 2, ("constant", "constant", "active"),
+    ("every", "every"), ("more", "more"),
 )  # fmt: skip
 
 
@@ -283,6 +284,11 @@ def situations() -> list[Situation]:
                     classes=300 if rng.random() < 0.1 else 8,
                 )
             )
+    pair = ("active", "active")
+    made += [
+        Situation(pair, factors="used", axes=axes) for axes in ("turned", "own", "skewed", "free")
+    ]
+    made += [Situation((*pair, "passive"), factors="passive", correlated=c) for c in (True, False)]
     made += [replace(one, assumed=True) for one in made if one.scale == 1.0][::3]
     return made
 

@@ -168,7 +168,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Drawing codes from the prior is safe as far as these two moments go": lambda s, _: (
         not s.shift or 0 in s.passive
     ),
-    r"Samples of latent \d+ do not follow the prior": lambda s, _: (
+    r"Samples of latent \d+ do not follow the prior.*\(mean .*, standard dev.*\)": lambda s, _: (
         bool(s.shift) or bool(s.indices("constant", "wide"))
     ),
     r"Draw codes from the samples of the data rather than from the prior": lambda s, _: (
@@ -180,9 +180,11 @@ OF_MODELS: Mapping[str, Truth] = {
     r"the axes tell the factors apart by little": lambda s, _: s.factors == "weak",
     r"the axes tell \d+ of \d+ factors apart \(.*\)\.": lambda s, says: (
         set(re.findall(r"[ab]", re.findall(r"factors apart \((.*?)\)", says)[0]))
-        == (known_factors(s) if s.factors == "used" else {"a"})
-        and s.factors in ("used", "weak")
+        <= (known_factors(s) if s.factors == "used" else {"a", "b"})
+        and (s.factors in ("used", "weak") or bool(s.untyped) or s.correlated)
     ),
+    r"Means of passive latents know .* as well, which lowers MIG": lambda s, _: s.correlated,
+    r"MIG is [\d.]+ \(one seed.*, n = 400\)": lambda s, _: bool(s.factors),
     r"the axes do not tell the factors apart": lambda s, _: not known_factors(s),
     r"there are too few examples to tell what latents know of the factors": lambda s, _: (
         s.classes > N // 4
@@ -194,7 +196,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Look at the table of factors for the latents that know the same": lambda s, _: (
         s.factors == "weak"
     ),
-    r"Look at the table of factors for the others": lambda s, _: s.factors in ("used", "weak"),
+    r"Look at the table of factors for the others": lambda s, _: len(known_factors(s)) < 2,
     r"Treat the latents as coordinates without meaning; do not name them": lambda s, _: (
         not known_factors(s)
     ),
@@ -205,8 +207,8 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Known to none: ": lambda s, _: len(known_factors(s)) < 2,
     r"Means of passive latents know most of ": lambda s, _: s.factors == "passive",
     r"Latent \d+ holds a and b": lambda s, says: (
-        s.factors == "shared"
-        and named(re.findall(r"Latent (\d+) holds", says)[0]) == {min(s.indices("active"))}
+        (s.factors == "shared" or (s.factors == "passive" and s.correlated))
+        and not named(re.findall(r"Latent (\d+) holds", says)[0]) & s.passive
     ),
     r"the encoder saw the factors, so that this is no finding of its own": lambda s, _: (
         s.supervised
@@ -215,10 +217,12 @@ OF_MODELS: Mapping[str, Truth] = {
         s.supervised
     ),
     r"\(supervised\)": lambda s, _: s.supervised,
-    r"on means loses? accuracy on the factors \(.*\): keep these means there": lambda s, _: (
+    r"(A linear model|Nearest neighbours) on means loses? accuracy on the factors \(.*\): keep "
+    r"these means there": lambda s, _: (
         s.price == (True, False)
     ),
-    r"on means loses? no accuracy on the factors that stands out of the noise .*: drop them": (
+    r"(A linear model|Nearest neighbours) on means loses? no accuracy on the factors that stands "
+    r"out of the noise .*: drop them": (
         lambda s, _: s.price is not None and not all(s.price)
     ),
     r"DtO is [\d.]+ against [\d.]+ for axes turned at random: ": lambda s, _: bool(s.axes),
@@ -230,6 +234,9 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r"the axes are nearer to the local principal components of what the decoder draws than chance, "
     r"but not near \(": axes(0.45, 0.85),
+    r"\d+ and \d+ have a mean \|cosine\| of [\d.]+(, the largest\))?": lambda s, says: (
+        abs(float(re.findall(r"cosine\| of ([\d.]+\d)", says)[0]) - cosine(s)) < 0.01
+    ),
     r"the decoder's directions are nearly orthogonal \(.*\), but principal components do not "
     r"single them out": lambda s, _: cosine(s) < 0.3,
     r"the axes are hardly nearer to the local principal components of what the decoder draws than "

@@ -61,6 +61,20 @@ def _gaps(comparison: Comparison) -> list[Gap]:
     return [gap for own in measured for gap in own.gaps]
 
 
+def _judged(comparison: Comparison) -> list[Gap]:
+    """Of metrics, and of latents that are not passive in all runs."""
+    gaps = [gap for own in comparison.metrics.values() for gap in own.gaps]
+    for latent in comparison.latents:
+        for own in latent.measured.values():
+            gaps += [gap for gap, known in zip(own.gaps, latent.judged, strict=True) if known]
+    return gaps
+
+
+def _is_blank(gap: Gap) -> bool:
+    """Whether there is a difference without an interval."""
+    return gap.differs is None and bool(gap.difference)
+
+
 def _is_identical(comparison: Comparison) -> bool:
     gaps = [gap.difference for gap in _gaps(comparison) if gap.difference is not None]
     one_sided = any(None in latent.match for latent in comparison.latents)
@@ -94,9 +108,12 @@ def _differences(comparison: Comparison) -> list[Verdict]:
     if found:
         return found
     basis = comparison.sides[0].basis
+    blank = sum(_is_blank(gap) for gap in _judged(comparison))
+    rest = "" if not blank else f" {blank} difference{'s' * (blank > 1)} without an interval."
     return [
         Verdict(
-            "alike", "good", "No latent and no metric differs beyond its interval on any side.",
+            "alike", "note" if blank else "good",
+            f"No latent and no metric differs beyond its interval on any side.{rest}",
             number=0, shown="0", threshold=0, rule=RULE, advice=MEANING[basis], section="metrics",
         )
     ]  # fmt: skip
@@ -120,6 +137,13 @@ def _of_latents(comparison: Comparison, place: int, odd: Sequence[Latent]) -> Ve
         says = f"{side_name(side)}: no latent differs beyond its interval."
     else:
         says = f"{side_name(side)}: no latent has an interval, so that none can be told to differ."
+    blank = [
+        latent_name(latent)
+        for latent in comparison.latents
+        if latent.judged[place]
+        and any(_is_blank(own.gaps[place]) for own in latent.measured.values())
+    ]
+    says += f" Without an interval: {_few(blank)}." if blank else ""
     numbers = tuple(own.latent for latent in odd if (own := latent.match[side.first[0]]))
     return Verdict(
         "latents", "good" if known and not odd else "note", says, number=len(odd),
@@ -151,7 +175,7 @@ def _of_metrics(comparison: Comparison, place: int, names: Sequence[str]) -> Ver
     side = comparison.sides[place]
     gaps = {name: own.gaps[place] for name, own in comparison.metrics.items()}
     known = sum(gap.interval is not None for gap in gaps.values())
-    unknown = [name for name, gap in gaps.items() if gap.differs is None and gap.difference]
+    unknown = [name for name, gap in gaps.items() if _is_blank(gap)]
     if names:
         each = [f"{name} ({_to(gaps[name])})" for name in names]
         verb = "differs" if len(names) == 1 else "differ"

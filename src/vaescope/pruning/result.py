@@ -59,11 +59,12 @@ class Pruning:
         """One line."""
         if not self.dropped:
             return self.reason
+        price = "" if self.price is None else f" {self.price.advice()}"
         return (
             f"{self.reason} {self.before} latents became {self.after}: on these examples no "
             f"reconstructed value changes by more than {self.max_reconstruction_change:.3g}, the "
             f"ELBO by {self.elbo_change:+.3g} nats per example (standard error "
-            f"{self.elbo_error:.2g}, n = {self.n:,}).{'' if self.price is None else ' ' + self.price.advice()}"
+            f"{self.elbo_error:.2g}, n = {self.n:,}).{price}"
         )
 
     def to_dict(self) -> dict[str, Any]:

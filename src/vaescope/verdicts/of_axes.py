@@ -115,6 +115,7 @@ class _Known:
     best: NDArray[np.int64]  # (factor,) latent
     most: NDArray[np.float64]  # (factor,) share of the factor's entropy
     apart: list[str]  # factors with a latent of their own
+    gap: float  # mean over factors: how much more the best used latent knows than the second
     few: NDArray[np.bool_]  # factors on which chance could know everything
     says: str
 
@@ -133,9 +134,12 @@ def _known(factors: "Factors", latents: "Sequence[Latent]") -> _Known:
     ]
     lost = names[(most < knows) & ~few & ~np.isin(names, hidden)].tolist()
     shared = _shared(names, best, most >= knows)
-    ranked = np.sort(factors.normalised, axis=0)
-    gap = ranked[-1] - ranked[-2] >= THRESHOLDS["gap"].value
-    clear = gap & (most == ranked[-1]) & (most >= knows) & ~np.isin(best, list(shared))
+    gaps = most - np.sort(used, axis=0)[-2]
+    clear = (gaps >= THRESHOLDS["gap"].value) & (most >= knows) & ~np.isin(best, list(shared))
+    clear &= ~np.isin(names, hidden)
+    # Passive means may copy what used ones know (bonheme2023), and MIG counts them.
+    second = np.sort(factors.normalised, axis=0)[-2]
+    copied = names[clear & (most - second < THRESHOLDS["gap"].value)].tolist()
     said = [
         f"Best known: {', '.join(pairs)}." if pairs else "",
         f"Known to none: {', '.join(lost)}." if lost else "",
@@ -143,10 +147,13 @@ def _known(factors: "Factors", latents: "Sequence[Latent]") -> _Known:
         if few.any() and not few.all()
         else "",
         f"Means of passive latents know most of {listed(hidden)}." if hidden else "",
+        f"Means of passive latents know {listed(copied)} as well, which lowers MIG."
+        if copied
+        else "",
         *(f"Latent {latent} holds {listed(held)}." for latent, held in shared.items()),
     ]
     says = "".join(f" {one}" for one in said if one)
-    return _Known(best, most, names[clear].tolist(), few, says)
+    return _Known(best, most, names[clear].tolist(), float(gaps.mean()), few, says)
 
 
 def separated(factors: "Factors | None", latents: "Sequence[Latent]" = ()) -> Verdict | None:
@@ -166,12 +173,12 @@ def separated(factors: "Factors | None", latents: "Sequence[Latent]" = ()) -> Ve
     elif known.few.all():
         says = "there are too few examples to tell what latents know of the factors."
         advice = "Encode more examples that have factors."
-    elif len(known.apart) == k and value >= high:
+    elif len(known.apart) == k and known.gap >= high:
         tone = "good"
-        says = f"the axes tell the factors apart.{close(value, high, f'{high:g}')}"
+        says = f"the axes tell the factors apart.{close(known.gap, high, f'{high:g}')}"
         advice = "Train other seeds before you rely on it: they can differ as much as methods do."
     elif len(known.apart) == k:
-        says = f"the axes tell the factors apart by little.{close(value, high, f'{high:g}')}"
+        says = f"the axes tell the factors apart by little.{close(known.gap, high, f'{high:g}')}"
         advice = "Look at the table of factors for the latents that know the same."
     elif known.apart:
         says = f"the axes tell {len(known.apart)} of {k} factors apart ({listed(known.apart)})."

@@ -53,8 +53,8 @@ def orthogonal(
     close_by = close(dto, limit, f"{limit:.2f}") or close(dto, random, f"{random:.2f}")
     if near:
         close_by = (
-            f" Orthogonal columns that are equally long within {THRESHOLDS['near'].value:.0%} may turn into "
-            f"each other: {pairs}.{close_by}"
+            f" Orthogonal columns that are equally long within {THRESHOLDS['near'].value:.0%} may "
+            f"turn into each other: {pairs}.{close_by}"
         )
     apart = cosine < THRESHOLDS["cosine"].value
     tone: Tone = "note"
@@ -76,13 +76,6 @@ def orthogonal(
             f"directions are not orthogonal: {parallel}."
         )
         advice = "Moving one latent may show another: look at the traversals."
-    elif dto < random:
-        key = "between"
-        says = (
-            "the axes are nearer to the local principal components of what the decoder draws than "
-            f"chance, but not near ({parallel}, the largest)."
-        )
-        advice = "Moving one latent may show a little of another: look at the traversals."
     elif apart:
         key = "free"
         says = (
@@ -90,6 +83,13 @@ def orthogonal(
             "principal components do not single them out."
         )
         advice = "Compare seeds before you give latents names: their axes may turn."
+    elif dto < random:
+        key = "between"
+        says = (
+            "the axes are nearer to the local principal components of what the decoder draws than "
+            f"chance, but not near ({parallel}, the largest)."
+        )
+        advice = "Moving one latent may show a little of another: look at the traversals."
     else:
         key, tone = "turned", "warning"
         says = (
