@@ -101,7 +101,8 @@ def encode_rows(
     codes = assemble(
         model.data, rows, joined["mean"], joined["variance"],
         covariance=np.concatenate(covariances) if covariances else None, seed=seed,
-        prior=prior, prior_assumed=model.prior_assumed, u=seen, supervised=bool(us),
+        prior=prior, prior_assumed=model.prior_assumed, u=seen,
+        supervised=bool(us) and model.encoder_sees_u,
         spatial=shape, **_unused(model, prior),
     )  # fmt: skip
     return codes, _maps(sums, shape, model.scaling) if sums else None

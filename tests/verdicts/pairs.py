@@ -13,13 +13,13 @@ from scipy import stats
 from tests.verdicts.situations import N, Situation, codes_of
 
 from vaescope.codes import Codes
+from vaescope.comparing.compared_runs import Member, differing
 from vaescope.comparing.differences import latent_of, of_numbers, of_rows
 from vaescope.comparing.intervals import sides_of
 from vaescope.comparing.matching import match_latents
-from vaescope.comparing.members import Member, differing
 from vaescope.comparing.result import Comparison
 from vaescope.comparing.scores import Number
-from vaescope.comparing.sentences import judge
+from vaescope.comparing.verdicts import judge
 from vaescope.latents import types
 from vaescope.pruning.result import Change, Pruning, plan_of, pruning_of
 from vaescope.settings import from_command_line

@@ -34,7 +34,7 @@ SOURCES = {
             "of_training", "verdict",
         )], OF_MODELS,
     ),
-    "comparing/sentences.py": OF_COMPARISONS,
+    "comparing/verdicts.py": OF_COMPARISONS,
     "pruning/result.py": OF_PRUNING,
     "pruning/price.py": OF_PRUNING,
 }  # fmt: skip

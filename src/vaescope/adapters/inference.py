@@ -18,8 +18,8 @@ from torch import Tensor
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
-from vaescope.adapters.likelihood_inference import Shown, likelihoods, shown_by
-from vaescope.adapters.likelihoods import Likelihood
+from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
+from vaescope.adapters.likelihoods import ModelLikelihood
 from vaescope.adapters.output_format import (
     OUTPUTS,
     RANGES,
@@ -252,7 +252,7 @@ def _readings(
     ranges = tuple(dict.fromkeys((came, *RANGES)))
     ranges = (told,) if told else ranges if images_of(x) else (UNIT,)
     found: list[Reading] = []
-    shown: Shown | None = None
+    shown: StatedLikelihood | None = None
     for value_range in ranges:
         try:
             parts = opening.parts(x, u, value_range)
@@ -321,7 +321,7 @@ def _output(
 
 def _scored(
     opening: Opening, value_range: Range, decoder: tuple[str, Function], shape: tuple[int, ...],
-    parts: Parts, spread: str, likelihood: Likelihood, why: str, output: Decoded, x: Tensor,
+    parts: Parts, spread: str, likelihood: ModelLikelihood, why: str, output: Decoded, x: Tensor,
 ) -> Reading:  # fmt: skip
     mean = pixels(output.values.to(x), likelihood.output, likelihood.output_range)
     if likelihood.own is not None:

@@ -17,7 +17,7 @@ from vaescope.distributions import (
     sum_event,
 )
 
-__all__ = ["Likelihood", "family_of"]
+__all__ = ["ModelLikelihood", "family_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Levels(Distribution):
 
 
 @dataclass(frozen=True, eq=False)
-class Likelihood:
+class ModelLikelihood:
     """What a decoder's output means: its mean image, and the density of an image."""
 
     output: str  # a key of OUTPUTS
@@ -108,6 +108,8 @@ class Likelihood:
 
     def of(self, output: Decoded) -> Distribution:
         """Of all that a decoder gave, in nats of the images that go in."""
+        if self._plain:
+            return self.of_values(output.values)
         if output.levels is not None:
             return Levels(output.levels, output.values)
         if output.distribution is not None and self.output == "own":
@@ -138,7 +140,7 @@ class Likelihood:
         return self.family in ("bernoulli", "categorical") or self.output == "own"
 
     @property
-    def plain(self) -> bool:
+    def _plain(self) -> bool:
         """Whether `of_values` says it all."""
         return self.own is not None or (
             self.output != "own"

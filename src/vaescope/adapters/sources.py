@@ -1,6 +1,7 @@
 """Where a model keeps its encoder and decoder."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
 from vaescope.vae import VAE
 
-__all__ = ["Function", "Source", "source_of"]
+__all__ = ["Function", "Source", "is_of", "source_of"]
 
 #: Of a batch, and of what it is conditioned on where there is something.
 Function = Callable[[Tensor, Tensor | None], Any]
@@ -40,6 +41,7 @@ class Source:
     scaling: float | None = None
     says: str = ""  # which library
     likelihood: Callable[[Tensor], Distribution] | None = None  # of our own models
+    prior: Callable[[], Any] | None = None  # where the model states it
 
 
 def source_of(
@@ -55,6 +57,8 @@ def source_of(
         raise UsageError(
             f"{model.__name__} is a class; wanted a model.", f"Pass {model.__name__}(...), trained."
         )
+    if encode is None and decode is None and _has_programs(model):
+        return _pyro(model)
     model = _unwrapped(model)
     if encode is None and decode is None and _is_estimator(model):
         return _estimator(model)
@@ -168,6 +172,29 @@ def _vae(model: VAE) -> Source:
     decoders = (("decoder", _placed(model.decoder.body, model)),)
     return Source("VAE", encoders, decoders, model, range=UNIT, likelihood=own,
                   says="its data are as they are")  # fmt: skip
+
+
+def is_of(value: Any, library: str) -> bool:
+    """Whether a class of the library is among those that the value is of; imports nothing."""
+    return any(kind.__module__.partition(".")[0] == library for kind in type(value).__mro__)
+
+
+def _has_programs(model: Any) -> bool:
+    """Whether an object has the two programs of Pyro."""
+    programs = (getattr(model, name, None) for name in ("model", "guide"))
+    return "pyro" in sys.modules and all(map(callable, programs))
+
+
+def _pyro(model: Any) -> Source:
+    """Two programs that say all but the range of the images."""
+    from vaescope.adapters.pyro import Programs
+
+    programs, module = Programs(model), _module(model)
+    return Source(
+        type(model).__name__, (("guide", _placed(programs.posterior, module)),),
+        (("model", _placed(programs.likelihood, module)),), module, model=model,
+        prior=programs.prior,
+    )  # fmt: skip
 
 
 def _is_estimator(model: Any) -> bool:

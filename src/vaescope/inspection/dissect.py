@@ -94,12 +94,15 @@ def _unexplained(model: OpenModel, *, most: int = 512) -> float | None:
     """Squared error of reconstructions at posterior means over that of the mean image."""
     places = np.unique(np.linspace(0, len(model.rows) - 1, most).astype(np.int64))
     x = model.x(model.rows[places])
-    z = torch.from_numpy(model.latents(places)).float().to(model.device)
-    missed = torch.cat(
-        [model.decode(z[i : i + 128]).mean - x[i : i + 128] for i in range(0, len(x), 128)]
-    )
+    missed = torch.cat([_mean(model, places[i : i + 128]) for i in range(0, len(x), 128)]) - x
     spread = (x - x.mean(0)).square().mean()
     return float(missed.square().mean() / spread) if float(spread) > 0 else None
+
+
+def _mean(model: OpenModel, places: Integers) -> Tensor:
+    """Reconstructions of some rows at their posterior means, each with its own u."""
+    z = torch.from_numpy(model.latents(places)).float().to(model.device)
+    return model.decode(z, model.u(model.rows[places])).mean
 
 
 def _prior_units(codes: Codes) -> tuple[Floats, Floats]:
@@ -160,7 +163,7 @@ def _reconstructions(model: OpenModel) -> Reconstructions:
     rows, codes = model.rows, model.codes
     few = np.unique(np.linspace(0, len(rows) - 1, SHOWN + 2).astype(np.int64)[1:-1])
     originals = model.data.rows(rows[few])
-    decode = _means(model.decode, model.device)
+    decode = _means(lambda z: model.decode(z, model.u(rows[few])), model.device)
     return reconstruct(decode, model.latents(few), originals, rows[few], _labels(codes, rows, few))
 
 

@@ -1,20 +1,22 @@
 """Types of latents from codes: active, passive, mixed.
 
 A latent is passive where its posterior is the one that a latent has that ignores x. Under N(0, I)
-and the ELBO that is N(0, 1) and the rule bonheme2023's (`vaescope.regime`); other priors and
+and the ELBO that is N(0, 1) and the rule bonheme2023's (`vaescope.latent_types`); other priors and
 objectives have another one, which the codes know.
 """
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope import paper_aliases
 from vaescope.codes import Codes
 from vaescope.errors import UsageError
+from vaescope.latent_types import ALPHA, LatentType, Typed, types_of
 from vaescope.latents.kl import kl_of_rows
 from vaescope.latents.moments import chunks, moments
 from vaescope.latents.unused import (
@@ -24,10 +26,8 @@ from vaescope.latents.unused import (
     unused_is_prior,
     unused_units,
 )
-from vaescope.regime import ALPHA, LatentType, Typed, types_of
 
 __all__ = [
-    "ALIASES",
     "CONSTANT",
     "CRITERIA",
     "EVERY",
@@ -43,14 +43,6 @@ __all__ = [
 Criterion = Literal[
     "unused", "bonheme2023", "kl", "zietlow2022-chapter-3", "zietlow2022-chapter-4", "bhowal2024"
 ]
-
-#: Names of the first round, still accepted.
-ALIASES: Mapping[str, Criterion] = {
-    "001": "bonheme2023",
-    "002-chapter-3": "zietlow2022-chapter-3",
-    "002-chapter-4": "zietlow2022-chapter-4",
-    "003": "bhowal2024",
-}
 
 #: Examples of one kind that are too few to name a latent after them.
 _FEW = 0.05
@@ -88,7 +80,7 @@ class Types(Typed):
     variance_of_ratio: NDArray[np.float64]
     kind_of_mixed: tuple[str, ...]  # of each latent; empty for active and passive ones
     trapped_nats: NDArray[np.float64]  # rate above an unused latent's, of those of kind `TRAPPED`
-    spread: NDArray[np.float64] | None = None  # of `vaescope.regime.types_of`
+    spread: NDArray[np.float64] | None = None  # of `vaescope.latent_types.types_of`
     why: str = ""  # why some latents cannot be called passive
     borderline: tuple[int, ...] = ()  # of another type if the threshold were a tenth off
 
@@ -322,7 +314,7 @@ def types(codes: Codes, *, criterion: str | None = None) -> Types:
         codes: their prior and `unused` are what posteriors are compared with.
         criterion: a key of `CRITERIA`, or None for the default.
     """
-    known = ALIASES.get(criterion or "unused", criterion or "unused")
+    known = paper_aliases.CRITERIA.get(criterion or "unused", criterion or "unused")
     if known not in CRITERIA:
         raise UsageError(
             f"There is no criterion {criterion!r}; there are {', '.join(CRITERIA)}.",

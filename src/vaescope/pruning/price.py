@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
 from vaescope.metrics.logistic import standardised_multinomial
-from vaescope.metrics.rows import Split, split
+from vaescope.metrics.rows import RowSplit, split
 from vaescope.seeds import rng
 from vaescope.types import Floats, Integers
 
@@ -127,7 +127,7 @@ def price_of(codes: Codes, dropped: Sequence[int], *, seed: int = 0) -> Price | 
 
 
 def _loss(
-    learn: Learner, rows: Split, every: list[int], used: list[int], lots: list[list[int]]
+    learn: Learner, rows: RowSplit, every: list[int], used: list[int], lots: list[list[int]]
 ) -> Loss:
     before, after = (_right(learn, rows, own) for own in (every, used))
     by_lot = float(np.mean([_right(learn, rows, own).mean() for own in lots]))
@@ -135,7 +135,7 @@ def _loss(
     return Loss(float(before.mean()), float(after.mean()), by_lot, error)
 
 
-def _right(learn: Learner, rows: Split, latents: list[int]) -> NDArray[np.float64]:
+def _right(learn: Learner, rows: RowSplit, latents: list[int]) -> NDArray[np.float64]:
     """Share of the factors that is predicted right, of each held-out row."""
     x, at = rows.train.z[:, latents], rows.test.z[:, latents]
     pairs = zip(rows.train.factors.T, rows.test.factors.T, strict=True)

@@ -18,7 +18,7 @@ from vaescope.verdicts.verdict import PAPERS, THRESHOLDS, Paper, Threshold, Tone
 if TYPE_CHECKING:
     from vaescope.encoding import Maps
     from vaescope.geometry.overview import Overview
-    from vaescope.inspection import Factors, Latent, Moments, Training
+    from vaescope.inspection import FactorSummary, Latent, MomentSummary, Training
     from vaescope.latents import Types
     from vaescope.measures import Measures
     from vaescope.pruning.price import Price
@@ -29,10 +29,10 @@ __all__ = ["PAPERS", "THRESHOLDS", "Paper", "Threshold", "Tone", "Verdict", "jud
 
 def judge(
     latents: "Sequence[Latent]",
-    samples: "Moments",
+    samples: "MomentSummary",
     *,
     types: "Types | None" = None,
-    factors: "Factors | None" = None,
+    factors: "FactorSummary | None" = None,
     measures: "Measures | None" = None,
     geometry: "Overview | None" = None,
     traversals: "Traversals | None" = None,

@@ -19,7 +19,7 @@ from vaescope.verdicts.verdict import (
 )
 
 if TYPE_CHECKING:
-    from vaescope.inspection import Factors, Latent
+    from vaescope.inspection import FactorSummary, Latent
     from vaescope.latents import Types
     from vaescope.measures import Measures
     from vaescope.pruning.price import Price
@@ -86,7 +86,7 @@ def correlated(
         advice = f"Keep {listed(faint)} too where single examples count. {advice}"
     return Verdict(
         "passive", tone, says, number=gap, shown=f"{gap:.2f} nats", threshold=limit, rule=rule,
-        advice=advice, section="correlation", latents=numbers(passive), paper="001",
+        advice=advice, section="correlation", latents=numbers(passive), paper="bonheme2023",
     )  # fmt: skip
 
 
@@ -97,7 +97,9 @@ def _by_chance(latents: "Sequence[Latent]", passive: "Sequence[Latent]", n: int)
     return (every * (every - 1) - used * (used - 1)) / (4.0 * n)
 
 
-def known_to_passive(factors: "Factors | None", latents: "Sequence[Latent]") -> tuple[str, ...]:
+def known_to_passive(
+    factors: "FactorSummary | None", latents: "Sequence[Latent]"
+) -> tuple[str, ...]:
     """Factors that the means of passive latents know much better than those of used ones."""
     if factors is None:
         return ()
@@ -120,7 +122,7 @@ class _Known:
     says: str
 
 
-def _known(factors: "Factors", latents: "Sequence[Latent]") -> _Known:
+def _known(factors: "FactorSummary", latents: "Sequence[Latent]") -> _Known:
     knows, names = factors.least, np.array(factors.names)
     used = factors.normalised.copy()
     # Means of passive latents may know a factor, but the decoder does not use them.
@@ -156,7 +158,7 @@ def _known(factors: "Factors", latents: "Sequence[Latent]") -> _Known:
     return _Known(best, most, names[clear].tolist(), float(gaps.mean()), few, says)
 
 
-def separated(factors: "Factors | None", latents: "Sequence[Latent]" = ()) -> Verdict | None:
+def separated(factors: "FactorSummary | None", latents: "Sequence[Latent]" = ()) -> Verdict | None:
     """Whether each factor has a latent of its own. MIG is a mean over factors, and says nothing of
     a latent that holds two: both are looked at factor by factor."""
     if factors is None:

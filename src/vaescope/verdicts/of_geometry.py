@@ -40,8 +40,8 @@ def _least_orthogonal(geometry: "Overview") -> tuple[float, int, int]:
 def orthogonal(
     geometry: "Overview | None", named: Verdict | None = None, *, more: str = "Train longer"
 ) -> Verdict | None:
-    """002: the diagonal posterior makes the decoder's columns orthogonal. `named` is what is said
-    of axes and factors, if anything, and `more` what training the model needs."""
+    """zietlow2022: the diagonal posterior makes the decoder's columns orthogonal. `named` is what
+    is said of axes and factors, if anything, and `more` what training the model needs."""
     if geometry is None or "dto" not in geometry.measures:
         return None
     dto, haar = geometry.measures["dto"].value, geometry.measures["dto_haar"].value
@@ -109,6 +109,6 @@ def orthogonal(
         number=dto, shown=f"{dto:.2f}", threshold=limit,
         rule=f"below {limit:.2f}, half of what random axes have, and |cosine| below "
         f"{THRESHOLDS['cosine'].value:g}",
-        advice=advice, section="geometry", paper="002",
+        advice=advice, section="geometry", paper="zietlow2022",
         latents=geometry.columns if key == "turned" else turning,
     )  # fmt: skip

@@ -21,7 +21,7 @@ from vaescope.verdicts.verdict import (
 
 if TYPE_CHECKING:
     from vaescope.encoding import Maps
-    from vaescope.inspection import Latent, Moments
+    from vaescope.inspection import Latent, MomentSummary
     from vaescope.latents import Types
     from vaescope.traversals import Traversals
 
@@ -82,7 +82,7 @@ def polarised(
             f"{every} passive{none}.{beside}",
             number=0, shown="0 active", threshold=1, rule="at least one is active",
             advice=f"{more}; if it stays, lower beta or let it rise from 0 at first.",
-            section="latents", latents=numbers(passive), paper="001",
+            section="latents", latents=numbers(passive), paper="bonheme2023",
         )  # fmt: skip
     if mixed:
         return _mixed(latents, kinds, traversals, settled=settled, more=more, beside=beside)
@@ -92,7 +92,7 @@ def polarised(
             f"{every} active: none is passive.{beside}",
             number=len(active), shown=f"{d} active", threshold=d, rule="fewer than there are",
             advice=_enough(traversals),
-            section="latents", latents=numbers(active), paper="001",
+            section="latents", latents=numbers(active), paper="bonheme2023",
         )  # fmt: skip
     return Verdict(
         "polarised", "good",
@@ -100,7 +100,7 @@ def polarised(
         f"({listed(numbers(active))}), {len(passive)} passive, none mixed.{beside}",
         number=0, shown="0 mixed", threshold=THRESHOLDS["mixed"].value, rule="no latent is mixed",
         advice=f"Look at the active latents first{_share_of_rate(latents, active)}.",
-        section="latents", latents=numbers(active), paper="001",
+        section="latents", latents=numbers(active), paper="bonheme2023",
     )  # fmt: skip
 
 
@@ -212,7 +212,8 @@ def _mixed(
         "mixed", tone, says, number=len(mixed), shown=f"{len(mixed)} mixed",
         threshold=THRESHOLDS["mixed"].value,
         rule="each is used for some examples only, or none is mixed", advice=advice,
-        section="latents", latents=numbers(mixed), paper="001" if set(by_kind) == {SOME} else None,
+        section="latents", latents=numbers(mixed),
+        paper="bonheme2023" if set(by_kind) == {SOME} else None,
     )  # fmt: skip
 
 
@@ -278,7 +279,7 @@ def silent(
             f"the traversals.{undecided}",
             number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
             advice=f"Do not drop {them} yet: {more[0].lower()}{more[1:]}, then look again.",
-            section="traversals", latents=loud, paper="001",
+            section="traversals", latents=loud, paper="bonheme2023",
         )  # fmt: skip
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
     them = "it" if len(passive) == 1 else "them"
@@ -292,7 +293,7 @@ def silent(
         f"{'it' if len(passive) == 1 else 'they'} {makes} of the change along the traversals."
         f"{undecided}",
         number=most, shown=f"{most:.1%}", threshold=limit, rule=rule, advice=advice,
-        section="traversals", latents=numbers(passive), paper="001",
+        section="traversals", latents=numbers(passive), paper="bonheme2023",
     )  # fmt: skip
 
 
@@ -300,7 +301,7 @@ def _percent(share: float) -> str:
     return f"{share:.1%}" if share >= 0.0005 else "less than 0.1%"
 
 
-def fills_prior(latents: "Sequence[Latent]", samples: "Moments") -> Verdict | None:
+def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdict | None:
     """By two moments: samples of other shapes have them too, which the sentence must not deny."""
     used = [
         latent.index
