@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vaescope import divergences
+from vaescope import aggregate_posterior
 from vaescope.data import DATASETS, Dataset
 from vaescope.data.auxiliary import Auxiliary, one_hot, scaled
 from vaescope.data.in_memory import content_hash
@@ -177,11 +177,11 @@ LIKELIHOODS: Mapping[str, Callable[[Any], Likelihood]] = {
     "laplace": lambda spec: LaplaceLikelihood(spec.scale),
 }
 
-ESTIMATORS: Mapping[str, divergences.Weights] = {
-    "weighted": divergences.weighted,
-    "stratified": divergences.stratified,
-    "chen-weighted": divergences.chen_weighted,
-    "chen-stratified": divergences.chen_stratified,
+ESTIMATORS: Mapping[str, aggregate_posterior.Weights] = {
+    "weighted": aggregate_posterior.weighted,
+    "stratified": aggregate_posterior.stratified,
+    "chen-weighted": aggregate_posterior.chen_weighted,
+    "chen-stratified": aggregate_posterior.chen_stratified,
 }
 
 DIVERGENCES: Mapping[str, Divergence] = {
@@ -365,7 +365,8 @@ def build_auxiliary(experiment: Experiment, data: Dataset) -> Auxiliary | None:
 
 def build_pairs(experiment: Experiment, data: Dataset) -> Pairs | None:
     """The pairs of the rows of `data`, where the experiment asks for them."""
-    return experiment.pairs and PAIRS[experiment.pairs.name](data, experiment.pairs)
+    spec = experiment.pairs
+    return None if spec is None else PAIRS[spec.name](data, spec)
 
 
 @contextmanager

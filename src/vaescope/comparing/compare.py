@@ -8,14 +8,14 @@ import numpy as np
 
 from vaescope.build import build_data
 from vaescope.codes import Codes
+from vaescope.comparing.compared_runs import Member, differing, letter, one_shape, read_members
 from vaescope.comparing.differences import latent_of, of_numbers, of_rows
 from vaescope.comparing.intervals import Side, sides_of
 from vaescope.comparing.matching import Match, match_latents
-from vaescope.comparing.members import Member, differing, letter, one_shape, read_members
 from vaescope.comparing.pictures import show
-from vaescope.comparing.result import Comparison, Measured
+from vaescope.comparing.result import ComparedNumber, Comparison
 from vaescope.comparing.scores import Number, numbers_of, wanted, with_noise
-from vaescope.comparing.sentences import judge
+from vaescope.comparing.verdicts import judge
 from vaescope.data import Dataset
 from vaescope.errors import UsageError
 from vaescope.latents import Types, types
@@ -119,7 +119,7 @@ def _metrics(
     noises: Sequence[Floats],
     names: Sequence[str],
     sides: Sequence[Side],
-) -> tuple[dict[str, Measured], dict[str, str]]:
+) -> tuple[dict[str, ComparedNumber], dict[str, str]]:
     every: list[Mapping[str, Number]] = []
     skipped: dict[str, str] = {}
     for own, kind, noise in zip(codes, kinds, noises, strict=True):
@@ -135,7 +135,7 @@ def _metrics(
 
 def _fit(
     opened: Sequence[OpenModel], few: Integers, noises: Sequence[Floats], sides: Sequence[Side]
-) -> tuple[dict[str, Measured], dict[str, str]]:
+) -> tuple[dict[str, ComparedNumber], dict[str, str]]:
     """Distortion, rate and ELBO at the same noise in matched latents."""
     if any(own.maps is not None for own in opened):
         reason = "latents that are maps have no code to decode from"

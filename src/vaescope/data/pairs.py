@@ -8,7 +8,7 @@ Guarantees, https://arxiv.org/abs/1910.09772, section 3 (share labelling).
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,8 @@ __all__ = [
 ROUNDS = 20
 
 
-class Partners(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Partners:
     """The second rows of pairs."""
 
     index: NDArray[np.int64]

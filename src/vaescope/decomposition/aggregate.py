@@ -1,4 +1,4 @@
-"""Match of aggregate posterior and prior: the second factor of decomposition. Paper 004.
+"""Match of aggregate posterior and prior: the second factor of decomposition. mathieu2019.
 
 Mathieu et al. 2019, https://arxiv.org/abs/1812.02833, section 5 and appendix B, with the kernel of
 its code. Gretton et al. 2012 for the maximum mean discrepancy.
@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.latents.mixture import Estimate, log_mixture, log_prior, posteriors_of, subset
+from vaescope.latents.mixture import (
+    MonteCarloEstimate,
+    log_mixture,
+    log_prior,
+    posteriors_of,
+    subset,
+)
 from vaescope.latents.moments import chunks, moments
 from vaescope.seeds import rng
 
@@ -30,9 +36,9 @@ MMD_ROWS, COMPONENTS, POINTS = 1000, 10_000, 1000
 class Aggregate:
     """How well the aggregate posterior matches the prior."""
 
-    mmd: float  # summed over latents, as the code of 004
+    mmd: float  # summed over latents, as the code of mathieu2019
     mmd_joint: float
-    inclusive_kl: Estimate | None  # KL(p || q), nats; None for point posteriors
+    inclusive_kl: MonteCarloEstimate | None  # KL(p || q), nats; None for point posteriors
     mean: Vector  # of the aggregate posterior, exact from the posteriors
     covariance: Matrix
     n: int
@@ -95,8 +101,8 @@ def _discrepancy(x: Matrix, y: Matrix, widths: tuple[float, ...]) -> float:
 def mmd(x: Matrix, y: Matrix) -> float:
     """Squared maximum mean discrepancy of each latent on its own, summed: (n, d) each.
 
-    Kernel C / (C + (x - y)^2), C = 2 s, summed over s in 0.1, 0.2, 0.5, 1, 2, 5: the code of 004.
-    Blind to dependence between latents. Unbiased, so it may be a little below 0.
+    Kernel C / (C + (x - y)^2), C = 2 s, summed over s in 0.1, 0.2, 0.5, 1, 2, 5: the code of
+    mathieu2019. Blind to dependence between latents. Unbiased, so it may be a little below 0.
     """
     _check(x, y)
     widths = tuple(2.0 * s for s in SCALES)
@@ -117,7 +123,7 @@ def _check(x: Matrix, y: Matrix) -> None:
         )
 
 
-def inclusive_kl(codes: Codes, *, seed: int = 0) -> Estimate:
+def inclusive_kl(codes: Codes, *, seed: int = 0) -> MonteCarloEstimate:
     """KL(p || q) = E over z from the prior of log p(z) - log q(z), q the mixture of posteriors.
 
     At 1,000 points, with at most 10,000 posteriors. Depends on how many there are: few narrow
@@ -129,7 +135,7 @@ def inclusive_kl(codes: Codes, *, seed: int = 0) -> Estimate:
     rows = chosen[stream.integers(len(chosen), size=POINTS)] if prior.per_row else None
     z = prior.draw(stream, POINTS, rows)
     gap = log_prior(z, prior, chosen) - log_mixture(z, q)
-    return Estimate(float(gap.mean()), float(gap.std() / np.sqrt(POINTS)))
+    return MonteCarloEstimate(float(gap.mean()), float(gap.std() / np.sqrt(POINTS)))
 
 
 def aggregate(codes: Codes, *, seed: int = 0) -> Aggregate:

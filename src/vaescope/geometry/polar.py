@@ -1,6 +1,6 @@
 """Cartesian or polar: does a pair of latents hold a factor as angle and another as radius?
 
-Paper 002 section 4.3.6: low-scoring runs were found to encode hue as the angle and orientation as
+zietlow2022 section 4.3.6: low-scoring runs were found to encode hue as the angle and orientation as
 the radius of two latents. Such a code is as readable as one factor per latent, but every metric
 that looks at axes calls it entangled.
 """
@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.geometry.result import Interval, Measured
+from vaescope.geometry.result import GeometryMeasure, Interval
 from vaescope.seeds import rng
 from vaescope.types import Array
 
@@ -31,7 +31,7 @@ EXPLAINS, MARGIN, SPAN = 0.5, 0.1, 90.0
 
 
 @dataclass(frozen=True, eq=False)
-class Coordinates(Measured):
+class Coordinates(GeometryMeasure):
     """Shares of the two factors' variance that functions of single coordinates explain. The value
     is polar minus the best of straight axes; n counts rows."""
 

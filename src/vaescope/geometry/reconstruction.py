@@ -1,4 +1,4 @@
-"""Reconstruction loss in its deterministic and stochastic parts. Paper 003 Proposition 1.
+"""Reconstruction loss in its deterministic and stochastic parts. bhowal2024 Proposition 1.
 
 E||Dec(mu + eps) - x||^2 = ||Dec(mu) - x||^2 + E||Dec(mu + eps) - Dec(mu)||^2 + cross term, with
 the cross term 2 <E Dec(mu + eps) - Dec(mu), Dec(mu) - x>. The paper drops it by assuming that
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vaescope.errors import ShapeError
 from vaescope.geometry.reader import as_points, read_at
-from vaescope.geometry.result import Measured, Spread, interval_of_ratio, spread_of
+from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_ratio, spread_of
 from vaescope.geometry.space import Decode
 from vaescope.seeds import derive
 from vaescope.types import Floats
@@ -23,7 +23,7 @@ __all__ = ["ReconstructionParts", "reconstruction_parts"]
 
 
 @dataclass(frozen=True, eq=False)
-class ReconstructionParts(Measured):
+class ReconstructionParts(GeometryMeasure):
     """Squared errors per example, summed over outputs. The value is the cross term's share of
     the total: 0 if decoding noise is unbiased."""
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vaescope.adapters.output_format import error_of
 from vaescope.codes import Codes, central
 from vaescope.distributions import Distribution
 from vaescope.errors import VaescopeError
@@ -58,6 +59,9 @@ def dissect(
     )
     if not effort.whole:
         return judged(found)
+    if model.undecoded:
+        parts = (*KEYS, "fit", "traversals", "reconstructions")
+        return judged(replace(found, skipped=dict.fromkeys(parts, model.undecoded)))
     # Jacobians need gradients; every other part switches them off itself.
     with model.evaluating(gradients=True):
         progress("geometry")
@@ -91,15 +95,18 @@ def dissect(
 
 @torch.no_grad()
 def _unexplained(model: OpenModel, *, most: int = 512) -> float | None:
-    """Squared error of reconstructions at posterior means over that of the mean image."""
+    """Squared error of reconstructions at posterior means over that of the mean example; of tokens,
+    the error of their probabilities."""
     places = np.unique(np.linspace(0, len(model.rows) - 1, most).astype(np.int64))
     x = model.x(model.rows[places])
+    means = torch.cat([_mean(model, places[i : i + 128]) for i in range(0, len(x), 128)])
+    return error_of(means, x) if bool((x != x[:1]).any()) else None
+
+
+def _mean(model: OpenModel, places: Integers) -> Tensor:
+    """Reconstructions of some rows at their posterior means, each with its own u."""
     z = torch.from_numpy(model.latents(places)).float().to(model.device)
-    missed = torch.cat(
-        [model.decode(z[i : i + 128]).mean - x[i : i + 128] for i in range(0, len(x), 128)]
-    )
-    spread = (x - x.mean(0)).square().mean()
-    return float(missed.square().mean() / spread) if float(spread) > 0 else None
+    return model.decode(z, model.u(model.rows[places])).mean
 
 
 def _prior_units(codes: Codes) -> tuple[Floats, Floats]:
@@ -160,7 +167,7 @@ def _reconstructions(model: OpenModel) -> Reconstructions:
     rows, codes = model.rows, model.codes
     few = np.unique(np.linspace(0, len(rows) - 1, SHOWN + 2).astype(np.int64)[1:-1])
     originals = model.data.rows(rows[few])
-    decode = _means(model.decode, model.device)
+    decode = _means(lambda z: model.decode(z, model.u(rows[few])), model.device)
     return reconstruct(decode, model.latents(few), originals, rows[few], _labels(codes, rows, few))
 
 

@@ -26,11 +26,11 @@ from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
 from vaescope.data.pairs import Pairs
 from vaescope.errors import NonFiniteError, UsageError
+from vaescope.latent_types import LatentType, count_types, types_of
 from vaescope.objectives import Objective, Terms
 from vaescope.objectives.terms import Pull
 from vaescope.objectives.unused import UnusedPosterior, unused_posterior
 from vaescope.priors import ConditionalPrior
-from vaescope.regime import LatentType, count_types, types_of
 from vaescope.seeds import derive, order, rng
 from vaescope.specs import Experiment
 from vaescope.training.precision import Precision, autocast
@@ -220,9 +220,9 @@ def unused_at_steps(objective: Objective, prior: Prior) -> Callable[[int], Unuse
 
 
 def record_of(step: int, window: Mapping[str, Tensor], unused: UnusedPosterior) -> Record:
-    """Means of a window of sums. Latents are typed by `vaescope.regime.types_of` in units of what
-    latents have that ignore x, the means from the prior's; where there is no such thing none is
-    passive."""
+    """Means of a window of sums. Latents are typed by `vaescope.latent_types.types_of` in units of
+    what latents have that ignore x, the means from the prior's; where there is no such thing none
+    is passive."""
     means = {name: (total / window["steps"]).cpu() for name, total in window.items()}
     variance = means["variance"].numpy()
     if "ratio" in means:

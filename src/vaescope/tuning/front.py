@@ -18,7 +18,7 @@ from vaescope.training.api import choose_device
 from vaescope.tuning.curve import By
 from vaescope.tuning.plan import Range
 from vaescope.tuning.result import Tuning
-from vaescope.tuning.run import Progress, Watcher, at_beta, tune
+from vaescope.tuning.run import TuningProgress, Watcher, at_beta, tune
 from vaescope.tuning.scale import collapse_scale
 from vaescope.tuning.store import Folder
 from vaescope.user_data import as_dataset
@@ -68,7 +68,7 @@ def tune_beta(
     )  # fmt: skip
 
 
-def _say(progress: Progress) -> None:
+def _say(progress: TuningProgress) -> None:
     if progress.point is not None:
         _log.info("%s", progress.point.to_dict())
 

@@ -1,0 +1,234 @@
+"""Sections of what was measured: mean against sample, metrics, geometry, decomposition."""
+
+import numpy as np
+
+from vaescope.figures.matrices import correlations_chart
+from vaescope.geometry import GeometryMeasure
+from vaescope.inspection import Inspection
+from vaescope.latents.pairwise import as_correlation
+from vaescope.report.drawn import figure
+from vaescope.report.page import Column, PageTable, Part, Prose, Section, Value
+
+__all__ = ["correlation", "decomposition", "geometry", "inferred", "maps", "metrics"]
+
+#: Latents in the matrices: more cannot be read.
+SHOWN = 24
+
+_SUBSETS = {
+    "": "all latents",
+    "_without_passive": "without passive",
+    "_active": "active only",
+}
+
+
+def correlation(inspection: Inspection) -> Section | None:
+    """bonheme2023: what the passive latents do to the means."""
+    measures = inspection.measures
+    if measures is None or measures.d < 2:
+        return None
+    found = measures.correlation
+    rows: list[tuple[Value, ...]] = []
+    for suffix, which in _SUBSETS.items():
+        for name in ("mean", "sample"):
+            own = found.of.get(f"{name}{suffix}")
+            if own is not None:
+                rows.append(
+                    (f"{name}s, {which}", own.total_correlation, own.total_correlation_rank,
+                     own.mutual_information, own.effective_rank, own.effective_rank_correlation)
+                )  # fmt: skip
+    table = PageTable(
+        "correlation", f"Means and samples over {measures.n:,} examples.",
+        (
+            Column("Of"), Column("Total correlation", "number"),
+            Column("Of ranks", "number"), Column("Mutual information", "number"),
+            Column("Effective rank", "number", 2), Column("Of correlations", "number", 2),
+        ),
+        tuple(rows),
+    )  # fmt: skip
+    shown = inspection.latents[:SHOWN]
+    matrices = {
+        "means": as_correlation(found.mean.covariance),
+        "samples": as_correlation(found.sample.covariance),
+    }
+    alt = "Two tables of the size of the correlation between each two latents. " + "; ".join(
+        f"{name}: the largest between different latents is {_largest(matrix):.2f}"
+        for name, matrix in matrices.items()
+    )
+    caption = "Size of the correlation between latents, of the means and of the samples."
+    lead = "Whether latents repeat each other, or only the means of passive ones seem to."
+    text = (
+        "Total correlation and mutual information in nats: 0 for independent latents. The "
+        "effective rank counts directions that vary; of the correlation matrix, whatever their "
+        "size (Bonheme and Grzes 2023). Means of passive latents hardly vary, but what is left of "
+        "them may be correlated: their samples are noise and are not."
+    )
+    chart = correlations_chart(matrices, shown)
+    drawn = figure("correlations", chart, caption, alt)
+    return Section(
+        "correlation", "Mean against sample", lead, (table, drawn, Prose(text, aside=True))
+    )
+
+
+def _largest(matrix: np.ndarray) -> float:
+    off = np.abs(matrix - np.diag(np.diag(matrix)))
+    return float(off.max(initial=0.0))
+
+
+def metrics(inspection: Inspection) -> Section | None:
+    """Every score with its protocol."""
+    measures = inspection.measures
+    if measures is None or not any(measures.scores.values()):
+        return None
+    names = list(dict.fromkeys(name for own in measures.scores.values() for name in own))
+    rows: list[tuple[Value, ...]] = []
+    for name in names:
+        values = [measures.scores.get(where, {}).get(name) for where in ("mean", "sample")]
+        first = next(score for score in values if score is not None)
+        ends = first.interval
+        rows.append(
+            (name, *(None if score is None else score.value for score in values),
+             "" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}",
+             ", ".join(f"{key} {value}" for key, value in first.protocol.to_dict().items()
+                       if key not in ("versions", "name") and not isinstance(value, dict | list)))
+        )  # fmt: skip
+    table = PageTable(
+        "metrics", f"Scores of means and samples over {measures.n:,} examples, one model"
+        f"{', supervised: the encoder saw the factors' if inspection.supervised else ''}.",
+        (
+            Column("Metric"), Column("Of means", "number"), Column("Of samples", "number"),
+            Column("95% interval"), Column("Protocol"),
+        ),
+        tuple(rows),
+    )  # fmt: skip
+    parts: list[Part] = [table]
+    if measures.skipped:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in measures.skipped.items())
+        parts.append(Prose(f"Left out: {reasons}", aside=True))
+    text = (
+        "Libraries differ in what they call by the same name: compare numbers of the same protocol "
+        "only. Intervals are of the examples drawn, not of the seed of the training."
+    )
+    parts.append(Prose(text, aside=True))
+    lead = "Scores that compare latents with the ground truth; 1 is best."
+    return Section("metrics", "Metrics", lead, tuple(parts), open=False)
+
+
+_MEANINGS = {
+    "dto": "Distance to orthogonality: 0 where columns of the Jacobian are orthogonal",
+    "dto_haar": "the same of axes turned at random",
+    "dto_random_decoder": "the same of this decoder before training",
+    "od_score": "OD-Score, corrected: 0 for orthogonal columns",
+    "column_cosine": "Mean size of the cosine between columns",
+    "column_norm": "Mean length of a column",
+    "ima_contrast": "IMA contrast in nats: 0 for orthogonal columns",
+    "variance_law": "Slope of log variance on log squared length; near -1 by theory",
+    "stochastic_loss": "Loss that the noise of the posterior costs",
+}
+
+
+def geometry(inspection: Inspection) -> Section | None:
+    """zietlow2022 and bhowal2024: the decoder's Jacobian."""
+    found = inspection.geometry
+    if found is None:
+        if not inspection.skipped:
+            return None
+        reason = next(iter(inspection.skipped.values()))
+        lead = "How the decoder moves the image along each latent."
+        return Section("geometry", "Geometry", lead, (Prose(f"Left out: {reason}"),), open=False)
+    rows: list[tuple[Value, ...]] = []
+    for key, measured in found.measures.items():
+        rows.append(
+            (_MEANINGS[key], measured.value, _between(measured), measured.n, measured.space)
+        )
+    table = PageTable(
+        "geometry", f"Over the latents that are not passive: {', '.join(map(str, found.columns))}.",
+        (
+            Column("Measure"), Column("Value", "number"), Column("95% interval"),
+            Column("Points", "number", 0), Column("Space"),
+        ),
+        tuple(rows),
+    )  # fmt: skip
+    parts: list[Part] = [table]
+    loss = found.measures.get("stochastic_loss")
+    errors = getattr(loss, "relative_errors", None)
+    if errors:
+        parts.append(
+            PageTable(
+                "local-decoders", "How far estimates of that loss are off, relative to it.",
+                (Column("Estimate by"), Column("Off by", "number"), Column("Points", "number", 0)),
+                tuple((name, spread.value, spread.n) for name, spread in errors.items()),
+            )
+        )  # fmt: skip
+    parts += [Prose(note, aside=True) for note in found.notes]
+    skipped = "; ".join(f"{name}: {reason}" for name, reason in found.skipped.items())
+    if skipped:
+        parts.append(Prose(f"Left out: {skipped}", aside=True))
+    lead = "Whether the decoder moves the image in orthogonal directions, one for each latent."
+    return Section("geometry", "Geometry", lead, tuple(parts))
+
+
+def _between(measured: GeometryMeasure) -> str:
+    ends = measured.interval
+    return "" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
+
+
+def decomposition(inspection: Inspection) -> Section | None:
+    """mathieu2019: overlap, and match with the prior."""
+    measures = inspection.measures
+    if measures is None:
+        return None
+    content = measures.decomposition.to_dict()
+    meanings = {
+        "index_code_information": "What codes tell of the example, nats: less is more overlap",
+        "posterior_entropy": "Mean entropy of a posterior, nats",
+        "mmd": "MMD of samples and prior: 0 where they match",
+        "inclusive_kl": "KL from the prior to the aggregate posterior, nats",
+        "hoyer": "Hoyer sparsity of the means: 1 for one latent per example",
+    }
+    rows = tuple((text, content.get(key)) for key, text in meanings.items())
+    table = PageTable(
+        "decomposition", f"Over {measures.n:,} examples.",
+        (Column("Measure"), Column("Value", "number")), rows,
+    )  # fmt: skip
+    lead = "How much encodings overlap, and how well they fill the prior (Mathieu et al. 2019)."
+    return Section("decomposition", "Decomposition", lead, (table,), open=False)
+
+
+def maps(inspection: Inspection) -> Section | None:
+    """Latents that are maps: scale and shift of each channel."""
+    found = inspection.maps
+    if found is None:
+        return None
+    rows = tuple(
+        (channel, float(found.shift[channel]), float(found.scale[channel]),
+         float(found.kl_nats[channel]))
+        for channel in range(len(found.shift))
+    )  # fmt: skip
+    size = " x ".join(map(str, found.shape))
+    table = PageTable(
+        "channels", f"Channels of the {size} latent maps, over all examples and places.",
+        (
+            Column("Channel", "number", 0), Column("Shift", "number"), Column("Scale", "number"),
+            Column("KL per place (nats)", "number"),
+        ),
+        rows,
+    )  # fmt: skip
+    text = (
+        f"One over the standard deviation of all latents is {found.scaling:.5g}. All other "
+        "sections are about spatial means of the channels; a traversal moves a whole channel."
+    )
+    lead = "What a diffusion model on these latents has to undo."
+    return Section("maps", "Channels", lead, (table, Prose(text, aside=True)))
+
+
+def inferred(inspection: Inspection) -> Section | None:
+    """What was inferred about somebody else's model."""
+    if not inspection.inferred:
+        return None
+    rows = tuple((one.what, one.read, one.why) for one in inspection.inferred)
+    table = PageTable(
+        "inferred", "Read by trying: what does not reconstruct the data is not how it is meant.",
+        (Column("What"), Column("Read as"), Column("Because")), rows,
+    )  # fmt: skip
+    lead = "How this model was read. If one of these is wrong, so is all the rest: say otherwise."
+    return Section("inferred", "Inferred about the model", lead, (table,), open=False)
