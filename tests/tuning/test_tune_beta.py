@@ -149,7 +149,7 @@ def test_json_has_the_keys_of_the_interface_and_no_word_besides(tmp_path: Path) 
         ([], {"by": "luck"}, "no rule 'luck'"),
         ([], {"needed": 3}, "cannot be needed of 2"),
         ([], {"between": (2.0, 1.0)}, "from 2 to 1 is empty"),
-        ([], {"round_steps": 0}, "round of 0 steps"),
+        ([], {"round_steps": 0}, "--steps is 0"),
         ([], {"short_lr": 0.0}, "--lr is 0.0"),
     ],
 )
