@@ -262,10 +262,11 @@ class Trend:
         return f"rank correlation of {self.measure} with {self.along}{of}"
 
     def table(self, values: Floats) -> Table:
-        """Correlations are 1 where a value is positive and -1 where not."""
+        """Correlations are 1 where a value is positive, -1 where not, missing where it is."""
+        signs = np.where(np.isnan(values), np.nan, np.where(values > 0, 1.0, -1.0))
         return rows_of(
-            ({**self.where, self.unit: i}, {self.along: x, self.measure: float(np.sign(v) * x)})
-            for i, v in enumerate(np.where(values > 0, 1.0, -1.0))
+            ({**self.where, self.unit: i}, {self.along: x, self.measure: float(sign * x)})
+            for i, sign in enumerate(signs)
             for x in (1.0, 2.0, 3.0, 4.0)
         )
 

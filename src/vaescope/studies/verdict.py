@@ -81,9 +81,14 @@ class Verdict:
     why: str  # in words, where it is undecided or not specific
 
     @property
+    def against(self) -> bool:
+        """Whether more units are against the claim than for it."""
+        return self.count.against > self.count.votes_for
+
+    @property
     def e(self) -> float:
-        """The evidence for the side that has more of it."""
-        return max(self.support, self.contradiction)
+        """The evidence for the side that has more votes."""
+        return self.contradiction if self.against else self.support
 
     @property
     def seeds(self) -> int:
@@ -108,16 +113,12 @@ class Verdict:
         }
 
     def votes(self) -> str:
-        """The votes behind it and their evidence.
-
-        "23 of 24 seeds (e = 5.6e+04)"
-        """
+        """The votes behind it and their evidence, e.g. `23 of 24 seeds (e = 5.6e+04)`."""
         if self.registered == "not run":
             return "not run"
         unit = unit_words(self.claim.effect)
-        against = self.contradiction > self.support
-        votes = self.count.against if against else self.count.votes_for
-        side = " against it" if against else ""
+        votes = self.count.against if self.against else self.count.votes_for
+        side = " against it" if self.against else ""
         return f"{votes} of {self.seeds} {unit}{side} (e = {self.e:.2g})"
 
     def summary(self) -> str:

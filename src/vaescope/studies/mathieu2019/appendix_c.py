@@ -235,7 +235,7 @@ TRAINING = Study(
             paper="similar behaviour",
             margin=0.2,
             primary=True,
-            quote="our results suggest they will exhibit behaviour similar to the β-VAE if the "
+            quote="our results suggest they will exhibit behaviour similar to the beta-VAE if the "
             "batch size is too small",
             control=Control("batches of 128", _likeness(2.0, 128)),
         ),

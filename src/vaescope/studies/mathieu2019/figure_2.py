@@ -178,9 +178,9 @@ ANISOTROPIC = Study(
             where="mathieu2019 section 6.1, Fig. 2 top",
             also=(Test(_at_equal("score", "learned", "PCA"), "above", 0.0),),
             primary=True,
-            quote="for a given reconstruction loss, implicitly fixed by β, non-isotropic Gaussian "
-            "priors get better disentanglement scores, with improvement achieved when the prior "
-            "variance is learnt",
+            quote="for a given reconstruction loss, implicitly fixed by beta, non-isotropic "
+            "Gaussian priors get better disentanglement scores, with improvement achieved when the "
+            "prior variance is learnt",
         ),
         _better("so does one that is fixed to the data's principal variances", "PCA", "isotropic"),
         Claim(
@@ -244,7 +244,7 @@ STUDENT_T = Study(
                 Test(Blocked(Ratio("distortion", _prior("t 5"), _prior("normal"))), "below", 1.05),
             ),
             primary=True,
-            quote="reducing ν only incurs a minor reconstruction penalty, for improved "
+            quote="reducing nu only incurs a minor reconstruction penalty, for improved "
             "disentanglement",
             control=Control(_LABELS, _gap("score_permuted", _prior("t 5"), _prior("normal"))),
         ),
@@ -317,8 +317,8 @@ SEED_SHARE = Study(
             "extremely high levels of variation",
             SUBSTITUTE,
             primary=True,
-            quote="the extremely high levels of variation we found in the "
-            "disentanglement-metric scores between different random seeds at train time",
+            quote="It may also go some way to explaining the extremely high levels of variation "
+            "we found",
             control=Control(
                 "the distortion of the same models",
                 Share("distortion", ("prior", "objective.beta")),

@@ -142,7 +142,7 @@ STUDY = Study(
             paper="said of the densities, without a number",
             also=(Test(Trend("encoder_std", "objective.beta", _BETA), "above", 0.5),),
             primary=True,
-            quote="increasing β increases the level of overlap in q(z), as a consequence of "
+            quote="increasing beta increases the level of overlap in q(z), as a consequence of "
             "increasing the encoder variance for individual datapoints",
             control=_untrained(Trend("sharing", "objective.beta", _still("beta"))),
         ),

@@ -105,8 +105,8 @@ STUDY = Study(
             "substantial, shown as curves",
             SUBSTITUTE,
             primary=True,
-            quote="substantial sparsity can be gained by replacing a Gaussian prior (γ=0) by a "
-            "sparse prior (γ=0.9)",
+            quote="substantial sparsity can be gained by replacing a Gaussian prior (gamma=0) by a "
+            "sparse prior (gamma=0.9)",
             control=Control(
                 "without the match of the aggregate", Gap("hoyer", _at(0.8, 0.0), _at(0.0, 0.0))
             ),

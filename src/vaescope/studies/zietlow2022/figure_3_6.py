@@ -150,7 +150,7 @@ STUDY = Study(
             "of an autoencoder.",
             "zietlow2022 Fig. 3.6, section 3.3.5", _gap("overlap", "beta-vae"), "above", 0.0,
             "shown, no number", _FACES, primary=True,
-            quote="Similarly to the work about Eigenfaces, β-VAEs allow for learning their "
+            quote="Similarly to the work about Eigenfaces, beta-VAEs allow for learning their "
             "nonlinear counterpart.",
             control=Control("an untrained decoder in its place", _gap("overlap", "random")),
         ),

@@ -51,7 +51,7 @@ STUDY = Study(
             "At the largest beta fewer latents are used than there are factors.",
             "zietlow2022 section 3.3.6, Fig. 3.7", Level("used", _at(-1)), "below", 2.5,
             "over-pruning", _PART, primary=True,
-            quote="too large values of β result in over-pruning, such that the number of active "
+            quote="too large values of beta result in over-pruning, such that the number of active "
             "latent coordinates drops below the number of generating factors",
             control=Control("beta 4, the thesis' own", Level("used", _at(3))),
         ),

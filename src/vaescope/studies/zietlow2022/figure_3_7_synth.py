@@ -134,8 +134,7 @@ STUDY = Study(
             sort="prediction", primary=True,
             quote="if the regularization strength increases further, the latent space collapses "
             "in discrete stages",
-            control=Control("just above the first stage", Level("used", _stage(
-                "just above the first"))),
+            control=Control("a beta far above both", Level("used", _stage("above"))),
         ),
         Claim(
             "On the plateau the linear task is disentangled.",
