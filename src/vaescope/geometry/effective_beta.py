@@ -24,7 +24,7 @@ from vaescope.opening import open_model
 from vaescope.seeds import rng
 from vaescope.types import Integers
 
-__all__ = ["EffectiveBeta", "effective_beta", "effective_beta_of"]
+__all__ = ["EffectiveBeta", "effective_beta", "effective_beta_of", "unreadable"]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -102,22 +102,22 @@ def effective_beta_of(
     """The same of an open model, at `rows` rows and `draws` antithetic pairs of noise."""
     codes = model.codes
     if codes.covariance is not None or not codes.stochastic:
-        return _unreadable("it needs a diagonal posterior with noise")
+        return unreadable("it needs a diagonal posterior with noise")
     if model.maps is not None:
-        return _unreadable("its latents are maps")
+        return unreadable("its latents are maps")
     kinds = types(codes)
     used = sorted({*kinds.active.tolist(), *kinds.mixed.tolist()})
     if not used:
-        return _unreadable("no latent is used: a collapsed model obeys every weight above its own")
+        return unreadable("no latent is used: a collapsed model obeys every weight above its own")
     places = np.unique(np.linspace(0, codes.n - 1, min(rows, codes.n)).astype(np.int64))
     pull, bracket, squared, pixels = _sums(model, places, draws)
     read = [j for j in used if bracket[:, j].mean() > LEAST_BRACKET]
     if not read:
-        return _unreadable("every used latent is nearly as wide as the prior")
+        return unreadable("every used latent is nearly as wide as the prior")
     pull, bracket = pull[:, read], bracket[:, read]
     each = pull.sum(0) / bracket.sum(0)
     if not np.all(np.isfinite(each)) or float(pull.sum()) <= 0:
-        return _unreadable("noise does not cost this model any distortion: it is not at rest")
+        return unreadable("noise does not cost this model any distortion: it is not at rest")
     value = float(pull.sum() / bracket.sum())
     interval, noise = _resampled(pull, bracket)
     spread = single = None
@@ -134,7 +134,8 @@ def effective_beta_of(
     )  # fmt: skip
 
 
-def _unreadable(reason: str) -> EffectiveBeta:
+def unreadable(reason: str) -> EffectiveBeta:
+    """What is said where no weight can be read."""
     return EffectiveBeta(None, None, {}, None, None, reason)
 
 
@@ -163,8 +164,9 @@ def _sums(
                     bracket += moved * _slope(model.prior(u).log_prob(z), z) / (2 * draws)
             with torch.no_grad():
                 centre = model.decode(q.mean, u)
-                squared.append(float((centre.mean - x).square().mean()) * len(some))
                 variance = _variance(centre)
+                if variance is not None:
+                    squared.append(float((centre.mean - x).square().mean()) * len(some))
             pulls.append(pull.detach())
             brackets.append(bracket.detach())
     return (
