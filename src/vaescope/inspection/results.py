@@ -14,7 +14,7 @@ from vaescope.encoding import Maps
 from vaescope.geometry.overview import KEYS, Overview
 from vaescope.inspection.network import Network
 from vaescope.latent_types import LatentType
-from vaescope.latents import Types
+from vaescope.latents import Groups, Types
 from vaescope.measures import Measures
 from vaescope.metrics import Score
 from vaescope.models import Inference
@@ -174,6 +174,7 @@ class Inspection:
     samples: MomentSummary
     verdicts: tuple[Verdict, ...]
     factors: FactorSummary | None = None
+    groups: Groups | None = None  # which latents together hold which factors
     measures: Measures | None = None
     geometry: Overview | None = None
     column_norm: Vector | None = None  # of each latent in the decoder's first layer
@@ -215,6 +216,7 @@ class Inspection:
             "geometry": geometry,
             "fit": None if self.fit is None else self.fit.to_dict(),
             "column_norm": None if self.column_norm is None else self.column_norm.tolist(),
+            "groups": [] if self.groups is None else self.groups.to_dict()["groups"],
             "maps": None if self.maps is None else self.maps.to_dict(),
             "inferred": [
                 {
