@@ -21,7 +21,7 @@ FLOORS = {
     "data": 1, "nets": 1, "distributions": 1, "priors": 1, "vae": 1, "objectives": 1,
     "schedules": 1, "aggregate_posterior": 1, "prior_density": 1,
     "presets": 2, "model_specs": 2, "specs": 2, "settings": 2, "build": 2, "runs": 2, "codes": 2,
-    "codes_file": 2, "encoding": 2, "training": 2, "baselines": 2, "adapters": 2,
+    "codes_file": 2, "encoding": 2, "training": 2, "baselines": 2, "adapters": 2, "foreign": 2,
     "pruned": 2, "models": 2, "opening": 2, "user_data": 2, "own_parts": 2, "scheduling": 2,
     "optimisers": 2, "setting_errors": 2,
     "loggers": 2, "rotation": 2,

@@ -87,6 +87,8 @@ class OpenModel:
     inferred: tuple[Inference, ...] = ()  # about somebody else's model
     notes: tuple[str, ...] = ()
     scaling: float | None = None  # what latent-diffusion pipelines multiply latents by
+    undecoded: str = ""  # why nothing can be decoded and scored; empty where it can
+    given: tuple[Codes, Maps | None] | None = None  # codes of data that cannot be taken by rows
 
     @property
     def device(self) -> torch.device:
@@ -133,7 +135,7 @@ class OpenModel:
 
     @cached_property
     def _encoded(self) -> tuple[Codes, Maps | None]:
-        return encode_rows(self, self.rows)
+        return encode_rows(self, self.rows) if self.given is None else self.given
 
     @property
     def codes(self) -> Codes:

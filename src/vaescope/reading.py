@@ -106,7 +106,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a regular file."""
     content = parse_json(read_regular(path, most="JSON_BYTES"))
     if not isinstance(content, dict):
-        raise ValueError("it is no group of keys")
+        raise ValueError("it is not a mapping of keys")
     return content
 
 
@@ -122,7 +122,7 @@ def _require_npz(path: Path) -> None:
         raise ValueError("it is not a regular file")
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):  # numpy would take an npy, or look for pickles
-            raise ValueError("it is no npz file, or the end of it is missing")
+            raise ValueError("it is not an npz file, or its end is missing")
 
 
 def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, Array]:

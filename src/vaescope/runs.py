@@ -227,7 +227,7 @@ class Run:
         try:
             is_sealed(content)
             if not isinstance(content["experiment"], dict):
-                raise ValueError("its experiment is no group of keys")
+                raise ValueError("its experiment is not a mapping of keys")
         except ValueError as error:
             raise RunError(f"{self.config} is damaged: {error}.", "Get it again.") from error
         return content
@@ -270,7 +270,7 @@ class Run:
                 names = ", ".join(f"{g}.name={getattr(spec, g).name}" for g in changed)
                 raise RunError(
                     f"{path} was begun with another source of {names} and is not finished.",
-                    f"Restore that source to go on; or delete {path}, or choose another --out, to "
+                    f"Restore that source to resume; or delete {path}, or choose another --out, to "
                     "train with the new one.",
                 )
 
@@ -370,7 +370,7 @@ def _group(text: bytes) -> dict[str, Any]:
     """A JSON object, and nothing else."""
     content = parse_json(text)
     if not isinstance(content, dict):
-        raise ValueError("it is no group of keys")
+        raise ValueError("it is not a mapping of keys")
     return content
 
 

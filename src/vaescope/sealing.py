@@ -82,7 +82,7 @@ def sealed_rows(content: bytes) -> Iterator[dict[str, Any]]:
             row = line
         loaded = parse_json(row)
         if not isinstance(loaded, dict):
-            raise ValueError("it is no group of keys")
+            raise ValueError("it is not a mapping of keys")
         yield loaded
         at += len(line)
 

@@ -188,7 +188,7 @@ def _loaded(content: bytes, run: str, name: str) -> dict[str, Any]:
     try:
         loaded = parse_json(content)
         if not isinstance(loaded, dict):
-            raise ValueError("it is no group of keys")
+            raise ValueError("it is not a mapping of keys")
     except ValueError as error:
         raise RunError(
             f"{run}/{name} is damaged: {error}.", "Restore it, or delete the folder of this run."

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vaescope.adapters.output_format import error_of
 from vaescope.codes import Codes, central
 from vaescope.distributions import Distribution
 from vaescope.errors import VaescopeError
@@ -58,6 +59,9 @@ def dissect(
     )
     if not effort.whole:
         return judged(found)
+    if model.undecoded:
+        parts = (*KEYS, "fit", "traversals", "reconstructions")
+        return judged(replace(found, skipped=dict.fromkeys(parts, model.undecoded)))
     # Jacobians need gradients; every other part switches them off itself.
     with model.evaluating(gradients=True):
         progress("geometry")
@@ -91,12 +95,12 @@ def dissect(
 
 @torch.no_grad()
 def _unexplained(model: OpenModel, *, most: int = 512) -> float | None:
-    """Squared error of reconstructions at posterior means over that of the mean image."""
+    """Squared error of reconstructions at posterior means over that of the mean example; of tokens,
+    the error of their probabilities."""
     places = np.unique(np.linspace(0, len(model.rows) - 1, most).astype(np.int64))
     x = model.x(model.rows[places])
-    missed = torch.cat([_mean(model, places[i : i + 128]) for i in range(0, len(x), 128)]) - x
-    spread = (x - x.mean(0)).square().mean()
-    return float(missed.square().mean() / spread) if float(spread) > 0 else None
+    means = torch.cat([_mean(model, places[i : i + 128]) for i in range(0, len(x), 128)])
+    return error_of(means, x) if bool((x != x[:1]).any()) else None
 
 
 def _mean(model: OpenModel, places: Integers) -> Tensor:

@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
+from vaescope.data.dataset import Kind
 from vaescope.inspection.dissect import Progress, dissect, silent
 from vaescope.inspection.effort import effort_named
 from vaescope.inspection.results import Inspection
@@ -26,6 +27,12 @@ def inspect(
     likelihood: Any = None,
     prior: Any = None,
     condition: Any = None,
+    lengths: Any = None,
+    batch_axis: int | None = None,
+    kind: Kind | None = None,
+    columns: Any = None,
+    mean: Any = None,
+    std: Any = None,
     effort: str = "default",
     images: bool = True,
     name: str | None = None,
@@ -33,13 +40,15 @@ def inspect(
 ) -> Inspection:
     """Dissects whatever `vs.open_model` opens, on at most 10,000 examples.
 
-    Arguments up to `condition` are those of `vs.open_model`. `effort` is fast, default or
+    Arguments up to `std` are those of `vs.open_model`. `effort` is fast, default or
     thorough. `images=False` keeps no picture: neither examples nor what the decoder makes of them.
     """
     size = effort_named(effort)
     opened = open_model(
         model, data, factors=factors, encode=encode, decode=decode, posterior=posterior,
         output=output, value_range=value_range,
-        likelihood=likelihood, prior=prior, condition=condition, name=name, rows=size.rows,
+        likelihood=likelihood, prior=prior, condition=condition, lengths=lengths,
+        batch_axis=batch_axis, kind=kind, columns=columns, mean=mean, std=std, name=name,
+        rows=size.rows,
     )  # fmt: skip
     return dissect(opened, size, images=images, progress=progress)

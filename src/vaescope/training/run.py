@@ -251,7 +251,7 @@ def _advance(
                     raise Interrupted(
                         f"Stopped by signal {number} after {state.step} steps; {run.path} is "
                         "saved.",
-                        "Give the same command again to go on.",
+                        "Run the same command again to resume.",
                         number,
                     )
                 if time.monotonic() - saved > pause:
