@@ -1,6 +1,6 @@
 """A model whose latent axes are rotated: the same model, seen from other axes.
 
-mathieu2019: under a prior that a rotation leaves as it is, encoder and decoder may be
+mathieu2019, Theorem 2: under a prior that a rotation leaves as it is, encoder and decoder may be
 rotated together and no likelihood changes; only the posteriors stop being diagonal.
 """
 
