@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from vaescope.objectives import Objective, Terms
     from vaescope.opening import encode, open_model, open_run
     from vaescope.pruning.prune import prune
+    from vaescope.rotation import rotate
     from vaescope.runs import Run
     from vaescope.training.api import train
     from vaescope.tuning import tune_beta
@@ -69,6 +70,7 @@ __all__ = [
     "open_run",
     "priors",
     "prune",
+    "rotate",
     "save_pretrained",
     "train",
     "tune_beta",
@@ -99,6 +101,7 @@ _HOMES = {
     "open_model": "vaescope.opening",
     "open_run": "vaescope.opening",
     "prune": "vaescope.pruning",
+    "rotate": "vaescope.rotation",
     "save_pretrained": "vaescope.exporting",
     "train": "vaescope.training.api",
     "tune_beta": "vaescope.tuning",

@@ -15,7 +15,7 @@ from vaescope.geometry.effective_beta import EffectiveBeta
 from vaescope.geometry.overview import KEYS, Overview
 from vaescope.inspection.network import Network
 from vaescope.latent_types import LatentType
-from vaescope.latents import Types
+from vaescope.latents import Groups, Types
 from vaescope.measures import Measures
 from vaescope.metrics import Score
 from vaescope.models import Inference
@@ -175,6 +175,7 @@ class Inspection:
     samples: MomentSummary
     verdicts: tuple[Verdict, ...]
     factors: FactorSummary | None = None
+    groups: Groups | None = None  # which latents together hold which factors
     measures: Measures | None = None
     geometry: Overview | None = None
     column_norm: Vector | None = None  # of each latent in the decoder's first layer
@@ -193,6 +194,11 @@ class Inspection:
     types: Types | None = None  # what the latents' types were decided by
     price: Price | None = None  # of dropping the passive latents, where factors are known
     supervised: bool = False  # the encoder saw the factors
+
+    def __repr__(self) -> str:
+        kinds = [latent.type for latent in self.latents]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in ("active", "mixed", "passive"))
+        return f"Inspection({self.subject.name} on {self.subject.data}: {counts}; see .summary())"
 
     def summary(self) -> str:
         """What was inferred about the model, then the verdicts, one a line."""
@@ -220,6 +226,7 @@ class Inspection:
                 None if self.effective_beta is None else self.effective_beta.to_dict()
             ),
             "column_norm": None if self.column_norm is None else self.column_norm.tolist(),
+            "groups": [] if self.groups is None else self.groups.to_dict()["groups"],
             "maps": None if self.maps is None else self.maps.to_dict(),
             "inferred": [
                 {
