@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.adapters.forms import adapt
 from tests.adapters.pretrained import (
     NAMES,
     PASSIVE,
@@ -14,8 +15,7 @@ from tests.adapters.pretrained import (
     rebuilt,
 )
 
-from vaescope.adapters import adapt
-from vaescope.regime import types_of
+from vaescope.latent_types import types_of
 
 Find = Callable[[str], Path]
 
