@@ -208,8 +208,8 @@ def bhattacharyya(q: Components, first: Integers, second: Integers) -> Vector:
     exponent = np.empty(len(first))
     for rows in matrix_chunks(len(first), q.d):
         some = apart[rows]
-        factors = (q.factor[first[rows]], q.factor[second[rows]])
-        middle = 0.5 * sum(factor @ factor.transpose(0, 2, 1) for factor in factors)
+        one, other = q.factor[first[rows]], q.factor[second[rows]]
+        middle = 0.5 * (one @ one.transpose(0, 2, 1) + other @ other.transpose(0, 2, 1))
         distance = (some * np.linalg.solve(middle, some[:, :, None])[:, :, 0]).sum(axis=1) / 8.0
         exponent[rows] = -distance - 0.5 * np.linalg.slogdet(middle)[1]
     return np.asarray(np.exp(exponent + volume))
