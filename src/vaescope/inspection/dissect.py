@@ -19,6 +19,7 @@ from vaescope.inspection.first_layer import first_layer_norms
 from vaescope.inspection.fit import fit_of
 from vaescope.inspection.history import training_of
 from vaescope.inspection.layers import network_of
+from vaescope.inspection.learnt import strips_along
 from vaescope.inspection.results import Inspection, Settings, Subject
 from vaescope.latents.unused import unused_units
 from vaescope.models import OpenModel
@@ -84,6 +85,7 @@ def dissect(
             fit=fit,
             unexplained=_unexplained(model),
             traversals=moved,
+            axes=strips_along(found, decode, moved, centre, scale) if images else {},
             reconstructions=_reconstructions(model) if images else None,
             network=network,
             skipped=skipped | ({"sliders": why} if why else {}),
