@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vaescope.encoding import load_vae
     from vaescope.estimator import VAEEstimator
     from vaescope.exporting import export_onnx, load_pretrained, save_pretrained
+    from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta
     from vaescope.inspection.inspect import inspect
     from vaescope.models import OpenModel
     from vaescope.objectives import Objective, Terms
@@ -43,6 +44,7 @@ __all__ = [
     "Batch",
     "Codes",
     "Dataset",
+    "EffectiveBeta",
     "Objective",
     "OpenModel",
     "Run",
@@ -51,6 +53,7 @@ __all__ = [
     "compare",
     "decomposition",
     "distributions",
+    "effective_beta",
     "encode",
     "export_onnx",
     "geometry",
@@ -80,6 +83,8 @@ _HOMES = {
     "Batch": "vaescope.vae",
     "Codes": "vaescope.codes",
     "Dataset": "vaescope.data",
+    "EffectiveBeta": "vaescope.geometry.effective_beta",
+    "effective_beta": "vaescope.geometry.effective_beta",
     "Objective": "vaescope.objectives",
     "OpenModel": "vaescope.models",
     "Run": "vaescope.runs",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.encoding import Maps
+from vaescope.geometry.effective_beta import EffectiveBeta
 from vaescope.geometry.overview import KEYS, Overview
 from vaescope.inspection.network import Network
 from vaescope.latent_types import LatentType
@@ -181,6 +182,7 @@ class Inspection:
     column_norm: Vector | None = None  # of each latent in the decoder's first layer
     maps: Maps | None = None
     fit: Fit | None = None
+    effective_beta: EffectiveBeta | None = None  # the weight of the rate that the model obeys
     unexplained: float | None = None  # squared error of reconstructions over that of the mean image
     traversals: Traversals | None = None
     axes: Mapping[int, Floats] = field(default_factory=dict)  # outputs along rotated axes
@@ -222,6 +224,9 @@ class Inspection:
             "skipped": content.get("skipped", {}) | skipped | dict(self.skipped),
             "geometry": geometry,
             "fit": None if self.fit is None else self.fit.to_dict(),
+            "effective_beta": (
+                None if self.effective_beta is None else self.effective_beta.to_dict()
+            ),
             "column_norm": None if self.column_norm is None else self.column_norm.tolist(),
             "groups": [] if self.groups is None else self.groups.to_dict()["groups"],
             "maps": None if self.maps is None else self.maps.to_dict(),
