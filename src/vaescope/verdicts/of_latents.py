@@ -131,7 +131,8 @@ def _mixed(
     elif trapped:
         advice = (
             f"Train again with posterior variances that start below the spike of the prior: "
-            f"{listed(trapped)} cannot reach it from where they are."
+            f"{listed(trapped)} cannot reach it from where they are. Or drop them with "
+            "`vaescope prune`."
         )
     elif constant:
         advice = f"Train longer: {listed(constant)} cost more rate than they need to."
