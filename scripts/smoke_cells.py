@@ -56,8 +56,11 @@ def measured(folder: Path) -> dict[str, Any]:
         except Exception as error:  # one study of an old commit must not hide the others
             entry["failed"] = f"{type(error).__name__}: {error}"[:300]
         found[study.id] = entry
-        print(study.id, "failed" if "failed" in entry else "measured", file=sys.stderr, flush=True)
     return found
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
 
 
 def _number(value: Any) -> bool:
@@ -108,19 +111,19 @@ def compare(old: dict[str, Any], new: dict[str, Any]) -> int:
     for name, entry in new.items():
         first = before.get(name)
         if first is None:
-            print(f"{name}: new")
+            say(f"{name}: new")
             continue
         if "failed" in first or "failed" in entry:
-            print(f"{name}: not compared: {first.get('failed') or entry.get('failed')}")
+            say(f"{name}: not compared: {first.get('failed') or entry.get('failed')}")
             continue
         differences = moved(first["values"], entry["values"])
         said = entry["version"] > first["version"] or entry["outdated"]
         if not differences:
-            print(f"{name}: the same, {len(entry['values'])} numbers")
+            say(f"{name}: the same, {len(entry['values'])} numbers")
             continue
         changed = "its settings changed; " if first["settings"] != entry["settings"] else ""
         why = "raised or to be run again" if said else "WITHOUT A RAISED VERSION"
-        print(f"{name}: moved, {why}; {changed}{'; '.join(differences[:3])}")
+        say(f"{name}: moved, {why}; {changed}{'; '.join(differences[:3])}")
         silent += not said
     return silent
 
