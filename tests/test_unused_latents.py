@@ -2,111 +2,54 @@
 objective and prior for which an unused latent has a posterior. Issue of the papers read again."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import vaescope as vs
-from vaescope.build import build_objective, build_vae, data_settings, start_from_data
-from vaescope.data import Dataset
-from vaescope.data.in_memory import from_arrays
-from vaescope.errors import UsageError
+from vaescope.build import build_data
 from vaescope.latents import types
 from vaescope.latents.types import TRAPPED
 from vaescope.models import OpenModel
-from vaescope.objectives import unused_posterior
-from vaescope.pruning.result import plan_of
 from vaescope.runs import Run
-from vaescope.settings import from_python
-from vaescope.specs import Experiment, resolve
+from vaescope.settings import from_command_line
+from vaescope.specs import resolve
 from vaescope.training.loop import new_state, steps
-from vaescope.training.run import finish
+from vaescope.training.run import finish, train_run
 
-#: Objectives at a strength that uses two latents.
-OBJECTIVES: dict[str, dict[str, Any]] = {
-    "beta-vae": {"name": "beta-vae", "beta": 1.0},
-    "beta-tcvae": {"name": "beta-tcvae", "beta": 2.0},
-    "factor-vae": {"name": "factor-vae", "gamma": 2.0, "critic_width": 50, "critic_layers": 2},
-    "dip-vae-ii": {"name": "dip-vae-ii", "off_diagonal": 1.0, "diagonal": 1.0},
-    "entropy-vae": {"name": "entropy-vae", "beta": 2.0},
-    "decomposition": {"name": "decomposition", "beta": 1.0, "alpha": 1.0},
+TASK = [
+    "data.name=linear-gaussian", "data.eigenvalues=[4.0, 2.0, 0.05, 0.05, 0.05, 0.05]",
+    "data.dimension=6", "data.n=3000", "net.name=linear", "latent=6",
+    "likelihood.name=squared-error", "batch=128", "steps=2000", "optimiser.lr=0.01",
+]  # fmt: skip
+
+#: Preset and settings at a strength that uses two latents.
+PAIRS = {
+    "beta-vae": ("beta-vae", ["objective.beta=1"]),
+    "beta-tcvae": ("beta-tcvae", ["objective.beta=2"]),
+    "factor-vae": (
+        "factor-vae",
+        ["objective.gamma=2", "objective.critic_width=50", "objective.critic_layers=2"],
+    ),
+    "dip-vae-ii": ("dip-vae-ii", ["objective.off_diagonal=1", "objective.diagonal=1"]),
+    "entropy-vae": ("entropy-vae", ["objective.beta=2"]),
+    "decomposition": (
+        "vae",
+        ["objective.name=decomposition", "objective.beta=1", "objective.alpha=1"],
+    ),
+    "anisotropic": ("anisotropic-vae", ["objective.beta=1", "steps=3000"]),
+    "student-t": ("student-t-vae", ["objective.name=beta-vae", "objective.beta=1"]),
 }
-PRIORS: dict[str, dict[str, Any]] = {
-    "normal": {"name": "normal"},
-    "anisotropic": {"name": "anisotropic"},
-    "student-t": {"name": "student-t", "df": 10.0},
-    "sparse": {"name": "sparse", "gamma": 0.8},
-    "mixture": {"name": "mixture", "means": [[0, 0, 0, 0, 0, -1], [0, 0, 0, 0, 0, 1]],
-                "variance": 0.3},
-    "conditional": {"name": "conditional", "u": "one-hot", "width": 3, "hidden": []},
-}  # fmt: skip
-
-#: There is no unused posterior, for a reason that is given.
-NONE = {
-    ("dip-vae-ii", "conditional"), ("decomposition", "student-t"), ("decomposition", "sparse"),
-    ("decomposition", "mixture"),
-}  # fmt: skip
-#: The settings are refused: one prior for all codes, and there is one for each u.
-REFUSED = {("beta-tcvae", "conditional"), ("decomposition", "conditional")}
-PAIRS = sorted(
-    {(objective, prior) for objective in OBJECTIVES for prior in PRIORS} - NONE - REFUSED
-)
 
 
-def data_of(prior: str, variances: tuple[float, float] = (4.0, 2.0)) -> Dataset:
-    """Two factors in six dimensions beside small noise; three segments u, in which an iVAE's
-    sources have other variances."""
-    rng, n = np.random.default_rng(0), 3000
-    segment = np.arange(n) % 3
-    w = rng.normal(size=(n, 2)) * np.sqrt(variances)
-    if prior == "conditional":
-        w *= np.array([[0.5, 1.5], [1.0, 1.0], [1.5, 0.5]])[segment]
-    axes = np.linalg.qr(rng.normal(size=(6, 6)))[0]
-    x = w @ axes[:, :2].T + np.sqrt(0.05) * rng.normal(size=(n, 4)) @ axes[:, 2:].T
-    return from_arrays(x.astype(np.float32), segment, factor_names=["segment"])
-
-
-def spec_of(objective: dict[str, Any], prior: dict[str, Any], data: Dataset) -> Experiment:
-    net: dict[str, Any] = {"name": "linear"}
-    if prior["name"] == "conditional":  # whose encoder has to see u
-        net = {"name": "mlp", "encoder": [16], "decoder": []}
-    # Anisotropic and sparse priors have narrow latents: from the usual start that takes longer.
-    count = 2500 if prior["name"] in ("anisotropic", "sparse") else 1200
-    # The last steps must be small for the rate to come down to its floor.
-    lr = {"name": "cosine", "start": 0.01, "stop": 0.0, "steps": count}
-    return resolve(
-        from_python(
-            "vae", data_settings(data),
-            {"objective": objective, "prior": prior, "net": net, "latent": 6, "batch": 128,
-             "likelihood": "squared-error", "steps": count,
-             "optimiser": {"name": "adam", "lr": lr}},
-        )
-    )  # fmt: skip
-
-
-def trained(
-    folder: Path,
-    objective: dict[str, Any],
-    prior: dict[str, Any],
-    data: Dataset,
-    *,
-    start: float | None = None,
-) -> Run:
-    """`start` is where the logarithms of the posterior variances begin."""
+def trained(folder: Path, preset: str, settings: list[str]) -> Run:
     torch.set_num_threads(1)
-    spec = spec_of(objective, prior, data)
-    run = Run.of(spec, "run", folder)
+    spec = from_command_line(preset, TASK + settings)
+    run = Run.of(spec, preset, folder)
     run.create(spec)
-    state = new_state(spec, torch.device("cpu"))
-    start_from_data(spec, data, [state.vae])
-    if start is not None:
-        with torch.no_grad():
-            state.vae.encoder.posterior.head.bias[spec.latent :] = start  # type: ignore[union-attr]
-    for _ in steps(state, spec, data, "fp32"):
+    for _ in train_run(run, run.open(), build_data(resolve(spec).data), device=torch.device("cpu")):
         pass
-    finish(run, spec, state.vae)
     return run
 
 
@@ -117,120 +60,97 @@ def costs(model: OpenModel) -> tuple[float, float]:
     return float(model.distortion(places, noise).mean()), float(model.rate(places, noise).mean())
 
 
-@pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_every_pair_has_an_unused_posterior_or_a_reason(objective: str, prior: str) -> None:
-    data = data_of(prior)
-    if (objective, prior) in REFUSED:
-        with pytest.raises(UsageError, match="another one for each u"):
-            spec_of(OBJECTIVES[objective], PRIORS[prior], data)
-        return
-    spec = spec_of(OBJECTIVES[objective], PRIORS[prior], data)
-    vae = build_vae(spec)
-    start_from_data(spec, data, [vae])
-    unused = unused_posterior(build_objective(spec), vae.prior)
-    assert bool(unused.minima) == ((objective, prior) not in NONE)
-    assert bool(unused.why) == ((objective, prior) in NONE)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("objective", "prior"), PAIRS)
+@pytest.mark.parametrize("name", PAIRS)
 def test_two_are_used_and_four_are_pruned_at_the_price_of_their_floors(
-    objective: str, prior: str, tmp_path: Path
+    name: str, tmp_path: Path
 ) -> None:
-    data = data_of(prior)
-    # Into the spike of a sparse prior there is no way down from the usual start.
-    start = -6.0 if prior == "sparse" and objective != "entropy-vae" else None
-    run = trained(tmp_path / "run", OBJECTIVES[objective], PRIORS[prior], data, start=start)
-    before = vs.open_model(run, data)
+    run = trained(tmp_path / "run", *PAIRS[name])
+    before = vs.open_model(run)
     kinds = types(before.codes)
     assert len(kinds.passive) == 4 and not kinds.why
     # The latents that are used are those that hold the factors: by variances of the means.
     used = set(np.argsort(kinds.movement)[-2:].tolist())
     assert used.isdisjoint(kinds.passive.tolist())
-    result = vs.prune(run, data, out=tmp_path / "pruned")
+    result = vs.prune(run, out=tmp_path / "pruned")
     assert result.dropped == tuple(kinds.passive.tolist())
     distortion, rate = costs(before)
-    after_distortion, after_rate = costs(vs.open_model(result.model, data))
+    after_distortion, after_rate = costs(vs.open_model(result.model))
     assert abs(after_distortion - distortion) < 0.05
     assert before.unused is not None
-    # Of a mixture only the floor of all latents together is known; the dropped ones have none.
-    floors = 0.0 if prior == "mixture" else before.unused.floor_nats[list(result.dropped)].sum()
+    floors = before.unused.floor_nats[list(result.dropped)].sum()
     assert after_rate - rate == pytest.approx(-floors, abs=0.05)
 
 
-@pytest.mark.slow
-def test_the_entropy_vae_at_beta_4_keeps_its_second_most_informative_latent(tmp_path: Path) -> None:
-    """papers.md 13.1, point 1: it was called passive and dropped, at a price of 4.6 nats.
-
-    Corollary 1 of mathieu2019: variances are 4 times those of a beta-VAE of beta 4, 4 * 2 / lambda,
-    so that a factor of variance 7.77 gives 1.03, which is where N(0, 1) has its passive latents."""
-    data = data_of("normal", (16.0, 7.77))
-    objective = {"name": "entropy-vae", "beta": 4.0}
-    run = trained(tmp_path / "run", objective, PRIORS["normal"], data)
-    model = vs.open_model(run, data)
-    kinds = types(model.codes)
-    second = int(np.argsort(kinds.movement)[-2])
-    assert model.codes.variance[:, second].mean() == pytest.approx(1.03, abs=0.05)
-    assert model.codes.mean[:, second].var() == pytest.approx(2.97, abs=0.15)
-    assert kinds.kl[second] == pytest.approx(1.48, abs=0.1)
-    np.testing.assert_allclose(kinds.mean_variance[kinds.passive], 4.0, rtol=0.02)
-    assert len(kinds.passive) == 4 and second not in kinds.passive
-    # The published rule, which is for N(0, 1), still calls it passive, by name.
-    assert second in types(model.codes, criterion="bonheme2023").passive
-    result = vs.prune(run, data, out=tmp_path / "pruned")
-    assert second not in result.dropped and len(result.dropped) == 4
-    before, after = costs(model), costs(vs.open_model(result.model, data))
-    assert abs(after[0] - before[0]) < 0.05
-    assert model.unused is not None  # four floors of (4 - 1 - log 4) / 2 nats
-    assert before[1] - after[1] == pytest.approx(4 * 0.8069, abs=0.05)
+def sparse(folder: Path, *, start: float | None) -> Run:
+    """Under the sparse prior; `start` is where the logarithms of the posterior variances begin."""
+    torch.set_num_threads(1)
+    # The spike is narrow: the last steps must be small for the rate to come down to its floor.
+    settings = [
+        "objective.name=beta-vae", "objective.beta=1", "optimiser.lr.name=cosine",
+        "optimiser.lr.start=0.01", "optimiser.lr.stop=0", "optimiser.lr.steps=2000",
+    ]  # fmt: skip
+    spec = from_command_line("sparse-vae", TASK[:-1] + settings)
+    run = Run.of(spec, "sparse-vae", folder)
+    run.create(spec)
+    data, cpu = build_data(resolve(spec).data), torch.device("cpu")
+    state = new_state(spec, cpu)
+    if start is not None:
+        head = state.vae.encoder.posterior.head  # type: ignore[union-attr]
+        with torch.no_grad():
+            head.bias[spec.latent :] = start
+    for _ in steps(state, spec, data, "fp32"):
+        pass
+    finish(run, spec, state.vae)
+    return run
 
 
 @pytest.mark.slow
-def test_from_the_usual_start_latents_are_trapped_in_the_slab_and_are_pruned_with_that_gain(
+def test_under_the_sparse_prior_four_sit_in_the_spike_and_dropping_them_gains_their_floors(
     tmp_path: Path,
 ) -> None:
-    """The second minimum of the rate is at variance .47, one nat above the spike's: these latents
-    ignore x as well, and cost more."""
-    data = data_of("sparse")
-    run = trained(tmp_path / "run", OBJECTIVES["beta-vae"], PRIORS["sparse"], data)
-    model = vs.open_model(run, data)
-    kinds = types(model.codes)
-    trapped = tuple(j for j, kind in enumerate(kinds.kind_of_mixed) if kind == TRAPPED)
+    """Four floors of .189 nats: .76."""
+    run = sparse(tmp_path / "run", start=-6.0)
+    before = vs.open_model(run)
+    assert len(types(before.codes).passive) == 4
+    result = vs.prune(run, out=tmp_path / "pruned")
+    (distortion, rate), after = costs(before), costs(vs.open_model(result.model))
+    assert abs(after[0] - distortion) < 0.05
+    assert rate - after[1] == pytest.approx(0.76, abs=0.05)
+
+
+@pytest.mark.slow
+def test_from_the_usual_start_latents_are_trapped_in_the_slab_and_types_say_so(
+    tmp_path: Path,
+) -> None:
+    """The second minimum of the rate is at variance .47, one nat above the spike's. They ignore x
+    as passive ones do, and are dropped with that gain."""
+    run = sparse(tmp_path / "run", start=None)
+    before = vs.open_model(run)
+    kinds = types(before.codes)
+    trapped = [j for j, kind in enumerate(kinds.kind_of_mixed) if kind == TRAPPED]
     assert len(trapped) == 4
-    np.testing.assert_allclose(kinds.trapped_nats[list(trapped)], 1.187 - 0.189, atol=0.05)
+    np.testing.assert_allclose(kinds.trapped_nats[trapped], 1.187 - 0.189, atol=0.05)
     assert "local minimum of the rate" in kinds.summary()
-    result = vs.prune(run, data, out=tmp_path / "pruned")
-    assert result.dropped == trapped and "local minimum" in result.reason
-    before, after = costs(model), costs(vs.open_model(result.model, data))
-    assert abs(after[0] - before[0]) < 0.05
-    assert before[1] - after[1] == pytest.approx(4 * 1.187, abs=0.1)
+    result = vs.prune(run, out=tmp_path / "pruned")
+    assert result.dropped == tuple(trapped) and "local minimum" in result.reason
+    (distortion, rate), after = costs(before), costs(vs.open_model(result.model))
+    assert abs(after[0] - distortion) < 0.05
+    assert rate - after[1] == pytest.approx(4 * 1.187, abs=0.1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "objective",
-    [
-        {"name": "dip-vae-i"},
-        {"name": "annealed-vae", "capacity": 25.0},
-        OBJECTIVES["decomposition"] | {"prior": "student-t"},
-        OBJECTIVES["dip-vae-ii"] | {"prior": "conditional"},
-    ],
-    ids=["dip-vae-i", "capacity", "decomposition of student-t", "dip-vae-ii of conditional"],
+    ("preset", "settings"),
+    [("dip-vae-i", []), ("annealed-vae", ["objective.capacity=25"])],
+    ids=["dip-vae-i", "capacity"],
 )
 def test_where_there_is_no_unused_posterior_types_say_why_they_cannot_tell(
-    objective: dict[str, Any], tmp_path: Path
+    preset: str, settings: list[str], tmp_path: Path
 ) -> None:
-    prior = objective.get("prior", "normal")
-    objective = {key: value for key, value in objective.items() if key != "prior"}
-    data = data_of(prior)
-    run = trained(tmp_path / "run", objective, PRIORS[prior], data)
-    codes = vs.open_model(run, data).codes
-    kinds = types(codes)
+    run = trained(tmp_path / "run", preset, [*settings, "steps=300"])
+    kinds = types(vs.open_model(run).codes)
     assert not len(kinds.passive)
     assert kinds.why.startswith("types cannot tell which latents ignore x: ")
-    assert not plan_of(codes).dropped and kinds.why in plan_of(codes).reason
-    if objective["name"] == "dip-vae-i":  # all means keep a variance, used or not
-        assert codes.mean.var(axis=0).min() > 0.5
-    if objective["name"] == "annealed-vae":  # 25 nats are spread over all six
-        assert kinds.kl.min() > 1.0
+    result = vs.prune(run, out=tmp_path / "pruned")
+    assert not result.dropped and kinds.why in result.reason
