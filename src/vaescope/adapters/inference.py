@@ -16,10 +16,11 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
+from vaescope.adapters.decoders import decoders_of, output_of
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
-from vaescope.adapters.likelihood_inference import Shown, likelihoods, shown_by
-from vaescope.adapters.likelihoods import Likelihood
+from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
+from vaescope.adapters.likelihoods import ModelLikelihood
 from vaescope.adapters.output_format import (
     OUTPUTS,
     RANGES,
@@ -28,6 +29,8 @@ from vaescope.adapters.output_format import (
     Range,
     decoded,
     ends_of,
+    error_of,
+    event_of,
     pixels,
 )
 from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
@@ -36,7 +39,7 @@ from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.spread_inference import costs_of, preferred
 from vaescope.distributions import Distribution
-from vaescope.errors import ReadingError, UsageError
+from vaescope.errors import ReadingError, UnreadableError, UsageError
 
 __all__ = ["choose"]
 
@@ -88,13 +91,13 @@ def choose(
         missing = next((w for w, has in (("encode", source.encoders), ("decode", source.decoders))
                         if not has), None)  # fmt: skip
         if missing is not None:
-            raise ReadingError(
+            raise UnreadableError(
                 f"{source.name} has neither {missing} nor {missing}r, and its forward does not "
                 "show latents.",
                 f"Pass {missing}= as a function of a batch of tensors.",
                 tuple(dict.fromkeys(problems)),
             )
-        raise ReadingError(
+        raise UnreadableError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + "; ".join(list(dict.fromkeys(problems))[:2]) + ".",
             _CONDITION if u is None and any("required positional" in p for p in problems)
@@ -111,16 +114,18 @@ def choose(
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
             "functions that return (mean, logvar) and an image.",
         )
-    first = _with_spread(source, first, x, u)
+    first = _with_spread(source, first, x, u, asked.kind)
     _refuse_company(source, first, x, u)
     return first, len(tried)
 
 
-def _with_spread(source: Source, first: Reading, x: Tensor, u: Tensor | None) -> Reading:
+def _with_spread(
+    source: Source, first: Reading, x: Tensor, u: Tensor | None, kind: str | None
+) -> Reading:
     """The reading with its spread settled, where nothing has shown it."""
     if first.opening.evidence or first.opening.spread is not None or first.spread == "none":
         return first
-    parts, event = first.opening.parts(x, u, first.value_range), tuple(x.shape[1:])
+    parts, event = first.opening.parts(x, u, first.value_range), event_of(x, kind)
 
     def density(z: Tensor) -> Distribution:
         output = first.decoder[1](z.reshape(len(z), *first.shape), u)
@@ -234,10 +239,11 @@ def _refuse_company(source: Source, first: Reading, x: Tensor, u: Tensor | None)
     if few < 2:
         return
     take = first.opening.candidate.take
-    whole = take(first.way(x, u)).mean[:few]
-    alone = take(first.way(x[:few], None if u is None else u[:few])).mean
+    whole = take(first.way(x, u)).mean[-few:]
+    # The second half: of a sequence, what comes first never depends on what comes later.
+    alone = take(first.way(x[-few:], None if u is None else u[-few:])).mean
     if alone.shape == whole.shape and (alone - whole).norm() > COMPANY * whole.norm():
-        raise UsageError(
+        raise UnreadableError(
             f"{source.name} gives an image other codes where there are other images in its batch.",
             "Put it into evaluation mode, model.eval(), and pass the model itself rather than "
             "functions that hide it; batch norm then uses its running statistics.",
@@ -250,9 +256,9 @@ def _readings(
 ) -> list[Reading]:  # fmt: skip
     """An opening in every range, with every meaning of the output."""
     ranges = tuple(dict.fromkeys((came, *RANGES)))
-    ranges = (told,) if told else ranges if images_of(x) else (UNIT,)
+    ranges = (told,) if told else ranges if images_of(x, asked.kind) else (UNIT,)
     found: list[Reading] = []
-    shown: Shown | None = None
+    shown: StatedLikelihood | None = None
     for value_range in ranges:
         try:
             parts = opening.parts(x, u, value_range)
@@ -265,13 +271,13 @@ def _readings(
             problems.append(f"{opening.way.encoder[0]} {fault}")
             continue
         z = posterior_of(parts, spread).mean
-        for decoder in _decoders(source, forward, opening):
-            output, shape = _output(decoder, z, u, opening, x, problems)
+        for decoder in decoders_of(source, forward, opening):
+            output, shape = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)
             if output is None:
                 continue
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
-                shown = shown_by(source, decoder, shape, z, u, parts, fed, x)
+                shown = shown_by(source, decoder, shape, z, u, parts, fed, x, asked.kind)
             options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
             for likelihood, why in options:
                 found.append(
@@ -288,46 +294,18 @@ def _readings(
     return found
 
 
-def _decoders(
-    source: Source, forward: Forward | None, opening: Opening
-) -> list[tuple[str, Function]]:
-    own = list(source.decoders)
-    if forward is not None and forward.entry is not None and opening.shape is not None:
-        own.append(("forward from its latents on", forward.decode))
-    return own
-
-
-def _output(
-    decoder: tuple[str, Function], z: Tensor, u: Tensor | None, opening: Opening, x: Tensor,
-    problems: list[str],
-) -> tuple[Decoded | None, tuple[int, ...]]:  # fmt: skip
-    """What a decoder gives of latents in a shape that it takes."""
-    event = tuple(x.shape[1:])
-    d = z[0].numel()
-    shapes = [tuple(z.shape[1:]), opening.shape, (d,), (d, 1, 1)]
-    for shape in dict.fromkeys(s for s in shapes if s is not None):
-        try:
-            given = z.reshape(len(z), *shape)
-            y, again = (decoded(decoder[1](given, u), event) for _ in range(2))
-        except Exception as error:  # anybody's code
-            problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
-            continue
-        fault = _output_fault(y.values, again.values, len(x))
-        if fault is None:
-            return y, shape
-        problems.append(f"{decoder[0]} gives {fault}")
-    return None, ()
-
-
 def _scored(
     opening: Opening, value_range: Range, decoder: tuple[str, Function], shape: tuple[int, ...],
-    parts: Parts, spread: str, likelihood: Likelihood, why: str, output: Decoded, x: Tensor,
+    parts: Parts, spread: str, likelihood: ModelLikelihood, why: str, output: Decoded, x: Tensor,
 ) -> Reading:  # fmt: skip
     mean = pixels(output.values.to(x), likelihood.output, likelihood.output_range)
     if likelihood.own is not None:
         mean = likelihood.of_values(output.values).mean.to(x)
-    error = _error(mean, x)
-    squares = float((mean - x).square().mean().clamp_min(1e-12))
+    if output.tokens:
+        mean = output.values.exp()
+    error = error_of(mean, x)
+    constant = float((x - x.mean(0)).square().mean().clamp_min(1e-12))
+    squares = max(error * constant, 1e-12)
     distortion = 0.5 * x[0].numel() * float(torch.tensor(squares).log())
     nats = -likelihood.of(output).log_prob(x.to(output.values)).double().mean()
     rate = _rate(parts, spread)
@@ -359,26 +337,9 @@ def _spread_fault(parts: Parts, spread: str, asked: Asked) -> str:
     )
 
 
-def _output_fault(y: Tensor, again: Tensor, n: int) -> str | None:
-    """Why these can be no means of n images; None where they can."""
-    if len(y) != n:
-        return f"{len(y)} outputs of {n} latents"
-    if not torch.isfinite(y).all():
-        return "values that are not finite"
-    if not torch.allclose(y, again, rtol=1e-2, atol=1e-2 * float(y.std())):
-        return "other values when called again, so these are samples; wanted their means"
-    return None
-
-
 def _spread(parts: Parts) -> str:
     """For a start: log variances where values are below 0, or where these are nearer to N(0, 1)."""
     if parts.spread is None:
         return "none"
     negative = float(parts.spread.min()) < 0
     return "logvar" if negative else min(("std", "logvar"), key=lambda kind: _rate(parts, kind))
-
-
-def _error(y: Tensor, x: Tensor) -> float:
-    """Mean squared error, over that of the mean image: 1 is no better than knowing nothing."""
-    constant = (x - x.mean(0)).square().mean()
-    return float((y - x).square().mean() / constant.clamp_min(1e-12))

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from vaescope.errors import ShapeError, VaescopeError
 from vaescope.geometry.columns import column_cosine_of, column_norm_of
+from vaescope.geometry.ima_contrast import ima_contrast_of
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.local_decoder import local_decoders
-from vaescope.geometry.mechanism import ima_contrast_of
 from vaescope.geometry.od_score import od_score_of
 from vaescope.geometry.orthogonality import distance_of, random_decoder_baseline
 from vaescope.geometry.reader import as_points, columns_of, spaced
-from vaescope.geometry.result import Measured, Shown, Spread
+from vaescope.geometry.result import GeometryMeasure, GeometryResult, Spread
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.variance_law import variance_law_of
 from vaescope.types import Array, Floats
@@ -33,10 +33,10 @@ KEYS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Overview(Shown):
+class Overview(GeometryResult):
     """Measures by their name in the interface, and why some are missing."""
 
-    measures: Mapping[str, Measured]
+    measures: Mapping[str, GeometryMeasure]
     skipped: Mapping[str, str]
     columns: tuple[int, ...]
     method: str  # how the Jacobians were had
@@ -96,7 +96,7 @@ def overview(
     middle, unit = (np.broadcast_to(own, z.shape[1:]) for own in (centre, scale))
     found = grams(decode, at, space=space, likelihood=likelihood, columns=chosen)
     found = found.in_units(unit[chosen])
-    measures: dict[str, Measured] = {"column_norm": column_norm_of(found)}
+    measures: dict[str, GeometryMeasure] = {"column_norm": column_norm_of(found)}
     if not found.values.any():
         flat = "the decoder's output does not change with any used latent"
         return _ordered(measures, dict.fromkeys(set(KEYS) - set(measures), flat), found, [])
@@ -131,7 +131,7 @@ def overview(
     if math.isfinite(law.value):
         measures["variance_law"] = law
     else:
-        skipped["variance_law"] = "column norms do not differ, so no slope can be had"
+        skipped["variance_law"] = "column norms do not differ, so there is no slope"
     few = rows[spaced(len(rows), fits)]
     try:
         fitted = local_decoders(
@@ -145,10 +145,10 @@ def overview(
 
 def _axes(
     found: Grams, baseline: Spread | None
-) -> tuple[dict[str, Measured], dict[str, str], list[str]]:
+) -> tuple[dict[str, GeometryMeasure], dict[str, str], list[str]]:
     """What two axes or more have to each other: measures, what is left out, and warnings."""
     dto = distance_of(found, random_decoder=baseline)
-    measures: dict[str, Measured] = {
+    measures: dict[str, GeometryMeasure] = {
         "dto": dto, "dto_haar": dto.haar, "od_score": od_score_of(found),
         "column_cosine": column_cosine_of(found),
     }  # fmt: skip
@@ -181,7 +181,10 @@ def _untrained_distance(
 
 
 def _ordered(
-    measures: Mapping[str, Measured], skipped: Mapping[str, str], found: Any, notes: list[str]
+    measures: Mapping[str, GeometryMeasure],
+    skipped: Mapping[str, str],
+    found: Any,
+    notes: list[str],
 ) -> Overview:
     return Overview(
         {name: measures[name] for name in KEYS if name in measures},

@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 from vaescope.encoding import Maps
 from vaescope.geometry.overview import KEYS, Overview
 from vaescope.inspection.network import Network
+from vaescope.latent_types import LatentType
 from vaescope.latents import Types
 from vaescope.measures import Measures
 from vaescope.metrics import Score
 from vaescope.models import Inference
 from vaescope.pruning.price import Price
-from vaescope.regime import LatentType
 from vaescope.traversals import Reconstructions, Traversals
 from vaescope.verdicts import THRESHOLDS, Verdict
 
 __all__ = [
-    "Factors",
+    "FactorSummary",
     "Fit",
     "Histograms",
     "Inspection",
     "Latent",
-    "Moments",
+    "MomentSummary",
     "Settings",
     "Subject",
     "Training",
@@ -63,7 +63,7 @@ class Latent:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class MomentSummary:
     """Mean and variance of each latent's samples over the data, in units in which the prior is
     N(0, 1); n examples."""
 
@@ -97,7 +97,7 @@ class Histograms:
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
+class FactorSummary:
     """What the latents know of the ground truth."""
 
     names: tuple[str, ...]
@@ -171,9 +171,9 @@ class Inspection:
     subject: Subject
     latents: tuple[Latent, ...]  # by variance over an unused latent's, the most certain first
     histograms: Histograms
-    samples: Moments
+    samples: MomentSummary
     verdicts: tuple[Verdict, ...]
-    factors: Factors | None = None
+    factors: FactorSummary | None = None
     measures: Measures | None = None
     geometry: Overview | None = None
     column_norm: Vector | None = None  # of each latent in the decoder's first layer
@@ -191,6 +191,11 @@ class Inspection:
     types: Types | None = None  # what the latents' types were decided by
     price: Price | None = None  # of dropping the passive latents, where factors are known
     supervised: bool = False  # the encoder saw the factors
+
+    def __repr__(self) -> str:
+        kinds = [latent.type for latent in self.latents]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in ("active", "mixed", "passive"))
+        return f"Inspection({self.subject.name} on {self.subject.data}: {counts}; see .summary())"
 
     def summary(self) -> str:
         """What was inferred about the model, then the verdicts, one a line."""
