@@ -12,6 +12,7 @@ from vaescope.adapters.output_format import error_of
 from vaescope.codes import Codes, central
 from vaescope.distributions import Distribution
 from vaescope.errors import VaescopeError
+from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta_of, unreadable
 from vaescope.geometry.overview import KEYS, Overview, overview
 from vaescope.inspection.codes import describe_codes, judged
 from vaescope.inspection.effort import Effort
@@ -67,6 +68,7 @@ def dissect(
         geometry, skipped = _geometry(model, found, effort)
         progress("fit")
         fit = fit_of(model, effort)
+        weight = _effective_beta(model, effort)
         progress("pictures")
         decode = _means(model.decode_codes, model.device)
         centre, scale = _prior_units(codes)
@@ -84,6 +86,7 @@ def dissect(
             geometry=geometry,
             column_norm=norms,
             fit=fit,
+            effective_beta=weight,
             unexplained=_unexplained(model),
             traversals=moved,
             reconstructions=_reconstructions(model) if images else None,
@@ -146,6 +149,15 @@ def _geometry(
         # Anybody's decoder: what cannot be differentiated is left out, with the reason.
         lines = str(error).splitlines()
         return None, dict.fromkeys(KEYS, lines[0] if lines else type(error).__name__)
+
+
+def _effective_beta(model: OpenModel, effort: Effort) -> EffectiveBeta:
+    try:
+        return effective_beta_of(model, rows=effort.weighed, draws=4)
+    except (VaescopeError, RuntimeError, NotImplementedError) as error:
+        # Anybody's decoder: one without a gradient has no weight to be read.
+        lines = str(error).splitlines()
+        return unreadable(lines[0] if lines else type(error).__name__)
 
 
 def _law(model: OpenModel) -> dict[str, Any]:
