@@ -75,7 +75,9 @@ def dissect(
         centre, scale = _prior_units(codes)
         typical = codes.mean[central((codes.mean - centre) / scale)]
         moved = traverse(decode, typical, centre=centre, scale=scale)
-        network, why = network_of(_decoder_module(model), moved.base) if images else (None, "")
+        network, why = None, ""
+        if images:
+            network, why = network_of(_decoder_module(model), moved.base, centre, scale)
         norms = None
         if model.maps is None:
             base = torch.from_numpy(codes.mean[:1]).float().to(model.device)
@@ -136,10 +138,12 @@ def _geometry(
     used = sorted(latent.index for latent in found.latents if latent.type != "passive")
     if not codes.stochastic:
         used = list(range(codes.d))  # points have no types
+    centre, scale = _prior_units(codes)
     try:
         return overview(
             model.decoder_of_codes, codes.mean, codes.variance, columns=used,
-            likelihood=model.likelihood, **_law(model), points=effort.points,
+            likelihood=model.likelihood, **_law(model), centre=centre, scale=scale,
+            points=effort.points,
             untrained=None if model.maps is not None else model.untrained, fits=effort.fits,
             nonlinear=effort.nonlinear,
         ), {}  # fmt: skip
