@@ -54,6 +54,9 @@ _CONDITION = (
 )
 #: And its error must be below this share of the other's, and of the mean image's.
 CLEARLY = 0.9
+#: A decoder for models that have none.
+_FROM_LATENTS = "forward from its latents on"
+_LOSSES = "squared error, absolute error and cross-entropy"
 #: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
 COMPANY = 0.05
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
@@ -272,6 +275,14 @@ def _readings(
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
                 shown = shown_by(source, decoder, shape, z, u, parts, fed, x)
+            part_only = decoder[0] == _FROM_LATENTS and forward is not None and forward.imageless
+            if part_only and not (shown.loss or asked.output or asked.likelihood):
+                # Something may follow on that part before the loss.
+                problems.append(
+                    f"{source.name} returns a loss that is none of {_LOSSES} of what its decoder "
+                    "gives: say what that is with output="
+                )
+                continue
             options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
             for likelihood, why in options:
                 found.append(
@@ -293,7 +304,7 @@ def _decoders(
 ) -> list[tuple[str, Function]]:
     own = list(source.decoders)
     if forward is not None and forward.entry is not None and opening.shape is not None:
-        own.append(("forward from its latents on", forward.decode))
+        own.append((_FROM_LATENTS, forward.decode))
     return own
 
 

@@ -10,12 +10,14 @@ from torch import Tensor, nn
 __all__ = ["step_of"]
 
 #: What a step tells its trainer, which is not there.
-_TELLS = ("log", "log_dict", "print", "manual_backward", "toggle_optimizer", "untoggle_optimizer")
+_TELLS = ("log", "log_dict", "print")
 
 
-def step_of(model: nn.Module) -> Callable[..., Any]:
+def step_of(model: nn.Module) -> Callable[..., Any] | None:
     """`training_step` as a function of a batch of data: alone, or with labels as loaders give
-    them. Labels are zeros where nothing is given."""
+    them. Labels are zeros where nothing is given. None where it changes the weights itself."""
+    if not model.automatic_optimization:
+        return None
 
     def step(x: Tensor, u: Tensor | None = None) -> Any:
         labels = torch.zeros(len(x), dtype=torch.long, device=x.device) if u is None else u
@@ -34,17 +36,20 @@ def step_of(model: nn.Module) -> Callable[..., Any]:
 
 @contextmanager
 def _alone(model: nn.Module) -> Iterator[None]:
-    """Without a trainer: what would be logged is dropped."""
-    hidden = {name: model.__dict__.get(name) for name in _TELLS}
-    model.__dict__.update(dict.fromkeys(_TELLS, _nothing))
+    """Without a trainer: what would be logged is dropped, and lists that a step adds to are put
+    back."""
+    kept = [(value, list(value)) for value in vars(model).values() if isinstance(value, list)]
+    hidden = {name: vars(model).get(name) for name in _TELLS}
+    vars(model).update(dict.fromkeys(_TELLS, _nothing))
     try:
         yield
     finally:
         for name, value in hidden.items():
-            if value is None:
-                del model.__dict__[name]
-            else:
-                model.__dict__[name] = value
+            del vars(model)[name]
+            if value is not None:
+                vars(model)[name] = value
+        for value, before in kept:
+            value[:] = before
 
 
 def _nothing(*_: Any, **__: Any) -> None:

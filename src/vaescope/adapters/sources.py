@@ -42,6 +42,8 @@ class Source:
     says: str = ""  # which library
     likelihood: Callable[[Tensor], Distribution] | None = None  # of our own models
     prior: Callable[[], Any] | None = None  # where the model states it
+    #: Passes whose losses show the likelihood, and their names.
+    losses: tuple[tuple[str, Function], ...] = ()
 
 
 def source_of(
@@ -59,6 +61,7 @@ def source_of(
         )
     if encode is None and decode is None and _has_programs(model):
         return _pyro(model)
+    step = _step(model) if encode is None and decode is None else None
     model = _unwrapped(model)
     if encode is None and decode is None and _is_estimator(model):
         return _estimator(model)
@@ -78,11 +81,29 @@ def source_of(
     called = [tuple((word, _placed(f, module)) for word, f in found)
               for found in (encoders, decoders)]  # fmt: skip
     passes = tuple(_placed(f, module) for f in forwards)
+    losses = (("forward", passes[0]),) if passes else ()
+    if step is not None:
+        losses, passes = (step, *losses), (*passes, step[1])
     scaling = getattr(getattr(model, "config", None), "scaling_factor", None)
     if isinstance(scaling, float) and name.startswith("Autoencoder"):
         return Source(name, called[0], called[1], module, (), model, (-1.0, 1.0), scaling,
                       "diffusers' autoencoders take and give images in [-1, 1]")  # fmt: skip
-    return Source(name, called[0], called[1], module, passes, model)
+    return Source(name, called[0], called[1], module, passes, model, losses=losses)
+
+
+def _step(model: Any) -> tuple[str, Function] | None:
+    """The training step of Lightning's and Keras's models, which may hold the VAE: its name, and
+    itself."""
+    if is_of(model, "keras"):
+        from vaescope.adapters import keras
+
+        return "train_step", _placed(keras.step_of(model), model)
+    if any(is_of(model, name) for name in ("lightning", "pytorch_lightning")):
+        from vaescope.adapters import lightning
+
+        step = lightning.step_of(model)
+        return None if step is None else ("training_step", _placed(step, model))
+    return None
 
 
 def _unwrapped(model: Any) -> Any:
