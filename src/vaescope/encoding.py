@@ -40,23 +40,30 @@ def load_vae(run: Run | str | Path) -> VAE:
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """Latents that are maps, by channel, over all images and places."""
+    """Latents that are maps: by channel, over all images and places, and by place, over all
+    images and channels. KL is null of codes without noise."""
 
     shape: tuple[int, ...]  # (height, width)
     shift: Floats  # (channel,) mean of the latents
     scale: Floats  # (channel,) standard deviation of samples of them
-    kl_nats: Floats  # (channel,) mean KL to N(0, 1) of one place
+    kl_nats: Floats | None  # (channel,) mean KL to N(0, 1) of one place
+    place_scale: Floats  # (height, width) standard deviation of samples
+    place_kl_nats: Floats | None  # (height, width) mean KL of one channel
     scaling: float  # 1 / standard deviation over all channels: what brings latents to variance 1
-    configured: float | None  # what the model's own configuration has
+    configured: float | None  # the factor that was published in the model's configuration
+    configured_shift: float | None = None  # what its pipelines take from latents before
 
     def to_dict(self) -> dict[str, object]:
         return {
             "shape": list(self.shape),
             "shift": self.shift.tolist(),
             "scale": self.scale.tolist(),
-            "kl": self.kl_nats.tolist(),
+            "kl": None if self.kl_nats is None else self.kl_nats.tolist(),
+            "place_scale": self.place_scale.tolist(),
+            "place_kl": None if self.place_kl_nats is None else self.place_kl_nats.tolist(),
             "scaling": self.scaling,
             "configured": self.configured,
+            "configured_shift": self.configured_shift,
         }
 
 
@@ -105,7 +112,7 @@ def encode_rows(
         supervised=bool(us) and model.encoder_sees_u,
         spatial=shape, **_unused(model, prior),
     )  # fmt: skip
-    return codes, _maps(sums, shape, model.scaling) if sums else None
+    return codes, _maps(sums, model.scaling, model.shift) if sums else None
 
 
 def _unused(model: "OpenModel", prior: PriorDensity) -> dict[str, Any]:
@@ -166,21 +173,31 @@ def _posterior(model: "OpenModel", x: Tensor, u: Tensor | None, start: int) -> R
 
 
 def _sums(q: Reparameterised) -> Tensor:
-    """Sums by channel over images and places: 1, mean, mean^2, variance, KL to N(0, 1)."""
+    """Sums over images, for each channel and place: 1, mean, mean^2, variance, KL to N(0, 1)."""
     mean, variance = q.mean.double(), q.variance.double()
     zero = torch.zeros_like(mean)
-    kl = kl_per_latent(
-        DiagonalGaussian(mean, variance.clamp_min(1e-30).log()), DiagonalGaussian(zero, zero)
-    )
-    axes = (0, *range(2, mean.ndim))
+    # Of points the KL is infinite; log 0 is what makes it so.
+    kl = kl_per_latent(DiagonalGaussian(mean, variance.log()), DiagonalGaussian(zero, zero))
     one = torch.ones_like(mean)
-    return torch.stack([part.sum(axes) for part in (one, mean, mean**2, variance, kl)])
+    return torch.stack([part.sum(0) for part in (one, mean, mean**2, variance, kl)])
 
 
-def _maps(sums: list[Tensor], shape: tuple[int, ...], configured: float | None) -> Maps:
-    total = sum(part.cpu().numpy() for part in sums)
-    n, mean, square, variance, kl = np.asarray(total)
-    shift = mean / n
-    spread = square / n - shift**2 + variance / n  # total variance: of means, and of samples
-    everything = (square.sum() + variance.sum()) / n.sum() - (mean.sum() / n.sum()) ** 2
-    return Maps(shape, shift, np.sqrt(spread), kl / n, float(1.0 / np.sqrt(everything)), configured)
+def _maps(sums: list[Tensor], configured: float | None, shift: float | None) -> Maps:
+    total = np.sum([part.cpu().numpy() for part in sums], axis=0)  # (5, channel, *places)
+    places = tuple(range(2, total.ndim))
+    by_channel, by_place = total.sum(places), total.sum(1)
+    _, everything = _moments(total.sum((1, *places)))
+    centre, scale = _moments(by_channel)
+    finite = bool(np.isfinite(total[4]).all())
+    return Maps(
+        tuple(total.shape[2:]), centre, np.sqrt(scale),
+        by_channel[4] / by_channel[0] if finite else None,
+        np.sqrt(_moments(by_place)[1]), by_place[4] / by_place[0] if finite else None,
+        float(1.0 / np.sqrt(everything)), configured, shift,
+    )  # fmt: skip
+
+
+def _moments(sums: Floats) -> tuple[Floats, Floats]:
+    """Mean, and total variance: that of the means, and that of the samples around them."""
+    n, mean, square, variance, _ = sums
+    return mean / n, square / n - (mean / n) ** 2 + variance / n

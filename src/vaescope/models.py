@@ -87,6 +87,7 @@ class OpenModel:
     inferred: tuple[Inference, ...] = ()  # about somebody else's model
     notes: tuple[str, ...] = ()
     scaling: float | None = None  # what latent-diffusion pipelines multiply latents by
+    shift: float | None = None  # what they take from latents before
 
     @property
     def device(self) -> torch.device:

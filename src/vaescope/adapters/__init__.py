@@ -94,6 +94,7 @@ def adapt(
         prior_assumed=prior is None, likelihood=reading.likelihood.of_values,
         density=_density(reading, event, given), module=source.module, auxiliary=condition,
         inferred=tuple(inferred + ([] if why is None else [why])), scaling=source.scaling,
+        shift=source.shift,
     )  # fmt: skip
 
 

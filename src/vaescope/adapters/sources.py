@@ -22,6 +22,7 @@ __all__ = ["Function", "Source", "is_of", "source_of"]
 #: Of a batch, and of what it is conditioned on where there is something.
 Function = Callable[[Tensor, Tensor | None], Any]
 Given = Callable[..., Any]
+Functions = tuple[tuple[str, Function], ...]
 
 #: What wrappers call the model that they hold.
 _HELD = ("module", "model", "vae", "net", "network", "autoencoder", "_orig_mod")
@@ -38,7 +39,8 @@ class Source:
     forwards: tuple[Function, ...] = ()  # whole passes through the model, where it has them
     model: Any = None  # the object itself, which may say more
     range: tuple[float, float] | None = None
-    scaling: float | None = None
+    scaling: float | None = None  # what pipelines multiply latents by, after they take `shift`
+    shift: float | None = None
     says: str = ""  # which library
     likelihood: Callable[[Tensor], Distribution] | None = None  # of our own models
     prior: Callable[[], Any] | None = None  # where the model states it
@@ -84,10 +86,8 @@ def source_of(
     losses = (("forward", passes[0]),) if passes else ()
     if step is not None:
         losses, passes = (step, *losses), (*passes, step[1])
-    scaling = getattr(getattr(model, "config", None), "scaling_factor", None)
-    if isinstance(scaling, float) and name.startswith("Autoencoder"):
-        return Source(name, called[0], called[1], module, (), model, (-1.0, 1.0), scaling,
-                      "diffusers' autoencoders take and give images in [-1, 1]")  # fmt: skip
+    if is_of(model, "diffusers") and hasattr(model, "config"):
+        return _diffusers(name, called[0], called[1] if decode else (), model)
     return Source(name, called[0], called[1], module, passes, model, losses=losses)
 
 
@@ -215,6 +215,17 @@ def _pyro(model: Any) -> Source:
         type(model).__name__, (("guide", _placed(programs.posterior, module)),),
         (("model", _placed(programs.likelihood, module)),), module, model=model,
         prior=programs.prior,
+    )  # fmt: skip
+
+
+def _diffusers(name: str, encoders: Functions, decoders: Functions, model: nn.Module) -> Source:
+    from vaescope.adapters.diffusers import decoder_of, published
+
+    decoders = decoders or (("decode", _placed(decoder_of(model), model)),)
+    scaling, shift = published(model)
+    return Source(
+        name, encoders, decoders, model, model=model, range=(-1.0, 1.0), scaling=scaling,
+        shift=shift, says="diffusers' autoencoders take and give images in [-1, 1]",
     )  # fmt: skip
 
 

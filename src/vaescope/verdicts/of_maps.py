@@ -27,7 +27,10 @@ def scaled(maps: "Maps | None") -> Verdict | None:
         )  # fmt: skip
     off = abs(maps.configured / maps.scaling - 1)
     rule = f"within {limit:.0%} of one over their standard deviation"
-    says = f"The configured scaling factor is {maps.configured:g}; these images ask for {measured}."
+    says = (
+        f"The published scaling factor is {maps.configured:g}; these images ask for {measured}"
+        f"{_shifted(maps)}."
+    )
     tone = "good" if off < limit else "warning"
     advice = (
         "Keep it."
@@ -38,3 +41,13 @@ def scaled(maps: "Maps | None") -> Verdict | None:
         "scaling", tone, says, number=off, shown=f"{off:.0%}", threshold=limit, rule=rule,  # type: ignore[arg-type]
         advice=advice, section="maps", paper="ldm",
     )  # fmt: skip
+
+
+def _shifted(maps: "Maps") -> str:
+    """The shift, where one was published."""
+    if not maps.configured_shift:
+        return ""
+    return (
+        f" after a shift of {float(maps.shift.mean()):.3g}, where {maps.configured_shift:g} is "
+        "published"
+    )
