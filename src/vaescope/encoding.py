@@ -1,5 +1,6 @@
 """Any dataset through an encoder, once: codes in float32, whatever the training's precision."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +23,23 @@ from vaescope.vae import VAE
 if TYPE_CHECKING:
     from vaescope.models import OpenModel
 
-__all__ = ["Maps", "assemble", "encode_rows", "load_vae"]
+__all__ = ["Maps", "assemble", "encode_rows", "gathered", "load_vae"]
 
 
-def load_vae(run: Run | str | Path) -> VAE:
-    """The trained model of a finished run or its folder, on the CPU."""
+def load_vae(run: Any) -> VAE:
+    """The trained model of a finished run or its folder, on the CPU; of an open model or an
+    estimator its own networks, and a `vs.VAE` as it is."""
+    module = next(
+        (own for own in (run, *(getattr(run, name, None) for name in ("module", "vae_")))
+         if isinstance(own, VAE)), None,
+    )  # fmt: skip
+    if module is not None:
+        return module
+    if not isinstance(run, Run | str | Path):
+        raise UsageError(
+            f"load_vae is for models that vaescope trained; got {type(run).__name__}.",
+            "Give a run, its folder or an open model of one; vs.open_model opens other models.",
+        )
     run = run if isinstance(run, Run) else Run(Path(run))
     if not run.is_done:
         raise RunError(
@@ -40,17 +53,15 @@ def load_vae(run: Run | str | Path) -> VAE:
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """Latents that are maps: by channel, over all images and places, and by place, over all
-    images and channels. KL is null of codes without noise."""
+    """Latents that are maps, by channel and by place, over all examples."""
 
-    shape: tuple[int, ...]  # (height, width)
+    shape: tuple[int, ...]  # of the places: (height, width), (time,), (time, height, width)
     shift: Floats  # (channel,) mean of the latents
     scale: Floats  # (channel,) standard deviation of samples of them
-    kl_nats: Floats | None  # (channel,) mean KL to N(0, 1) of one place
-    place_scale: Floats  # (height, width) standard deviation of samples
-    place_kl_nats: Floats | None  # (height, width) mean KL of one channel
+    kl_nats: Floats | None  # (channel,) mean KL to N(0, 1) of one place; None: codes have no noise
     scaling: float  # 1 / standard deviation over all channels: what brings latents to variance 1
-    configured: float | None  # the factor that was published in the model's configuration
+    configured: float | None  # the factor that the model's own configuration publishes
+    kl_by_place: Floats | None = None  # (*shape) nats over all channels; None: shapes differ
     configured_shift: float | None = None  # what its pipelines take from latents before
 
     def to_dict(self) -> dict[str, object]:
@@ -59,11 +70,10 @@ class Maps:
             "shift": self.shift.tolist(),
             "scale": self.scale.tolist(),
             "kl": None if self.kl_nats is None else self.kl_nats.tolist(),
-            "place_scale": self.place_scale.tolist(),
-            "place_kl": None if self.place_kl_nats is None else self.place_kl_nats.tolist(),
             "scaling": self.scaling,
             "configured": self.configured,
             "configured_shift": self.configured_shift,
+            "kl_by_place": None if self.kl_by_place is None else self.kl_by_place.tolist(),
         }
 
 
@@ -72,47 +82,74 @@ def encode_rows(
 ) -> tuple[Codes, Maps | None]:
     """Codes of these rows of the model's data. Of maps, codes have the spatial mean of each
     channel, and their statistics are beside."""
-    means, variances, covariances, us, sums = [], [], [], [], []
-    shape: tuple[int, ...] = ()
-    with model.evaluating():
+    us: list[Floats] = []
+
+    def posteriors() -> Iterator[Reparameterised]:
         for start in range(0, len(rows), batch):
             some = rows[start : start + batch]
             u = None
             if model.auxiliary is not None:
                 us.append(model.auxiliary(some))
                 u = torch.from_numpy(us[-1]).to(model.device)
-            q = _posterior(model, model.x(some), u, start)
-            mean, variance = q.mean, q.variance
-            if mean.ndim > 2:
-                shape = tuple(int(size) for size in mean.shape[2:])
-                sums.append(_sums(q))
-                places = tuple(range(2, mean.ndim))
-                mean, variance = mean.mean(places), variance.mean(places)
-            means.append(mean.float().cpu().numpy())
-            variances.append(variance.float().cpu().numpy())
-            if isinstance(q, FullGaussian):
-                # In float32 the product of narrow factors is no longer positive definite.
-                factor = q.scale_tril.double()
-                covariances.append((factor @ factor.mT).cpu().numpy())
+            yield _posterior(model, model.x(some), u, start)
+
+    with model.evaluating():
+        found = gathered(posteriors(), model.name, (model.scaling, model.shift))
         seen = np.concatenate(us) if us else None
         prior = model.prior.density(
             None if seen is None else torch.from_numpy(seen).to(model.device)
         )
-    joined = {"mean": np.concatenate(means), "variance": np.concatenate(variances)}
-    if not all(np.isfinite(values).all() for values in joined.values()):
+    codes = assemble(
+        model.data, rows, found.mean, found.variance, covariance=found.covariance, seed=seed,
+        prior=prior, prior_assumed=model.prior_assumed, u=seen,
+        supervised=bool(us) and model.encoder_sees_u,
+        spatial=() if found.maps is None else found.maps.shape, **_unused(model, prior),
+    )  # fmt: skip
+    return codes, found.maps
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """Posteriors of all examples; of maps, their mean over the places."""
+
+    mean: Floats
+    variance: Floats
+    covariance: Floats | None
+    maps: Maps | None
+
+
+def gathered(
+    posteriors: Iterable[Reparameterised], name: str,
+    published: tuple[float | None, float | None] = (None, None),
+) -> Gathered:  # fmt: skip
+    """Batches of posteriors as arrays; `published` are the scaling factor and the shift of latents
+    that are maps. Raises NonFiniteError where some are not finite."""
+    means, variances, covariances, sums = [], [], [], []
+    shape: tuple[int, ...] = ()
+    by_place: list[Tensor] = []
+    for q in posteriors:
+        mean, variance = q.mean, q.variance
+        if mean.ndim > 2:
+            shape = tuple(int(size) for size in mean.shape[2:])
+            sums.append(_sums(q))
+            by_place.append(_rates_by_place(q))
+            places = tuple(range(2, mean.ndim))
+            mean, variance = mean.mean(places), variance.mean(places)
+        means.append(mean.float().cpu().numpy())
+        variances.append(variance.float().cpu().numpy())
+        if isinstance(q, FullGaussian):
+            # In float32 the product of narrow factors is no longer positive definite.
+            factor = q.scale_tril.double()
+            covariances.append((factor @ factor.mT).cpu().numpy())
+    joined = np.concatenate(means), np.concatenate(variances)
+    if not all(np.isfinite(values).all() for values in joined):
         raise NonFiniteError(
-            f"{model.name} gives means or variances that are NaN or infinite.",
+            f"{name} gives means or variances that are NaN or infinite.",
             "If its spread is a standard deviation, pass posterior=std; else look for the cause "
             "in the encoder.",
         )
-    codes = assemble(
-        model.data, rows, joined["mean"], joined["variance"],
-        covariance=np.concatenate(covariances) if covariances else None, seed=seed,
-        prior=prior, prior_assumed=model.prior_assumed, u=seen,
-        supervised=bool(us) and model.encoder_sees_u,
-        spatial=shape, **_unused(model, prior),
-    )  # fmt: skip
-    return codes, _maps(sums, model.scaling, model.shift) if sums else None
+    maps = _maps(sums, by_place, len(joined[0]), shape, published) if sums else None
+    return Gathered(*joined, np.concatenate(covariances) if covariances else None, maps)
 
 
 def _unused(model: "OpenModel", prior: PriorDensity) -> dict[str, Any]:
@@ -173,31 +210,42 @@ def _posterior(model: "OpenModel", x: Tensor, u: Tensor | None, start: int) -> R
 
 
 def _sums(q: Reparameterised) -> Tensor:
-    """Sums over images, for each channel and place: 1, mean, mean^2, variance, KL to N(0, 1)."""
+    """Sums by channel over images and places: 1, mean, mean^2, variance, KL to N(0, 1)."""
+    mean, variance = q.mean.double(), q.variance.double()
+    kl = _rates(q)
+    axes = (0, *range(2, mean.ndim))
+    one = torch.ones_like(mean)
+    return torch.stack([part.sum(axes) for part in (one, mean, mean**2, variance, kl)])
+
+
+def _rates_by_place(q: Reparameterised) -> Tensor:
+    """KL to N(0, 1) of each place, over all channels, summed over examples."""
+    return _rates(q).sum((0, 1))
+
+
+def _rates(q: Reparameterised) -> Tensor:
+    """KL to N(0, 1) of each latent: infinite where there is no noise, as the log of 0 is."""
     mean, variance = q.mean.double(), q.variance.double()
     zero = torch.zeros_like(mean)
-    # Of points the KL is infinite; log 0 is what makes it so.
-    kl = kl_per_latent(DiagonalGaussian(mean, variance.log()), DiagonalGaussian(zero, zero))
-    one = torch.ones_like(mean)
-    return torch.stack([part.sum(0) for part in (one, mean, mean**2, variance, kl)])
+    return kl_per_latent(DiagonalGaussian(mean, variance.log()), DiagonalGaussian(zero, zero))
 
 
-def _maps(sums: list[Tensor], configured: float | None, shift: float | None) -> Maps:
-    total = np.sum([part.cpu().numpy() for part in sums], axis=0)  # (5, channel, *places)
-    places = tuple(range(2, total.ndim))
-    by_channel, by_place = total.sum(places), total.sum(1)
-    _, everything = _moments(total.sum((1, *places)))
-    centre, scale = _moments(by_channel)
-    finite = bool(np.isfinite(total[4]).all())
+def _maps(
+    sums: list[Tensor], by_place: list[Tensor], n_rows: int, shape: tuple[int, ...],
+    published: tuple[float | None, float | None],
+) -> Maps:  # fmt: skip
+    total = sum(part.cpu().numpy() for part in sums)
+    n, mean, square, variance, kl = np.asarray(total)
+    shift = mean / n
+    spread = square / n - shift**2 + variance / n  # total variance: of means, and of samples
+    everything = (square.sum() + variance.sum()) / n.sum() - (mean.sum() / n.sum()) ** 2
+    finite = bool(np.isfinite(kl).all())
+    places = None
+    if (
+        finite and len({tuple(part.shape) for part in by_place}) == 1
+    ):  # sequences may differ in length
+        places = np.asarray(torch.stack(by_place).sum(0).cpu().numpy() / n_rows)
     return Maps(
-        tuple(total.shape[2:]), centre, np.sqrt(scale),
-        by_channel[4] / by_channel[0] if finite else None,
-        np.sqrt(_moments(by_place)[1]), by_place[4] / by_place[0] if finite else None,
-        float(1.0 / np.sqrt(everything)), configured, shift,
+        shape, shift, np.sqrt(spread), kl / n if finite else None,
+        float(1.0 / np.sqrt(everything)), published[0], places, published[1],
     )  # fmt: skip
-
-
-def _moments(sums: Floats) -> tuple[Floats, Floats]:
-    """Mean, and total variance: that of the means, and that of the samples around them."""
-    n, mean, square, variance, _ = sums
-    return mean / n, square / n - (mean / n) ** 2 + variance / n

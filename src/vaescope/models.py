@@ -88,6 +88,13 @@ class OpenModel:
     notes: tuple[str, ...] = ()
     scaling: float | None = None  # what latent-diffusion pipelines multiply latents by
     shift: float | None = None  # what they take from latents before
+    undecoded: str = ""  # why nothing can be decoded and scored; empty where it can
+    given: tuple[Codes, Maps | None] | None = None  # codes of data that cannot be taken by rows
+
+    def __repr__(self) -> str:
+        read = "; ".join(f"{one.what} {one.read}" for one in self.inferred)
+        read = f", read as {read}" if read else ""
+        return f"OpenModel({self.name} on {len(self.rows):,} rows of {self.data.name}{read})"
 
     @property
     def device(self) -> torch.device:
@@ -134,7 +141,7 @@ class OpenModel:
 
     @cached_property
     def _encoded(self) -> tuple[Codes, Maps | None]:
-        return encode_rows(self, self.rows)
+        return encode_rows(self, self.rows) if self.given is None else self.given
 
     @property
     def codes(self) -> Codes:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
+from vaescope.adapters.decoders import FROM_LATENTS, decoders_of, output_of
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
@@ -28,6 +29,8 @@ from vaescope.adapters.output_format import (
     Range,
     decoded,
     ends_of,
+    error_of,
+    event_of,
     pixels,
 )
 from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
@@ -36,7 +39,7 @@ from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.spread_inference import costs_of, preferred
 from vaescope.distributions import Distribution
-from vaescope.errors import ReadingError, UsageError
+from vaescope.errors import ReadingError, UnreadableError, UsageError
 
 __all__ = ["choose"]
 
@@ -54,8 +57,6 @@ _CONDITION = (
 )
 #: And its error must be below this share of the other's, and of the mean image's.
 CLEARLY = 0.9
-#: A decoder for models that have none.
-_FROM_LATENTS = "forward from its latents on"
 _LOSSES = "squared error, absolute error and cross-entropy"
 #: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
 COMPANY = 0.05
@@ -91,15 +92,15 @@ def choose(
         missing = next((w for w, has in (("encode", source.encoders), ("decode", source.decoders))
                         if not has), None)  # fmt: skip
         if missing is not None:
-            raise ReadingError(
+            raise UnreadableError(
                 f"{source.name} has neither {missing} nor {missing}r, and its forward does not "
                 "show latents.",
                 f"Pass {missing}= as a function of a batch of tensors.",
                 tuple(dict.fromkeys(problems)),
             )
-        raise ReadingError(
+        raise UnreadableError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
-            + "; ".join(list(dict.fromkeys(problems))[:2]) + ".",
+            + _brief(problems) + ".",
             _CONDITION if u is None and any("required positional" in p for p in problems)
             else "Pass images of the size that it was trained on, or encode= as a function that "
             "returns (mean, logvar) as tensors and decode= as one of latents.",
@@ -114,16 +115,18 @@ def choose(
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
             "functions that return (mean, logvar) and an image.",
         )
-    first = _with_spread(source, first, x, u)
+    first = _with_spread(source, first, x, u, asked.kind)
     _refuse_company(source, first, x, u)
     return first, len(tried)
 
 
-def _with_spread(source: Source, first: Reading, x: Tensor, u: Tensor | None) -> Reading:
+def _with_spread(
+    source: Source, first: Reading, x: Tensor, u: Tensor | None, kind: str | None
+) -> Reading:
     """The reading with its spread settled, where nothing has shown it."""
     if first.opening.evidence or first.opening.spread is not None or first.spread == "none":
         return first
-    parts, event = first.opening.parts(x, u, first.value_range), tuple(x.shape[1:])
+    parts, event = first.opening.parts(x, u, first.value_range), event_of(x, kind)
 
     def density(z: Tensor) -> Distribution:
         output = first.decoder[1](z.reshape(len(z), *first.shape), u)
@@ -200,16 +203,36 @@ def _best_output(tried: list[Reading], default: Range) -> Reading:
     return first
 
 
+def _brief(problems: list[str], *, width: int = 160) -> str:
+    """The first, cut short, and others that differ in what went wrong while there is room: `.tried`
+    has all of them whole."""
+    by_fault: dict[str, str] = {}
+    for problem in problems:
+        by_fault.setdefault(problem.partition(": ")[2] or problem, problem.rstrip("."))
+    first, *others = by_fault.values()
+    said = first if len(first) <= width else f"{first[:width].rstrip()} (cut)"
+    for other in others:
+        if len(said) + len(other) <= width:
+            said += f"; {other}"
+    return said
+
+
 def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> Reading:
     best = min(chosen, key=lambda reading: reading.error)
     poor = best.error > POOR
     equal = [r for r in chosen if r.error <= (EQUAL_IF_POOR if poor else EQUAL) * best.error]
     # encode() that gives means and encoder() that gives spreads too: one model, the latter whole.
     equal = [r for r in equal if r.spread != "none"] or equal
+    if not equal:  # comparisons with NaN are false
+        raise UnreadableError(
+            f"Reconstructions of {source.name} are not finite beside data of this size.",
+            "Pass data on the scale that it was trained on.",
+            tuple(r.says() for r in tried),
+        )
     first = equal[0]
     rivals = [r for r in equal if r.layout != first.layout]
     if rivals:
-        choices = "; ".join(dict.fromkeys(r.says() for r in (first, *rivals)))
+        choices = "; ".join(list(dict.fromkeys(r.says() for r in (first, *rivals)))[:2])
         raise ReadingError(
             f"Several readings of {source.name} are equally good: {choices}.",
             f"Say which with posterior= and output= (--posterior {first.layout}, --output "
@@ -237,10 +260,11 @@ def _refuse_company(source: Source, first: Reading, x: Tensor, u: Tensor | None)
     if few < 2:
         return
     take = first.opening.candidate.take
-    whole = take(first.way(x, u)).mean[:few]
-    alone = take(first.way(x[:few], None if u is None else u[:few])).mean
+    whole = take(first.way(x, u)).mean[-few:]
+    # The second half: of a sequence, what comes first never depends on what comes later.
+    alone = take(first.way(x[-few:], None if u is None else u[-few:])).mean
     if alone.shape == whole.shape and (alone - whole).norm() > COMPANY * whole.norm():
-        raise UsageError(
+        raise UnreadableError(
             f"{source.name} gives an image other codes where there are other images in its batch.",
             "Put it into evaluation mode, model.eval(), and pass the model itself rather than "
             "functions that hide it; batch norm then uses its running statistics.",
@@ -253,7 +277,7 @@ def _readings(
 ) -> list[Reading]:  # fmt: skip
     """An opening in every range, with every meaning of the output."""
     ranges = tuple(dict.fromkeys((came, *RANGES)))
-    ranges = (told,) if told else ranges if images_of(x) else (UNIT,)
+    ranges = (told,) if told else ranges if images_of(x, asked.kind) else (UNIT,)
     found: list[Reading] = []
     shown: StatedLikelihood | None = None
     for value_range in ranges:
@@ -268,14 +292,14 @@ def _readings(
             problems.append(f"{opening.way.encoder[0]} {fault}")
             continue
         z = posterior_of(parts, spread).mean
-        for decoder in _decoders(source, forward, opening):
-            output, shape = _output(decoder, z, u, opening, x, problems)
+        for decoder in decoders_of(source, forward, opening):
+            output, shape = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)
             if output is None:
                 continue
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
-                shown = shown_by(source, decoder, shape, z, u, parts, fed, x)
-            part_only = decoder[0] == _FROM_LATENTS and forward is not None and forward.imageless
+                shown = shown_by(source, decoder, shape, z, u, parts, fed, x, asked.kind)
+            part_only = decoder[0] == FROM_LATENTS and forward is not None and forward.imageless
             if part_only and not (shown.loss or asked.output or asked.likelihood):
                 # Something may follow on that part before the loss.
                 problems.append(
@@ -299,37 +323,6 @@ def _readings(
     return found
 
 
-def _decoders(
-    source: Source, forward: Forward | None, opening: Opening
-) -> list[tuple[str, Function]]:
-    own = list(source.decoders)
-    if forward is not None and forward.entry is not None and opening.shape is not None:
-        own.append((_FROM_LATENTS, forward.decode))
-    return own
-
-
-def _output(
-    decoder: tuple[str, Function], z: Tensor, u: Tensor | None, opening: Opening, x: Tensor,
-    problems: list[str],
-) -> tuple[Decoded | None, tuple[int, ...]]:  # fmt: skip
-    """What a decoder gives of latents in a shape that it takes."""
-    event = tuple(x.shape[1:])
-    d = z[0].numel()
-    shapes = [tuple(z.shape[1:]), opening.shape, (d,), (d, 1, 1)]
-    for shape in dict.fromkeys(s for s in shapes if s is not None):
-        try:
-            given = z.reshape(len(z), *shape)
-            y, again = (decoded(decoder[1](given, u), event) for _ in range(2))
-        except Exception as error:  # anybody's code
-            problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
-            continue
-        fault = _output_fault(y.values, again.values, len(x))
-        if fault is None:
-            return y, shape
-        problems.append(f"{decoder[0]} gives {fault}")
-    return None, ()
-
-
 def _scored(
     opening: Opening, value_range: Range, decoder: tuple[str, Function], shape: tuple[int, ...],
     parts: Parts, spread: str, likelihood: ModelLikelihood, why: str, output: Decoded, x: Tensor,
@@ -337,8 +330,11 @@ def _scored(
     mean = pixels(output.values.to(x), likelihood.output, likelihood.output_range)
     if likelihood.own is not None:
         mean = likelihood.of_values(output.values).mean.to(x)
-    error = _error(mean, x)
-    squares = float((mean - x).square().mean().clamp_min(1e-12))
+    if output.tokens:
+        mean = output.values.exp()
+    error = error_of(mean, x)
+    constant = float((x - x.mean(0)).square().mean().clamp_min(1e-12))
+    squares = max(error * constant, 1e-12)
     distortion = 0.5 * x[0].numel() * float(torch.tensor(squares).log())
     nats = -likelihood.of(output).log_prob(x.to(output.values)).double().mean()
     rate = _rate(parts, spread)
@@ -370,26 +366,9 @@ def _spread_fault(parts: Parts, spread: str, asked: Asked) -> str:
     )
 
 
-def _output_fault(y: Tensor, again: Tensor, n: int) -> str | None:
-    """Why these can be no means of n images; None where they can."""
-    if len(y) != n:
-        return f"{len(y)} outputs of {n} latents"
-    if not torch.isfinite(y).all():
-        return "values that are not finite"
-    if not torch.allclose(y, again, rtol=1e-2, atol=1e-2 * float(y.std())):
-        return "other values when called again, so these are samples; wanted their means"
-    return None
-
-
 def _spread(parts: Parts) -> str:
     """For a start: log variances where values are below 0, or where these are nearer to N(0, 1)."""
     if parts.spread is None:
         return "none"
     negative = float(parts.spread.min()) < 0
     return "logvar" if negative else min(("std", "logvar"), key=lambda kind: _rate(parts, kind))
-
-
-def _error(y: Tensor, x: Tensor) -> float:
-    """Mean squared error, over that of the mean image: 1 is no better than knowing nothing."""
-    constant = (x - x.mean(0)).square().mean()
-    return float((y - x).square().mean() / constant.clamp_min(1e-12))

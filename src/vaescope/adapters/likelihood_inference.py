@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.draws import leaves, losses_of
+from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihoods import ModelLikelihood, family_of
 from vaescope.adapters.output_format import (
     OUTPUTS,
@@ -21,6 +22,7 @@ from vaescope.adapters.output_format import (
     Range,
     decoded,
     ends_of,
+    event_of,
     meanings,
     pixels,
 )
@@ -69,9 +71,9 @@ class StatedLikelihood:
 
 def shown_by(
     source: Source, decoder: tuple[str, Function], shape: tuple[int, ...], z: Tensor,
-    u: Tensor | None, parts: Parts, fed: Tensor, x: Tensor,
+    u: Tensor | None, parts: Parts, fed: Tensor, x: Tensor, kind: str | None,
 ) -> StatedLikelihood:  # fmt: skip
-    event = tuple(x.shape[1:])
+    event = event_of(x, kind)
     few = min(len(x), LOSSES)
     given = None if u is None else u[:few]
 
@@ -105,6 +107,9 @@ def likelihoods(
         own = ModelLikelihood("own", UNIT, value_range, "own", own=source.likelihood)
         return [(own, OUTPUTS["own"])]
     named = asked.likelihood if isinstance(asked.likelihood, str) else ""
+    if output.tokens:
+        k = output.values.shape[-1]
+        return [(ModelLikelihood("own", UNIT, value_range, "tokens"), f"logits of {k} tokens")]
     if output.levels is not None:
         k = output.levels.shape[-1]
         return [
@@ -141,7 +146,8 @@ def _meanings(
 ) -> list[tuple[str, Range]]:  # fmt: skip
     """What an output may mean, as far as the model does not show it itself."""
     seen = ends_of(output.values)
-    options = list(meanings(seen, x, asked.output, told, ranges))
+    images = images_of(x, asked.kind)
+    options = list(meanings(seen, x, asked.output, told, ranges, images=images))
     if asked.output is not None:
         return options
     if shown.loss == "logits":

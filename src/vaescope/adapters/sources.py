@@ -1,6 +1,5 @@
 """Where a model keeps its encoder and decoder."""
 
-import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vaescope.adapters.arguments import Call, fed
+from vaescope.adapters.condition import Form
 from vaescope.adapters.output_format import UNIT
+from vaescope.adapters.time_first import TimeFirst
 from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
 from vaescope.vae import VAE
 
-__all__ = ["Function", "Source", "is_of", "source_of"]
+__all__ = ["Function", "Source", "is_of", "source_of", "source_of_encoder"]
 
 #: Of a batch, and of what it is conditioned on where there is something.
 Function = Callable[[Tensor, Tensor | None], Any]
@@ -49,9 +51,11 @@ class Source:
 
 
 def source_of(
-    model: Any = None, encode: Given | None = None, decode: Given | None = None
-) -> Source:
-    """The functions given, or else those of the model."""
+    model: Any = None, encode: Given | None = None, decode: Given | None = None,
+    *, form: Form | None = None, batch_axis: int = 0,
+) -> Source:  # fmt: skip
+    """The functions given, or else those of the model. `form` says what they get beside x and z,
+    `batch_axis` where their batches lie."""
     if model is None and (encode is None or decode is None):
         raise UsageError(
             "Neither a model nor both functions were given.",
@@ -62,7 +66,7 @@ def source_of(
             f"{model.__name__} is a class; wanted a model.", f"Pass {model.__name__}(...), trained."
         )
     if encode is None and decode is None and _has_programs(model):
-        return _pyro(model)
+        return _pyro(model, form)
     step = _step(model) if encode is None and decode is None else None
     model = _unwrapped(model)
     if encode is None and decode is None and _is_estimator(model):
@@ -80,13 +84,13 @@ def source_of(
                 f"{name} has neither {what} nor {what}r.",
                 f"Pass {what}= as a function of a batch of tensors.",
             )
-    called = [tuple((word, _placed(f, module)) for word, f in found)
-              for found in (encoders, decoders)]  # fmt: skip
-    passes = tuple(_placed(f, module) for f in forwards)
+    called = [tuple((word, _placed(f, module, form, batch_axis, data=found is decoders))
+                    for word, f in found) for found in (encoders, decoders)]  # fmt: skip
+    passes = tuple(_placed(f, module, form, batch_axis) for f in forwards)
     losses = (("forward", passes[0]),) if passes else ()
     if step is not None:
         losses, passes = (step, *losses), (*passes, step[1])
-    if is_of(model, "diffusers") and hasattr(model, "config"):
+    if is_of(model, "diffusers") and encoders and decoders:
         return _diffusers(name, called[0], called[1] if decode else (), model)
     return Source(name, called[0], called[1], module, passes, model, losses=losses)
 
@@ -104,6 +108,19 @@ def _step(model: Any) -> tuple[str, Function] | None:
         step = lightning.step_of(model)
         return None if step is None else ("training_step", _placed(step, model))
     return None
+
+
+def source_of_encoder(model: Any, encode: Given | None) -> Source:
+    """The encoder alone, as it is: it is given whatever its batches are."""
+    model = _unwrapped(model)
+    encoders = [("encode", encode)] if encode else _methods(model, "encode", "encoder")
+    if not encoders and not isinstance(model, nn.Module):
+        raise UsageError(
+            f"{type(model).__name__} has neither encode nor encoder.",
+            "Pass encode= as a function encode(batch) that returns (mean, logvar).",
+        )
+    name = "functions" if model is None else type(model).__name__
+    return Source(name, tuple(encoders), (), _module(model, encode), (), model)
 
 
 def _unwrapped(model: Any) -> Any:
@@ -135,32 +152,22 @@ def _forwards(model: Any, encode: Given | None, decode: Given | None) -> list[Gi
     return [model, of_dictionary]
 
 
-def _placed(function: Given, module: nn.Module | None) -> Function:
-    """The function, fed on the device and in the precision of the module behind it: contiguous
-    copies, since it may change them in place, and `view` fails on other layouts."""
-    conditional = _positional(function) > 1
+def _placed(
+    function: Given, module: nn.Module | None, form: Form | None = None, batch_axis: int = 0,
+    *, data: bool = False,
+) -> Function:  # fmt: skip
+    """The function, fed on the device and in the precision of the module behind it; with `data`, it
+    may be given the data beside latents, as decoders that see the tokens before are."""
+    call = Call(TimeFirst(function) if batch_axis else function, form, function, sees_data=data)
 
-    def call(values: Tensor, u: Tensor | None = None) -> Any:
+    def placed(values: Tensor, u: Tensor | None = None) -> Any:
         parameters = iter(()) if module is None else module.parameters()
         own = next((p for p in parameters if p.is_floating_point()), values)
-        fed = values.to(own.device, own.dtype, copy=True).contiguous()
-        if u is None or not conditional:
-            return function(fed)
-        return function(fed, u.to(own.device, own.dtype if u.is_floating_point() else u.dtype))
+        dtype = own.dtype if own.is_floating_point() else torch.float32
+        beside = u if u is None else u.to(own.device)
+        return call(fed(values, dtype, own.device), beside)
 
-    return call
-
-
-def _positional(function: Given) -> int:
-    """How many arguments a function takes by place."""
-    try:
-        known = inspect.signature(getattr(function, "forward", function)).parameters.values()
-    except (TypeError, ValueError):
-        return 1
-    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in known):
-        return 2
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in kinds for one in known)
+    return placed
 
 
 def _module(model: Any, *functions: Any) -> nn.Module | None:
@@ -206,14 +213,14 @@ def _has_programs(model: Any) -> bool:
     return "pyro" in sys.modules and all(map(callable, programs))
 
 
-def _pyro(model: Any) -> Source:
+def _pyro(model: Any, form: Form | None) -> Source:
     """Two programs that say all but the range of the images."""
     from vaescope.adapters.pyro import Programs
 
     programs, module = Programs(model), _module(model)
     return Source(
-        type(model).__name__, (("guide", _placed(programs.posterior, module)),),
-        (("model", _placed(programs.likelihood, module)),), module, model=model,
+        type(model).__name__, (("guide", _placed(programs.posterior, module, form)),),
+        (("model", _placed(programs.likelihood, module, form)),), module, model=model,
         prior=programs.prior,
     )  # fmt: skip
 

@@ -39,6 +39,11 @@ class Loss:
         return self.before - self.after
 
     @property
+    def most(self) -> float:
+        """What may be lost, within two standard errors."""
+        return max(0.0, self.lost + 2.0 * self.error)
+
+    @property
     def matters(self) -> bool:
         """Whether more is lost than two standard errors."""
         return self.lost > 2.0 * self.error
@@ -68,10 +73,14 @@ class Price:
 
 def _sentence(who: str, loss: Loss) -> str:
     verb = "lose" if who.endswith("s") else "loses"
-    figures = f"{loss.before:.3f} to {loss.after:.3f}, {loss.by_lot:.3f} without as many used ones"
+    used = f"{loss.by_lot:.3f} without as many used ones"
+    figures = f"{loss.before:.3f} to {loss.after:.3f}, {used}"
     if loss.matters:
         return f"{who} on means {verb} accuracy on the factors ({figures}): keep these means there."
-    return f"{who} on means {verb} no accuracy on the factors ({figures}): drop them."
+    return (
+        f"{who} on means {verb} no accuracy on the factors that stands out of the noise "
+        f"({figures}; at most {loss.most:.3f}): drop them."
+    )
 
 
 Learner = Callable[[Floats, Integers, Floats], Integers]

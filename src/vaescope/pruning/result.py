@@ -59,11 +59,12 @@ class Pruning:
         """One line."""
         if not self.dropped:
             return self.reason
+        price = "" if self.price is None else f" {self.price.advice()}"
         return (
-            f"{self.reason} {self.before} latents became {self.after}: no reconstructed value "
-            f"changes by more than {self.max_reconstruction_change:.3g}, the ELBO by "
-            f"{self.elbo_change:+.3g} nats per example (standard error {self.elbo_error:.2g}, "
-            f"n = {self.n:,}).{'' if self.price is None else ' ' + self.price.advice()}"
+            f"{self.reason} {self.before} latents became {self.after}: on these examples no "
+            f"reconstructed value changes by more than {self.max_reconstruction_change:.3g}, the "
+            f"ELBO by {self.elbo_change:+.3g} nats per example (standard error "
+            f"{self.elbo_error:.2g}, n = {self.n:,}).{price}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,11 +99,15 @@ def plan_of(codes: Codes) -> PruningPlan:
         return PruningPlan(codes.d, (), constants, reason)
     if len(passive) == codes.d:
         reason = (
-            f"Nothing was dropped: all {codes.d} latents are passive, and a model without any "
-            "would decode the same output always. Train it again with a lower beta."
+            "Nothing was dropped: "
+            + ("the only latent is" if codes.d == 1 else f"all {codes.d} latents are")
+            + " passive, and a model without any would decode the same output always. Train it "
+            "again with a lower beta."
         )
         return PruningPlan(codes.d, (), constants, reason)
-    reason = f"{len(passive)} of {codes.d} latents are passive: {listed(passive)}."
+    verb = "is" if len(passive) == 1 else "are"
+    reason = f"{len(passive)} of {codes.d} latents {verb} passive: {listed(passive)}."
+    reason += f" {kinds.of_faint()}" if kinds.faint else ""
     return PruningPlan(codes.d, passive, constants, reason)
 
 

@@ -115,7 +115,7 @@ def metrics(inspection: Inspection) -> Section | None:
 
 _MEANINGS = {
     "dto": "Distance to orthogonality: 0 where columns of the Jacobian are orthogonal",
-    "dto_haar": "the same of axes turned at random",
+    "dto_haar": "the same of randomly rotated axes",
     "dto_random_decoder": "the same of this decoder before training",
     "od_score": "OD-Score, corrected: 0 for orthogonal columns",
     "column_cosine": "Mean size of the cosine between columns",
@@ -213,15 +213,14 @@ def maps(inspection: Inspection) -> Section | None:
         ),
         rows,
     )  # fmt: skip
-    scales, kl = found.place_scale, found.place_kl_nats
-    by_place = "" if kl is None else f", the KL of a channel from {kl.min():.3g} to {kl.max():.3g}"
+    kl = found.kl_by_place
     published = "" if found.configured is None else f"; {found.configured:g} is published"
     if found.configured_shift:
         published += f", after a shift of {found.configured_shift:g}"
+    by_place = "" if kl is None else f" The KL of a place is {kl.min():.3g} to {kl.max():.3g} nats."
     text = (
-        f"One over the standard deviation of all latents is {found.scaling:.5g}{published}. By "
-        f"place the standard deviation is from {scales.min():.3g} to {scales.max():.3g}{by_place}. "
-        "All other "
+        f"One over the standard deviation of all latents is {found.scaling:.5g}{published}."
+        f"{by_place} All other "
         "sections are about spatial means of the channels; a traversal moves a whole channel."
     )
     lead = "What a diffusion model on these latents has to undo."
