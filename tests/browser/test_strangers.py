@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
-
 from tests.adapters.pretrained import NAMES, rebuilt
 from tests.browser.test_sliders import FRAME, READY, assert_seen, codes_of
 from tests.inspection.test_tracing import DECODERS, D, lively
+from torch import nn
+
 from vaescope.inspection.layers import network_of, reaches
 from vaescope.report import Dial, Page, Section, Sliders, render
 from vaescope.report.sliders import ROOM, packed
