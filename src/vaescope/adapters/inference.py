@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.decoders import decoders_of, output_of
+from vaescope.adapters.decoders import FROM_LATENTS, decoders_of, output_of, refuse_detour
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
@@ -57,6 +57,7 @@ _CONDITION = (
 )
 #: And its error must be below this share of the other's, and of the mean image's.
 CLEARLY = 0.9
+_LOSSES = "squared error, absolute error and cross-entropy"
 #: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
 COMPANY = 0.05
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
@@ -114,9 +115,16 @@ def choose(
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
             "functions that return (mean, logvar) and an image.",
         )
+    if first.spread == "none" and forward is not None and not asked.posterior:
+        refuse_detour(source, first.decoder[1], _means(first), first.shape, forward)
     first = _with_spread(source, first, x, u, asked.kind)
     _refuse_company(source, first, x, u)
     return first, len(tried)
+
+
+def _means(first: Reading) -> Function:
+    """Codes of examples that are in the form and the range that the encoder takes."""
+    return lambda x, u: first.opening.candidate.take(first.way.encoder[1](x, u)).mean
 
 
 def _with_spread(
@@ -298,6 +306,14 @@ def _readings(
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
                 shown = shown_by(source, decoder, shape, z, u, parts, fed, x, asked.kind)
+            part_only = decoder[0] == FROM_LATENTS and forward is not None and forward.imageless
+            if part_only and not (shown.loss or asked.output or asked.likelihood):
+                # Something may follow on that part before the loss.
+                problems.append(
+                    f"{source.name} returns a loss that is none of {_LOSSES} of what its decoder "
+                    "gives: say what that is with output="
+                )
+                continue
             options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
             for likelihood, why in options:
                 found.append(
