@@ -58,7 +58,7 @@ def timed(function: Callable[[], Any]) -> float:
 
 
 def thesis_milp(v: Matrix) -> float:
-    """Paper 002 eq. (3.29): binary P+ and P-, continuous D >= |V - P|."""
+    """zietlow2022 eq. (3.29): binary P+ and P-, continuous D >= |V - P|."""
     d = len(v)
     size = d * d
     eye = np.eye(size)

@@ -1,6 +1,6 @@
 """Does a linear VAE find the principal axes from a random start? Writes docs/results/linear.md.
 
-Paper 002 Theorem 2 says where the optimum is; papers.md section 12 point 1 warns that the force
+zietlow2022 Theorem 2 says where the optimum is; papers.md section 12 point 1 warns that the force
 that aligns the axes is weak, of order beta. Angles are recorded against steps, over ten seeds.
 """
 

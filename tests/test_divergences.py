@@ -203,7 +203,8 @@ def test_chens_weighted_total_correlation_is_d_minus_one_log_n_too_high(g: torch
 def test_from_a_small_batch_the_entropy_is_log_n_plus_the_posteriors_own(
     g: torch.Generator,
 ) -> None:
-    """004 appendix C: the estimate forgets the aggregate and becomes the beta-VAE's rate."""
+    """mathieu2019 appendix C: the estimate forgets the aggregate and becomes the beta-VAE's
+    rate."""
     rows, latent, n, std = 64, 10, 100_000, 0.05
     mean = normal(rows, latent, g=g)
     q = DiagonalGaussian(mean, torch.full((rows, latent), 2 * math.log(std), dtype=F64))

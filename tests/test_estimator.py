@@ -72,7 +72,8 @@ def test_training_raises_the_score_and_codes_lead_back_to_the_data(table: Arrays
     long = VAEEstimator(**{**FEW, "steps": 400}).fit(table)
     assert long.score(table) > short.score(table) + 1.0
     back = long.inverse_transform(long.transform(table))
-    # The optimum of a linear VAE keeps 1 - 1 / (2 variance) of a direction (002, Theorem 2).
+    # The optimum of a linear VAE keeps 1 - 1 / (2 variance) of a direction (zietlow2022, Theorem
+    # 2).
     assert np.mean((back - table) ** 2) < 0.3 * table.var()
 
 

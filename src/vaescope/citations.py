@@ -84,6 +84,11 @@ BIBTEX: Mapping[str, str] = {
         author="Chen, Ricky T. Q. and Li, Xuechen and Grosse, Roger and Duvenaud, David",
         booktitle="NeurIPS", year="2018",
     ),
+    "grzes2023": _entry(
+        "inproceedings", "grzes2023",
+        title="The Polarised Regime of Identifiable Variational Autoencoders",
+        author="Bonheme, Lisa and Grzes, Marek", booktitle="ICLR, Tiny Papers", year="2023",
+    ),
     "bonheme2023": _entry(
         "article", "bonheme2023",
         title="Be More Active! Understanding the Differences Between Mean and Sampled "

@@ -1,6 +1,6 @@
 """How far the aggregate posterior q(z) = 1/n sum_j q(z|x_j) is from the prior, and from a product.
 
-Paper 004 (Mathieu et al. 2019, Disentangling Disentanglement, https://arxiv.org/abs/1812.02833),
+mathieu2019 (Disentangling Disentanglement, https://arxiv.org/abs/1812.02833),
 section 5 and appendix C; total correlation: Chen et al. 2018, https://arxiv.org/abs/1802.04942;
 maximum mean discrepancy: Tolstikhin et al. 2018, Wasserstein Auto-Encoders,
 https://arxiv.org/abs/1711.01558.
@@ -39,7 +39,7 @@ __all__ = [
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
-#: Scales of the inverse multiquadric kernel in 004's code; their kernels are added up.
+#: Scales of the inverse multiquadric kernel in mathieu2019's code; their kernels are added up.
 SCALES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 #: (samples z, n) -> log w_ij, broadcastable to (sample, component): log q(z_i) is estimated by
@@ -59,7 +59,8 @@ def weighted(z: Tensor, size: int) -> Tensor:
 
 
 def stratified(z: Tensor, size: int) -> Tensor:
-    """1/n for the component that z_i came from, (n-1)/n shared by the others: 004 eq. (10b).
+    """1/n for the component that z_i came from, (n-1)/n shared by the others:
+    mathieu2019 eq. (10b).
 
     sum_j w_ij q(z_i|x_j) is then unbiased for q(z_i), exact if the batch is the dataset. Chen et
     al.'s minibatch stratified sampling gives one of the others a weight of its own; this is its
@@ -76,7 +77,8 @@ def stratified(z: Tensor, size: int) -> Tensor:
 
 
 def chen_weighted(z: Tensor, size: int) -> Tensor:
-    """1/(nB) for every component, as Chen et al. and 003 have it. For comparison with their values.
+    """1/(nB) for every component, as Chen et al. and bhowal2024 have it. For comparison with their
+    values.
 
     The weights add up to 1/n, so log q(z) is log n too low: on top of `weighted`, the information
     of index and code is log n higher and the total correlation of d latents (d-1) log n.
@@ -145,7 +147,8 @@ class LogDensities:
 
     @property
     def entropy(self) -> Tensor:
-        """H[q(z)]. Estimated from a small batch it tends to log n + E H[q(z|x)]: 004 app. C."""
+        """H[q(z)]. Estimated from a small batch it tends to log n + E H[q(z|x)]:
+        mathieu2019 app. C."""
         return -self.joint.mean()
 
 
@@ -177,7 +180,8 @@ def exact(q: Reparameterised, z: Tensor, *, chunk: int = 128) -> LogDensities:
 
 
 def exclusive_kl(q: Reparameterised, p: Distribution, z: Tensor, size: int) -> Tensor:
-    """KL(q(z) || p(z)) by 004 eq. (10): mean log q(z_i) - log p(z_i), q(z_i) by `stratified`.
+    """KL(q(z) || p(z)) by mathieu2019 eq. (10): mean log q(z_i) - log p(z_i), q(z_i) by
+    `stratified`.
 
     Biased: log of an unbiased estimate. If the batch is much smaller than the data and codes do not
     overlap, it is the mean rate minus log n, negative as a rule, and acts like more beta.
@@ -189,8 +193,8 @@ def exclusive_kl(q: Reparameterised, p: Distribution, z: Tensor, size: int) -> T
 def inclusive_kl(q: Distribution, p: Distribution, w: Tensor) -> Tensor:
     """KL(p(z) || q(z)) at samples w of the prior: mean log p(w_i) - log 1/B sum_j q(w_i|x_j).
 
-    Exact aggregation if the batch is the dataset; 004's formula lacks both 1/B. From a smaller
-    batch it is biased upwards, since q(z) misses what the absent rows would cover.
+    Exact aggregation if the batch is the dataset; mathieu2019's formula lacks both 1/B. From a
+    smaller batch it is biased upwards, since q(z) misses what the absent rows would cover.
     """
     joint = torch.logsumexp(log_components(q, w), 1) - math.log(len(q.mean))
     return (p.log_prob(w) - joint).mean()
@@ -220,8 +224,8 @@ def _u_statistic(xx: Tensor, yy: Tensor, xy: Tensor) -> Tensor:
 def mmd(x: Tensor, y: Tensor, *, scales: Sequence[float] = SCALES) -> Tensor:
     """Squared maximum mean discrepancy of two samples (n, d) and (m, d), inverse multiquadric.
 
-    k = sum_s C/(C + ||x - y||^2), C = 2 d s (Tolstikhin et al.; 004 prints the norm unsquared).
-    Unbiased, so it may be negative when the two distributions are close.
+    k = sum_s C/(C + ||x - y||^2), C = 2 d s (Tolstikhin et al.; mathieu2019 prints the norm
+    unsquared). Unbiased, so it may be negative when the two distributions are close.
 
     >>> mmd(torch.zeros(2, 1), torch.ones(2, 1), scales=[0.5]).item()  # 1 + 1 - 2 / (1 + 1)
     1.0
@@ -234,7 +238,8 @@ def mmd(x: Tensor, y: Tensor, *, scales: Sequence[float] = SCALES) -> Tensor:
 
 
 def mmd_per_latent(x: Tensor, y: Tensor, *, scales: Sequence[float] = SCALES) -> Tensor:
-    """Sum over latents of the squared discrepancies of their marginals: what 004's code computes.
+    """Sum over latents of the squared discrepancies of their marginals: what mathieu2019's code
+    computes.
 
     k = sum_s sum_l C/(C + (x_l - y_l)^2), C = 2 s. Sees marginals only: codes with the prior's
     marginals and any dependence between latents have zero.

@@ -95,7 +95,7 @@ class StudentTPriorSpec(Group):
 
 
 class MixturePriorSpec(Group):
-    """Equal weights and one variance; the defaults are 004's for the pinwheel."""
+    """Equal weights and one variance; the defaults are mathieu2019's for the pinwheel."""
 
     name: Literal["mixture"] = "mixture"
     means: Annotated[
@@ -114,7 +114,7 @@ class SparsePriorSpec(Group):
 class AnisotropicPriorSpec(Group):
     """A variance for each latent, in proportion to the principal variances of the training data.
 
-    `released` takes the components that 004's code takes, to reproduce its figure 2.
+    `released` takes the components that mathieu2019's code takes, to reproduce its figure 2.
     """
 
     name: Literal["anisotropic"] = "anisotropic"

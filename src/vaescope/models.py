@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vaescope.adapters import Inference
 from vaescope.build import build_objective
 from vaescope.codes import Codes, central, cholesky, sample_noise
 from vaescope.data import Dataset
@@ -34,9 +33,30 @@ from vaescope.specs import Experiment
 from vaescope.types import Floats, Integers
 from vaescope.vae import VAE, Prior, as_input
 
-__all__ = ["OpenModel", "evaluating"]
+__all__ = ["Inference", "OpenModel", "device_of", "evaluating"]
 
 Vector = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True)
+class Inference:
+    """One thing that was looked at rather than told."""
+
+    what: str  # the argument that says it, e.g. "posterior"
+    read: str  # e.g. "interleaved,logvar"
+    why: str
+    told: bool = False  # by the user, or by the model itself
+    margin: float | None = None  # nats per image by which the next best reading is worse
+
+    @property
+    def value(self) -> str:
+        """As the interface calls it."""
+        return self.read
+
+    def __str__(self) -> str:
+        end = "" if self.told else f" To say otherwise, pass {self.what}=."
+        return f"{self.what} is {self.read}: {self.why}.{end}"
 
 
 @final
@@ -49,7 +69,7 @@ class OpenModel:
     says: str  # what it is, in one sentence
     data: Dataset
     rows: Integers
-    encode: Callable[[Tensor, Tensor | None], Reparameterised]  # x, u -> q(z|x)
+    encode: Callable[..., Reparameterised]  # x, or x and u -> q(z|x)
     #: Latents -> p(x|z), or a tensor whose meaning `likelihood` says. A module where there is one.
     decoder: Callable[[Tensor], Any]
     prior: Prior
@@ -69,8 +89,7 @@ class OpenModel:
 
     @property
     def device(self) -> torch.device:
-        parameters = iter(()) if self.module is None else self.module.parameters()
-        return next((p.device for p in parameters), torch.device("cpu"))
+        return device_of(self.module)
 
     @property
     def vae(self) -> VAE:
@@ -217,6 +236,12 @@ class OpenModel:
 
 def _joined(parts: Sequence[Tensor]) -> Vector:
     return torch.cat(list(parts)).double().cpu().numpy()
+
+
+def device_of(module: nn.Module | None) -> torch.device:
+    """Where a module's weights are; the CPU for what has none."""
+    parameters = iter(()) if module is None else module.parameters()
+    return next((p.device for p in parameters), torch.device("cpu"))
 
 
 @contextmanager

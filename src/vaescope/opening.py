@@ -11,23 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
-from vaescope.adapters import Asked, Condition, Model, adapt
+from vaescope.adapters import Asked, adapt
 from vaescope.build import build_auxiliary, build_vae, data_of
 from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
-from vaescope.distributions import DiagonalGaussian, FullGaussian, Point, Reparameterised
 from vaescope.encoding import encode_rows, load_vae
 from vaescope.errors import RunError, ShapeError, UsageError
 from vaescope.escaping import printable
-from vaescope.models import OpenModel, evaluating
+from vaescope.models import OpenModel
 from vaescope.nets.initialisation import reinitialised
 from vaescope.own_parts.objects import by_group
 from vaescope.own_parts.specs import ObjectSpec
-from vaescope.priors import StandardNormal, as_prior
+from vaescope.priors import as_prior
 from vaescope.pruned import Pruned, asked_again
 from vaescope.reading import parse_json, read_regular
 from vaescope.runs import Run
@@ -41,7 +39,6 @@ __all__ = ["ROWS", "encode", "open_model", "open_run", "open_vae"]
 
 #: Rows of the data that are encoded unless a caller says otherwise, as in bonheme2023.
 ROWS = 10_000
-PROBES = 256  # examples on which somebody else's model is read
 
 _log = logging.getLogger("vaescope")
 
@@ -102,7 +99,12 @@ def open_model(
         return _open_estimator(model, given, name, rows)
     if isinstance(model, VAE):
         return open_vae(model, given, name=name or type(model).__name__, rows=rows)
-    opened = _open_foreign(model, given, encode, decode, asked, name, rows)
+    opened = adapt(
+        model, given, given.sample(rows, seed=0), encode=encode, decode=decode, asked=asked,
+        name=name,
+    )  # fmt: skip
+    if isinstance(model, nn.Module) and decode is None:
+        opened = replace(opened, untrained=_untrained(model, opened))
     for inference in opened.inferred:
         _log.info("%s", inference)
     return opened
@@ -236,64 +238,18 @@ def _open_estimator(estimator: Any, data: Dataset, name: str | None, rows: int) 
     )
 
 
-def _open_foreign(
-    model: Any,
-    data: Dataset,
-    encode: Callable[[Tensor], Any] | None,
-    decode: Callable[[Tensor], Any] | None,
-    asked: Asked,
-    name: str | None,
-    rows: int,
-) -> OpenModel:
-    """Somebody else's model, read on some of the data."""
-    chosen = data.sample(rows, seed=0)
-    few = chosen[np.linspace(0, len(chosen) - 1, min(PROBES, len(chosen))).astype(np.int64)]
-    probes = torch.from_numpy(data.rows(few)).float()
-    given = None if asked.condition is None else Condition.of(asked.condition, len(data))
-    if given is not None:
-        asked = replace(asked, condition=given(few))
-    read = adapt(
-        model, probes, encode=encode, decode=decode, asked=asked, name=name, came=data.value_range
-    )
-    with evaluating(read.module):
-        u = None if given is None else torch.from_numpy(given(few[:2])).to(read.device)
-        first = read.encode(probes[:2].to(read.device), u)
-    latent = int(first.mean.shape[1])
-    noisy = bool(first.variance.any())  # told once: exporters cannot follow a branch on values
-    prior = StandardNormal(latent) if read.prior is None else read.prior
-    return OpenModel(
-        read.name, f"{read.name} with {latent} latents, your model.", data, chosen,
-        lambda x, u: distribution_of(read, x, u, noisy=noisy), read.raw,
-        prior.to(read.device), prior_assumed=read.prior is None, likelihood=read.likelihood,
-        density=read.decode, module=read.module, auxiliary=given,
-        untrained=_untrained(model, decode, read, probes[:2]),
-        inferred=read.inferred, scaling=read.scaling,
-    )  # fmt: skip
-
-
-def distribution_of(
-    read: Model, x: Tensor, u: Tensor | None = None, *, noisy: bool = True
-) -> Reparameterised:
-    """What a foreign encoder gives as a distribution."""
-    q = read.encode(x, u)
-    if q.covariance is not None:
-        return FullGaussian(q.mean, torch.linalg.cholesky(q.covariance).to(q.mean))
-    return DiagonalGaussian(q.mean, q.variance.log()) if noisy else Point(q.mean)
-
-
 def _untrained(
-    model: Any, decode: Callable[[Tensor], Any] | None, read: Model, probes: Tensor
+    model: nn.Module, opened: OpenModel
 ) -> Callable[[int], Callable[[Tensor], Tensor]] | None:
     """The same decoder from new weights: only a module can be initialised anew."""
-    if not isinstance(model, nn.Module) or decode is not None:
-        return None
     if isinstance(model, Pruned) and model.of_functions:
         return None
 
     def anew(seed: int) -> Callable[[Tensor], Tensor]:
         return adapt(
-            reinitialised(model, seed).eval(), probes, asked=asked_again(read.inferred)
-        ).raw
+            reinitialised(model, seed).eval(), opened.data, opened.rows[:2],
+            asked=asked_again(opened.inferred),
+        ).decoder  # fmt: skip
 
     return anew
 

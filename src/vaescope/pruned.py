@@ -6,7 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vaescope.adapters import Asked, Inference, Posterior, adapt
+from vaescope.adapters import Asked, Posterior, adapt
+from vaescope.data import Dataset
+from vaescope.models import Inference
 
 __all__ = ["Pruned", "asked_again"]
 
@@ -27,7 +29,7 @@ class Pruned(nn.Module):
     """Takes and gives what the model it was made of takes and gives, with `kept` latents only.
 
     `encode` gives their mean and variance, `decode` puts the constants back. The weights are the
-    model's own, not a copy. `probes` are some data to read the model on, images in [0, 1].
+    model's own, not a copy. `data` are some rows to read the model on.
     """
 
     places: Tensor
@@ -38,13 +40,13 @@ class Pruned(nn.Module):
         model: Any,
         functions: tuple[Callable[[Tensor], Any] | None, Callable[[Tensor], Any] | None],
         asked: Asked,
-        probes: Tensor,
+        data: Dataset,
         kept: Tensor,
         constants: Tensor,
     ) -> None:
         super().__init__()
-        self.made_of = (model, functions, asked, probes)
-        self.read = adapt(model, probes, encode=functions[0], decode=functions[1], asked=asked)
+        self.made_of = (model, functions, asked, data)
+        self.read = adapt(model, data, encode=functions[0], decode=functions[1], asked=asked)
         self.module = self.read.module
         self.value_range = asked.value_range or (0.0, 1.0)
         #: Whether the decoder is a plain function, whose weights cannot be drawn anew.
@@ -63,7 +65,8 @@ class Pruned(nn.Module):
 
     def decode(self, z: Tensor) -> Tensor:
         """The decoder's output at z, with the dropped latents at their constants."""
-        return self.read.raw(self.whole(z))
+        output: Tensor = self.read.decoder(self.whole(z))
+        return output
 
     def whole(self, z: Tensor) -> Tensor:
         """All latents of the model: those kept at z, the dropped ones at their constants."""

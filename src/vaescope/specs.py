@@ -303,7 +303,7 @@ class Experiment(Group):
 def _net_for(data: str, shape: tuple[int, ...]) -> LinearNet | MlpNet | ConvNet:
     if data == "synth-linear":
         return LinearNet()
-    if data == "synth-nonlinear":  # 002 Table 3.1
+    if data == "synth-nonlinear":  # zietlow2022 Table 3.1
         return MlpNet(
             encoder=(60, 40, 20),
             decoder=(20, 40, 60),

@@ -2,15 +2,38 @@
 
 from collections import namedtuple
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch import distributions as td
 
+from vaescope import adapters
+from vaescope.adapters import Asked
+from vaescope.data.in_memory import dataset_of
+from vaescope.data.stores import Numbers
+from vaescope.models import OpenModel
+
 Gauss = namedtuple("Gauss", ["mu", "log_var"])
 Unnamed = namedtuple("Unnamed", ["a", "b"])
 Encode = Callable[[Tensor, Tensor], Any]  # of mean and log variance
+
+
+def adapt(
+    model: Any = None,
+    x: Tensor | None = None,
+    *,
+    encode: Callable[..., Any] | None = None,
+    decode: Callable[..., Any] | None = None,
+    asked: Asked = Asked(),  # noqa: B008 - frozen
+    name: str | None = None,
+    came: tuple[float, float] = (0.0, 1.0),
+) -> OpenModel:
+    """A model read on tensors in [0, 1] that came in another range."""
+    assert x is not None
+    data = replace(dataset_of("array", Numbers(x.numpy()), None), value_range=came)
+    return adapters.adapt(model, data, encode=encode, decode=decode, asked=asked, name=name)
 
 
 class Core(nn.Module):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.adapters.forms import Core, Form, pair, std
+from tests.adapters.forms import Core, Form, adapt, pair, std
 from tests.adapters.test_forms import assert_codes, read
 from torch import Tensor, nn
 from torch import distributions as td
 from torch.nn import functional as F
 
-from vaescope.adapters import Asked, adapt
+from vaescope.adapters import Asked
 from vaescope.adapters.noise import Noise
 from vaescope.errors import ReadingError, UsageError
 
@@ -93,7 +93,7 @@ def test_a_model_with_nothing_but_forward_is_read_and_decoded(core: Core, digits
     z = torch.randn(7, 6, generator=torch.Generator().manual_seed(1))
     with model.evaluating():
         np.testing.assert_allclose(
-            model.raw(z).flatten(1), core.logits(z).sigmoid(), rtol=1e-4, atol=1e-6
+            model.decoder(z).flatten(1), core.logits(z).sigmoid(), rtol=1e-4, atol=1e-6
         )
 
 

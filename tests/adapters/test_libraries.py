@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.adapters.forms import adapt
 from tests.adapters.test_forms import read
 from torch import Tensor
 
-from vaescope.adapters import Model, adapt
+from vaescope.models import OpenModel
 
 
 def seeded(make: Any) -> Any:
@@ -39,7 +40,7 @@ def test_a_model_of_pythae_is_read(name: str, digits: Tensor) -> None:
         )
 
 
-def assert_is(model: Model, x: Tensor, encoder: Any) -> None:
+def assert_is(model: OpenModel, x: Tensor, encoder: Any) -> None:
     with model.evaluating():
         wanted, posterior = encoder(x), model.encode(x)
     np.testing.assert_allclose(posterior.mean, wanted.embedding, rtol=1e-5)

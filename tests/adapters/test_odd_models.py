@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 from sklearn.decomposition import NMF
-from tests.adapters.forms import Core, Form, pair, sample, std
+from tests.adapters.forms import Core, Form, adapt, pair, sample, std
 from tests.adapters.test_forms import assert_codes, read
 from torch import Tensor, nn
 from torch import distributions as td
 
-from vaescope.adapters import Asked, adapt
+from vaescope.adapters import Asked
 from vaescope.errors import UsageError
 from vaescope.opening import open_model
 

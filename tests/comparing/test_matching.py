@@ -58,7 +58,7 @@ def test_the_sum_counts_not_the_best_pair() -> None:
 def test_a_passive_copy_of_an_active_latent_does_not_take_its_place(
     sources: list[np.ndarray],
 ) -> None:
-    """Means of passive latents copy active ones (paper 001), here exactly."""
+    """Means of passive latents copy active ones (bonheme2023), here exactly."""
     a, b, *_ = sources
     first = codes_of(a, b, variances=(0.05, 0.05))
     second = codes_of(0.01 * b, a, b + 0.3 * a, variances=(1.0, 0.05, 0.05))

@@ -22,7 +22,7 @@ def by_hand(x: np.ndarray, y: np.ndarray, widths: list[float]) -> float:
     return within / (n * (n - 1)) - 2 * across / (n * n)
 
 
-def test_mmd_is_004s_statistic(generator: np.random.Generator) -> None:
+def test_mmd_is_mathieu2019s_statistic(generator: np.random.Generator) -> None:
     scales = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0]
     x, y = generator.normal(size=(2, 20, 3))
     each = sum(by_hand(x[:, [j]], y[:, [j]], [2 * s for s in scales]) for j in range(3))

@@ -18,7 +18,7 @@ def gaussian_encoder(variance: float, generator: np.random.Generator) -> Codes:
 
 
 def ball_and_prior(share: float, codes: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """004, section 3.1: log q(z_i|x_k) of share x uniform(ball) + (1 - share) x N(0, I).
+    """mathieu2019, section 3.1: log q(z_i|x_k) of share x uniform(ball) + (1 - share) x N(0, I).
 
     The first `share` of the codes lie in the balls of their own data points, the others are from
     the prior.

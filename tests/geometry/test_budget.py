@@ -12,7 +12,7 @@ from vaescope.geometry import (
     precision_budget,
 )
 
-M1 = np.array([[4.0, 1.0], [-3.0, 1.0], [5.0, -1.0]])  # paper 002 eq. (3.20)
+M1 = np.array([[4.0, 1.0], [-3.0, 1.0], [5.0, -1.0]])  # zietlow2022 eq. (3.20)
 M2 = M1 @ plane_rotation(2, np.pi / 4).T
 
 

@@ -34,7 +34,7 @@ def brute_force(v: np.ndarray) -> float:
 
 
 def milp_of_the_thesis(v: np.ndarray) -> float:
-    """Paper 002 eq. (3.29): binary P+ and P-, continuous D >= |V - P|."""
+    """zietlow2022 eq. (3.29): binary P+ and P-, continuous D >= |V - P|."""
     d = len(v)
     size = d * d
     eye = np.eye(size)

@@ -130,7 +130,7 @@ def test_aligned_codes_lose_by_rotation_and_turned_ones_do_not(
 
 
 def test_the_rate_is_least_where_columns_are_orthogonal() -> None:
-    """Lemma 5 of paper 003, for the decoder of paper 002's worked example."""
+    """Lemma 5 of bhowal2024, for the decoder of zietlow2022's worked example."""
     m = np.array([[4.0, 1.0], [-3.0, 1.0], [5.0, -1.0]])
     angles = np.linspace(0.0, np.pi / 2, 1801)
     turns = np.array([plane_rotation(2, angle) for angle in angles])

@@ -1,8 +1,9 @@
 """Models trained here: the diagonal posterior makes columns orthogonal, and nothing else does.
 
-Paper 002 Table 3.3 at beta 0.05: at the thesis's 1e-4 the force that aligns the axes is a thousand
-times weaker than reconstruction, and its study, not a test, has the steps for it. Many seeds are
-trained side by side, each with its own data order and noise. Convergence is judged by the loss.
+zietlow2022 Table 3.3 at beta 0.05: at the thesis's 1e-4 the force that aligns the axes is a
+thousand times weaker than reconstruction, and its study, not a test, has the steps for it. Many
+seeds are trained side by side, each with its own data order and noise. Convergence is judged by the
+loss.
 """
 
 import copy

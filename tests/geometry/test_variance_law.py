@@ -33,7 +33,7 @@ def test_latents_that_the_decoder_ignores_keep_the_priors_variance() -> None:
 
 
 def test_variance_is_proportional_to_the_decoder_variance_over_four_decades() -> None:
-    """Paper 000 Theorem 1, by the law: G = J'J / gamma."""
+    """grzes2023 Theorem 1, by the law: G = J'J / gamma."""
     columns = np.array([[2.0, 0.5]])
     per_gamma = []
     for gamma in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5):

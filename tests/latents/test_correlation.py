@@ -60,7 +60,7 @@ def test_total_correlation_of_means_equals_disentanglement_lib_on_real_codes(
 def test_passive_latents_raise_the_correlation_of_means_not_of_samples_on_real_codes(
     shared_data: Callable[[str], Path],
 ) -> None:
-    """001, Figures 8 to 10, on a model with 6 passive of 10 latents."""
+    """bonheme2023, Figures 8 to 10, on a model with 6 passive of 10 latents."""
     codes = Codes.load(shared_data("pretrained/codes/betaB_dsprites_codes.npz"))
     result = mean_against_sample(codes)
     mean, sample = result["mean"], result["sample"]

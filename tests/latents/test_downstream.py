@@ -20,7 +20,7 @@ def codes(generator: np.random.Generator) -> Codes:
 
 
 def test_passive_means_know_what_passive_samples_do_not(codes: Codes) -> None:
-    """001, Figure 6: from samples passive latents are at chance, from means above it."""
+    """bonheme2023, Figure 6: from samples passive latents are at chance, from means above it."""
     result = downstream(codes)
     np.testing.assert_allclose(result.chance, [0.25, 0.25])
     assert (result.train, result.test) == (1000, 500)

@@ -76,7 +76,7 @@ def test_densities_are_scipys(generator: np.random.Generator) -> None:
 
 
 def test_rotation_changes_total_correlation_only(generator: np.random.Generator) -> None:
-    """004, Theorem 2: with full covariance the rest does not know the axes."""
+    """mathieu2019, Theorem 2: with full covariance the rest does not know the axes."""
     weights, variance = CASES["two latents"]
     codes = linear_gaussian(weights, variance, n=1000)
     turn = np.linalg.qr(generator.normal(size=(2, 2)))[0]

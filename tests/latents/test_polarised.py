@@ -112,7 +112,7 @@ def test_the_papers_lines_stand_as_printed_and_in_units_that_no_scale_changes(
 def test_passive_latents_of_a_conditional_prior_follow_that_prior(
     generator: np.random.Generator,
 ) -> None:
-    """000, Theorem 2: prior variances of 0.001 and 0.01 by group, posterior the same."""
+    """grzes2023, Theorem 2: prior variances of 0.001 and 0.01 by group, posterior the same."""
     prior = np.where(np.arange(4000)[:, None] % 2, 1e-3, 1e-2)
     sample = np.sqrt(prior) * generator.normal(size=prior.shape)
     zeros = np.zeros_like(prior)
@@ -150,10 +150,10 @@ def test_delta_kl_is_the_closed_form() -> None:
 
 
 def test_delta_kl_depends_on_what_counts_as_active(shared_data: Callable[[str], Path]) -> None:
-    """betaB has two active latents whose means spread by 0.42: 002's threshold is 0.5."""
+    """betaB has two active latents whose means spread by 0.42: zietlow2022's threshold is 0.5."""
     codes = Codes.load(shared_data("pretrained/codes/betaB_dsprites_codes.npz"))
     assert delta_kl(codes).delta > 0.3
-    assert delta_kl(codes, criterion="001").delta < 0.03
+    assert delta_kl(codes, criterion="bonheme2023").delta < 0.03
 
 
 def test_delta_kl_of_collapsed_codes_is_zero_and_of_points_an_error() -> None:

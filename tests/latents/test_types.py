@@ -68,11 +68,12 @@ def conditional(
 
 
 def test_a_latent_that_equals_its_narrow_prior_is_passive(generator: np.random.Generator) -> None:
-    """000: prior variances of passive latents go to 0, which 001's rule takes for active."""
+    """grzes2023: prior variances of passive latents go to 0, which bonheme2023's rule takes for
+    active."""
     codes = conditional(1e-3, 1e-3, 1e-4, generator)
     assert types(codes).criterion == "unused"
     assert types(codes).names == types(codes, criterion="kl").names == ("passive",)
-    assert types(codes, criterion="001").names == ("active",)
+    assert types(codes, criterion="bonheme2023").names == ("active",)
     assert types(conditional(1.0, 1e-3, 1.0, generator)).names == ("active",)
     assert types(conditional(1.0, 0.5, 0.7, generator)).names == ("mixed",)
     wide = conditional(100.0, 5.0, 10.0, generator)  # a twentieth of the prior's variance
@@ -107,7 +108,7 @@ def test_the_papers_criteria_at_their_thresholds(generator: np.random.Generator)
 def test_a_criterion_that_does_not_exist_lists_those_that_do() -> None:
     codes = Codes(np.zeros((2, 1)), np.ones((2, 1)), np.zeros((2, 1)))
     with pytest.raises(UsageError, match="zietlow2022-chapter-3"):
-        types(codes, criterion="002")
+        types(codes, criterion="zietlow2022")
 
 
 def test_definition_2_counts_the_examples_on_which_a_latent_is_passive() -> None:

@@ -16,7 +16,7 @@ from vaescope.priors import ConditionalPrior
 from vaescope.vae import VAE, Batch, ConditionalEncoder, Decoder
 
 
-def test_paper_000s_encoder_joins_u_to_1024_features_and_is_261_wide() -> None:
+def test_grzes2023s_encoder_joins_u_to_1024_features_and_is_261_wide() -> None:
     pair = conditional_conv_pair((1, 64, 64), 30, 5)
     (join,) = [m for m in pair.encoder.join if isinstance(m, nn.Linear)]
     assert (join.in_features, join.out_features) == (1024 + 5, 256 + 5)
@@ -71,7 +71,7 @@ def test_without_u_it_says_what_to_do() -> None:
         khemakhem()(torch.rand(3, 5))
 
 
-def test_gradients_reach_every_parameter_of_paper_000s_model() -> None:
+def test_gradients_reach_every_parameter_of_grzes2023_model() -> None:
     torch.manual_seed(0)
     pair = conditional_conv_pair((1, 32, 32), 4, 5)
     encoder = ConditionalEncoder(pair.encoder, DiagonalPosterior(pair.features, 4))

@@ -49,7 +49,7 @@ def test_the_64_pixel_pair_has_disentanglement_libs_layers() -> None:
 FOUR = [(32, 4, 2), (32, 4, 2), (64, 4, 2), (64, 4, 2)]
 
 
-def test_paper_002s_pair_for_celeba_has_its_layers() -> None:
+def test_zietlow2022s_pair_for_celeba_has_its_layers() -> None:
     pair = conv_pair((3, 64, 64), 32, layouts=LAYOUTS["rolinek"])
     assert convolutions(pair.encoder) == FOUR
     assert dense(pair.encoder) == []
@@ -57,7 +57,7 @@ def test_paper_002s_pair_for_celeba_has_its_layers() -> None:
     assert convolutions(pair.decoder) == [(64, 4, 2), (32, 4, 2), (32, 4, 2), (3, 4, 2)]
 
 
-def test_paper_004s_pair_for_dsprites_has_no_activation_before_its_heads() -> None:
+def test_mathieu2019s_pair_for_dsprites_has_no_activation_before_its_heads() -> None:
     pair = conv_pair((1, 64, 64), 10, layouts=LAYOUTS["mathieu"])
     assert convolutions(pair.encoder) == FOUR
     *_, last = pair.encoder.modules()
@@ -68,7 +68,7 @@ def test_paper_004s_pair_for_dsprites_has_no_activation_before_its_heads() -> No
 
 
 @pytest.mark.parametrize("name", ["klindt", "bhowal"])
-def test_slowvaes_and_paper_003s_pairs_go_down_to_one_pixel_and_back(name: str) -> None:
+def test_slowvaes_and_bhowal2024_pairs_go_down_to_one_pixel_and_back(name: str) -> None:
     pair = conv_pair((3, 64, 64), 10, layouts=LAYOUTS[name])
     assert convolutions(pair.encoder) == [*FOUR, (256, 4, 1)]
     assert dense(pair.decoder) == [256]

@@ -17,7 +17,7 @@ def test_the_pair_maps_images_to_features_and_latents_to_images(
     assert pair.decoder(torch.randn(2, 50)).shape == (2, width * channels, size, size)
 
 
-def test_the_32_pixel_pair_has_the_layers_of_paper_004s_code() -> None:
+def test_the_32_pixel_pair_has_the_layers_of_mathieu2019_code() -> None:
     pair = dcgan_pair((1, 32, 32), 50)
     names = [type(m).__name__ for m in pair.encoder]
     assert names == [

@@ -1,5 +1,5 @@
-"""Theorem 1, Corollaries 1 and 2 of 004 on random networks: a beta-VAE is a rescaled VAE with an
-entropy bonus."""
+"""Theorem 1, Corollaries 1 and 2 of mathieu2019 on random networks: a beta-VAE is a rescaled VAE
+with an entropy bonus."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""Paper identities that hold of any network: 004 Theorem 2 and 002 Proposition 4."""
+"""Paper identities that hold of any network: mathieu2019 Theorem 2 and zietlow2022 Proposition
+4."""
 
 from collections.abc import Callable
 from typing import Any
@@ -72,8 +73,8 @@ def test_theorem_2_with_full_covariance_rotating_the_latents_changes_nothing(
 def test_theorem_2_fails_once_the_rotated_covariance_is_diagonalised(
     rotation: Tensor, make_case: Callable[..., Any]
 ) -> None:
-    """The loophole of 002: the rate falls by 1/2 (log|diag RSR'| - log|S|), Hadamard's gap, while
-    in the family of diagonal posteriors nothing but the diagonal can be had."""
+    """The loophole of zietlow2022: the rate falls by 1/2 (log|diag RSR'| - log|S|), Hadamard's gap,
+    while in the family of diagonal posteriors nothing but the diagonal can be had."""
     case = make_case("full")
     other = rotated(case.vae, rotation, diagonal=True)
     objective = BetaVAE(Constant(4.0))

@@ -1,4 +1,4 @@
-"""Linear VAEs are probabilistic PCA (paper 002 Theorem 2; Lucas et al. 2019)."""
+"""Linear VAEs are probabilistic PCA (zietlow2022 Theorem 2; Lucas et al. 2019)."""
 
 import math
 

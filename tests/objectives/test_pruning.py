@@ -1,4 +1,4 @@
-"""A linear VAE keeps what is worth its rate (paper 002; Lucas et al. 2019): summed squared error
+"""A linear VAE keeps what is worth its rate (zietlow2022; Lucas et al. 2019): summed squared error
 and beta are probabilistic PCA with noise variance beta / 2."""
 
 import numpy as np

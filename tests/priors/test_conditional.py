@@ -21,7 +21,7 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(*shape, generator=g, dtype=torch.float64)
 
 
-def test_it_has_paper_000s_layers() -> None:
+def test_it_has_grzes2023_layers() -> None:
     prior = ConditionalPrior(5, 30)
     widths = [(m.in_features, m.out_features) for m in prior.modules() if isinstance(m, nn.Linear)]
     assert widths == [(5, 50), (50, 50), (50, 50), (50, 30)]

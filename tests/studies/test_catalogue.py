@@ -18,28 +18,32 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results" / "studies"
 
 #: Rows of the papers' catalogue, as its tables name them, and the studies that show them.
 ROWS = {
-    "002 Fig 1.1": ["002/figure-3.6"],
-    "002 Fig 2.1-2.3": ["002/theorem-2"],
-    "002 Tab 3.2": ["002/table-3.2-synth", "002/table-3.2-images"],
-    "002 Tab 3.3": ["002/table-3.3-synth", "002/table-3.3-dsprites", "002/table-3.3-mnist"],
-    "002 Fig 3.4": ["002/figure-3.4"],
-    "002 Tab 3.4, Fig 3.5": ["002/table-3.4"],
-    "002 Fig 3.6": ["002/figure-3.6"],
-    "002 Fig 3.7": ["002/figure-3.7-synth", "002/figure-3.7-dsprites"],
-    "002 Fig 7.6": ["002/figure-7.6"],
-    "004 Fig 2 top": ["004/figure-2-anisotropic"],
-    "004 Fig 2 bottom": ["004/figure-2-student-t"],
-    "004 Fig 3": ["004/figure-3"],
-    "004 Fig 4 left": ["004/figure-4"],
-    "004 Fig 4 centre": ["004/figure-4"],
-    "004 Fig 4 right": ["004/figure-4"],
-    "004 Fig 5-6": ["004/figure-6"],
-    "004 Tab 1": ["004/figure-3", "004/figure-4"],
-    "004 Thm 1-2, Cor 1-2": ["004/theorems"],
-    "004 App C": ["004/appendix-c-estimator", "004/appendix-c-training"],
+    "zietlow2022 Fig 1.1": ["zietlow2022/figure-3.6"],
+    "zietlow2022 Fig 2.1-2.3": ["zietlow2022/theorem-2"],
+    "zietlow2022 Tab 3.2": ["zietlow2022/table-3.2-synth", "zietlow2022/table-3.2-images"],
+    "zietlow2022 Tab 3.3": [
+        "zietlow2022/table-3.3-synth",
+        "zietlow2022/table-3.3-dsprites",
+        "zietlow2022/table-3.3-mnist",
+    ],
+    "zietlow2022 Fig 3.4": ["zietlow2022/figure-3.4"],
+    "zietlow2022 Tab 3.4, Fig 3.5": ["zietlow2022/table-3.4"],
+    "zietlow2022 Fig 3.6": ["zietlow2022/figure-3.6"],
+    "zietlow2022 Fig 3.7": ["zietlow2022/figure-3.7-synth", "zietlow2022/figure-3.7-dsprites"],
+    "zietlow2022 Fig 7.6": ["zietlow2022/figure-7.6"],
+    "mathieu2019 Fig 2 top": ["mathieu2019/figure-2-anisotropic"],
+    "mathieu2019 Fig 2 bottom": ["mathieu2019/figure-2-student-t"],
+    "mathieu2019 Fig 3": ["mathieu2019/figure-3"],
+    "mathieu2019 Fig 4 left": ["mathieu2019/figure-4"],
+    "mathieu2019 Fig 4 centre": ["mathieu2019/figure-4"],
+    "mathieu2019 Fig 4 right": ["mathieu2019/figure-4"],
+    "mathieu2019 Fig 5-6": ["mathieu2019/figure-6"],
+    "mathieu2019 Tab 1": ["mathieu2019/figure-3", "mathieu2019/figure-4"],
+    "mathieu2019 Thm 1-2, Cor 1-2": ["mathieu2019/theorems"],
+    "mathieu2019 App C": ["mathieu2019/appendix-c-estimator", "mathieu2019/appendix-c-training"],
 }
-#: Schematics, other projects, and chapter 4 of 002, which comes with the perturbations.
-LEFT_OUT = re.compile(r"002 (Fig 2\.4|Tab 4|Fig 4|Fig 7\.1)|004 Fig 1$")
+#: Schematics, other projects, and chapter 4 of zietlow2022, which comes with the perturbations.
+LEFT_OUT = re.compile(r"zietlow2022 (Fig 2\.4|Tab 4|Fig 4|Fig 7\.1)|mathieu2019 Fig 1$")
 
 
 def test_there_are_twenty_studies_and_forty_five_claims_with_names_of_their_own() -> None:
@@ -94,7 +98,7 @@ def test_the_rows_are_those_of_the_papers_reference() -> None:
         pytest.skip("the papers' reference is not beside this checkout")
     text = reference.read_text("utf-8")
     found = set()
-    for paper, section in (("002", "### 9.3"), ("004", "### 9.5")):
+    for paper, section in (("zietlow2022", "### 9.3"), ("mathieu2019", "### 9.5")):
         body = text.partition(section)[2].partition("\n##")[0]
         for line in body.splitlines()[3:]:
             name = line.split("|")[1].strip() if line.startswith("|") else ""
@@ -119,16 +123,18 @@ def test_every_table_that_is_kept_is_of_its_study_as_it_stands_or_named_as_older
 
 
 def test_the_beginning_of_an_id_finds_its_parts() -> None:
-    assert [study.id for study in find("001/figure-10")] == ["001/figure-10"]
-    parts = find("002/table-3.3")
-    assert len(parts) > 1 and all(study.id.startswith("002/table-3.3-") for study in parts)
-    assert {study.paper for study in find("004")} == {"004"} and len(find("004")) > 5
+    assert [study.id for study in find("bonheme2023/figure-10")] == ["bonheme2023/figure-10"]
+    parts = find("zietlow2022/table-3.3")
+    assert len(parts) > 1 and all(study.id.startswith("zietlow2022/table-3.3-") for study in parts)
+    assert {study.paper for study in find("mathieu2019")} == {"mathieu2019"} and len(
+        find("mathieu2019")
+    ) > 5
 
 
 def test_an_unknown_id_is_answered_with_what_is_like_it() -> None:
-    with pytest.raises(UsageError, match=r"no study 002/tabel-3\.4") as caught:
-        find("002/tabel-3.4")
-    assert "Did you mean 002/table-3.4" in caught.value.remedy
+    with pytest.raises(UsageError, match=r"no study zietlow2022/tabel-3\.4") as caught:
+        find("zietlow2022/tabel-3.4")
+    assert "Did you mean zietlow2022/table-3.4" in caught.value.remedy
     with pytest.raises(UsageError, match="no study nothing") as caught:
         find("nothing")
     assert "vaescope study" in caught.value.remedy

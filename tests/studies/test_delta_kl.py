@@ -9,7 +9,7 @@ from vaescope.build import build_data
 from vaescope.latents.polarised import delta_kl
 from vaescope.opening import encode
 from vaescope.runs import Run
-from vaescope.studies.paper_002.delta_kl import share_below, watched
+from vaescope.studies.zietlow2022.delta_kl import share_below, watched
 from vaescope.sweeps.grid import plan
 from vaescope.training.run import train_run
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vaescope.studies.paper_002.figure_3_6 import overlap
+from vaescope.studies.zietlow2022.figure_3_6 import overlap
 
 
 def test_the_same_space_in_other_columns_overlaps_wholly() -> None:

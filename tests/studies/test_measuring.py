@@ -14,7 +14,7 @@ from vaescope.models import OpenModel
 from vaescope.opening import open_vae
 from vaescope.runs import Run
 from vaescope.studies.measuring import some, subject, used
-from vaescope.studies.paper_002.images import geometry
+from vaescope.studies.zietlow2022.images import geometry
 from vaescope.sweeps.grid import plan
 from vaescope.training.run import train_run
 from vaescope.user_data import load_dataset

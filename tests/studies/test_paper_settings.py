@@ -10,9 +10,9 @@ from vaescope.presets import PRESETS
 from vaescope.settings import from_command_line
 from vaescope.specs import Experiment, resolve
 from vaescope.studies.catalogue import STUDIES, find
-from vaescope.studies.paper_002.synthetic import thesis
 from vaescope.studies.paper_settings import FOLLOWERS, OWN, PRINTED, Follower
 from vaescope.studies.study import Computed, Trained
+from vaescope.studies.zietlow2022.synthetic import thesis
 from vaescope.sweeps.grid import plan
 
 
@@ -119,9 +119,9 @@ def test_epochs_and_batch_of_the_thesis_agree() -> None:
 
 
 def test_table_3_2_trains_with_the_settings_of_the_thesis() -> None:
-    from vaescope.studies.paper_002 import table_3_2_synth
+    from vaescope.studies.zietlow2022 import table_3_2_synth
 
-    (study,) = find("002/table-3.2-synth")
+    (study,) = find("zietlow2022/table-3.2-synth")
     work = study.work("paper")
     assert isinstance(work, Computed)
     assert {cell.columns["steps"] for cell in work.cells} == {375_000}

@@ -48,7 +48,7 @@ def test_the_smoke_scale_runs_and_gives_a_verdict_for_each_claim(study: Study, o
 
 @pytest.fixture(scope="module")
 def example() -> Study:
-    (study,) = find("002/worked-example")
+    (study,) = find("zietlow2022/worked-example")
     return study
 
 
@@ -70,7 +70,7 @@ def test_a_table_is_saved_and_read_with_its_digest(outcome: Outcome, tmp_path: P
 
 
 def test_a_damaged_table_is_an_error_that_names_it(tmp_path: Path) -> None:
-    (tmp_path / "table.json").write_text('{"study": "002')
+    (tmp_path / "table.json").write_text('{"study": "zietlow2022')
     with pytest.raises(RunError, match=r"table\.json is no table of a study"):
         load_outcome(tmp_path / "table.json")
 
@@ -114,7 +114,7 @@ def test_processes_that_die_are_a_stop_after_a_signal_and_else_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
 ) -> None:
     monkeypatch.setattr(running, "ProcessPoolExecutor", Pool)
-    (study,) = find("004/theorems")
+    (study,) = find("mathieu2019/theorems")
     looks = iter([0])  # the signal comes after the first look
     with pytest.raises(kind, match=r"Stopped by signal 2|measured runs died"):
         run_study(study, "smoke", tmp_path, workers=2, stop=lambda: next(looks, number))
@@ -148,18 +148,18 @@ def test_the_catalogue_is_listed_as_the_interface_has_it() -> None:
 @pytest.mark.slow
 def test_a_study_by_command_prints_verdicts_and_writes_its_page(tmp_path: Path) -> None:
     done = vaescope(
-        "study", "002/worked-example", "--scale", "smoke", "--out", str(tmp_path), "--json"
+        "study", "zietlow2022/worked-example", "--scale", "smoke", "--out", str(tmp_path), "--json"
     )
     found = json.loads(done.stdout)
     wanted = {"says", "verdict", "effect", "interval", "seeds", "paper", "substituted"}
     assert found["verdicts"] and all(wanted <= set(verdict) for verdict in found["verdicts"])
     for ending in ("html", "json", "csv"):
-        assert (tmp_path / f"002-worked-example-smoke.{ending}").exists()
+        assert (tmp_path / f"zietlow2022-worked-example-smoke.{ending}").exists()
 
 
 @pytest.mark.slow
 def test_an_unknown_study_or_scale_is_wrong_usage(tmp_path: Path) -> None:
-    for words in (["009/table-1"], ["002/worked-example", "--scale", "huge"]):
+    for words in (["009/table-1"], ["zietlow2022/worked-example", "--scale", "huge"]):
         done = vaescope("study", *words, "--out", str(tmp_path), "--json")
         assert done.returncode == 2
         assert json.loads(done.stdout)["error"]["remedy"]

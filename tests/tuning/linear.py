@@ -1,6 +1,6 @@
 """Points of a linear VAE with summed squared error, from its closed form: a latent with eigenvalue
 lambda has posterior variance beta / (2 lambda) and adds beta / 2 to the distortion; where that is
-above lambda it is passive and adds lambda. Paper 002; Lucas et al. 2019."""
+above lambda it is passive and adds lambda. zietlow2022; Lucas et al. 2019."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -11,7 +11,7 @@ from vaescope.tuning.result import tuning_of
 
 LINEAR = (1 / 3, 1 / 12)
 NOISY = (1 / 3 + 0.01, 1 / 12 + 0.01, 0.01)
-#: Where 001's rule calls a latent passive: posterior variance 0.9.
+#: Where bonheme2023's rule calls a latent passive: posterior variance 0.9.
 PASSIVE = 0.9
 
 

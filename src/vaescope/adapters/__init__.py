@@ -1,10 +1,12 @@
 """Other people's models as vaescope dissects them: any module, pair of functions, pythae,
 diffusers, scikit-learn. What is not told is inferred, said, and can be overridden."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,17 +14,26 @@ from vaescope.adapters.asked import Asked
 from vaescope.adapters.condition import Condition
 from vaescope.adapters.inference import choose
 from vaescope.adapters.input_format import images_of
-from vaescope.adapters.model import Inference, Model, Posterior
 from vaescope.adapters.noise import preserved
 from vaescope.adapters.output_format import UNIT, Decoded, Range, decoded
-from vaescope.adapters.posterior_format import LAYOUTS, posterior_of
+from vaescope.adapters.posterior_format import LAYOUTS, Posterior, posterior_of
 from vaescope.adapters.prior_inference import prior_of
 from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Source, source_of
-from vaescope.distributions import Distribution
+from vaescope.data import Dataset
+from vaescope.distributions import (
+    DiagonalGaussian,
+    Distribution,
+    FullGaussian,
+    Point,
+    Reparameterised,
+)
 from vaescope.errors import ReadingError, UsageError
+from vaescope.models import Inference, OpenModel, device_of, evaluating
+from vaescope.priors import StandardNormal
+from vaescope.types import Integers
 
-__all__ = ["Asked", "Condition", "Inference", "Model", "Posterior", "adapt"]
+__all__ = ["Asked", "Posterior", "adapt"]
 
 #: Images that readings are tried on, and the most pixels that these may have together.
 PROBES = 256
@@ -30,44 +41,54 @@ PROBE_PIXELS = 2**22
 
 
 def adapt(
-    model: Any = None,
-    x: Tensor | None = None,
+    model: Any,
+    data: Dataset,
+    rows: Integers | None = None,
     *,
     encode: Callable[..., Any] | None = None,
     decode: Callable[..., Any] | None = None,
     asked: Asked = Asked(),  # noqa: B008 - frozen
     name: str | None = None,
-    came: Range = UNIT,
-) -> Model:
-    """Reads a model by trying it on some data `x`: float tensors, images NCHW in [0, 1].
+) -> OpenModel:
+    """Opens somebody else's model by trying it on some rows of the data.
 
-    `came` is the range that the images were in before; `asked.condition` has a row for each of x.
+    `rows` are those of the codes, None: all; `asked.condition` has a row for each of the data.
     Raises UsageError where no reading works, or where two work about equally well.
     """
-    if x is None or x.ndim < 2 or len(x) < 2:
+    rows = np.arange(len(data)) if rows is None else rows
+    if len(rows) < 2:
         raise UsageError("To read a model takes at least two examples.", "Pass images.")
     source = source_of(model, encode, decode)
-    bare = Model(source.name, _unread, _unread, _unread, source.module, ())
     parts = [] if source.module is None else source.module.modules()
     # Of the parts only: a list of modules is in training mode whatever they are in.
     was_training = any(part.training for part in parts if not list(part.children()))
-    probes = min(PROBES, max(2, PROBE_PIXELS // x[0].numel()))
-    x = x[:probes].contiguous().to(bare.device)
+    few = rows[np.linspace(0, len(rows) - 1, min(PROBES, len(rows))).astype(np.int64)]
+    few = few[: max(2, PROBE_PIXELS // math.prod(data.shape))]
+    x = torch.from_numpy(data.rows(few)).float().contiguous().to(device_of(source.module))
+    condition = None if asked.condition is None else Condition.of(asked.condition, len(data))
+    u = None if condition is None else torch.from_numpy(condition(few)).to(x.device)
     event = tuple(x.shape[1:])
-    with bare.evaluating(), preserved(source.module):
-        reading, tried, given = _chosen(source, x, asked, came)
-        encode_x = _encode(reading, given)
-        latent = encode_x(x[:2], None if given.probes is None else given.probes[:2]).mean[0]
+    with evaluating(source.module), preserved(source.module):
+        reading, tried, given = _chosen(source, x, u, asked, data.value_range)
+        first = _posterior(
+            reading, reading.way(x[:2], given.like(x[:2], None if u is None else u[:2]))
+        )
+        latent = int(first.mean.shape[1])
         prior, why = None, None
-        if latent.ndim == 1:
+        if first.mean.ndim == 2:
             prior, why = prior_of(
-                source.model, asked.prior, len(latent), event, lambda own: _read(reading, own)
+                source.model, asked.prior, latent, event, lambda own: _read(reading, own)
             )
     inferred = _inferred(reading, tried, source, asked, was_training, images_of(x))
-    return Model(
-        name or source.name, encode_x, _raw(reading, event, given), reading.likelihood.of_values,
-        source.module, tuple(inferred + ([] if why is None else [why])), source.scaling,
-        density=_density(reading, event, given), prior=prior,
+    name = name or source.name
+    return OpenModel(
+        name, f"{name} with {latent} latents, your model.", data, rows,
+        # Told once whether it has noise: exporters cannot follow a branch on values.
+        _encode(reading, given, noisy=bool(first.variance.any())), _raw(reading, event, given),
+        (StandardNormal(latent) if prior is None else prior).to(x.device),
+        prior_assumed=prior is None, likelihood=reading.likelihood.of_values,
+        density=_density(reading, event, given), module=source.module, auxiliary=condition,
+        inferred=tuple(inferred + ([] if why is None else [why])), scaling=source.scaling,
     )  # fmt: skip
 
 
@@ -78,7 +99,7 @@ class Given:
     probes: Tensor | None
     form: Callable[[Tensor], Tensor]
 
-    def like(self, values: Tensor, u: Tensor | None) -> Tensor | None:
+    def like(self, values: Tensor, u: Tensor | None = None) -> Tensor | None:
         """Of a batch: what is given, or else that of the first example."""
         if self.probes is None:
             return None
@@ -87,11 +108,12 @@ class Given:
         return self.form(u)
 
 
-def _chosen(source: Source, x: Tensor, asked: Asked, came: Range) -> tuple[Reading, int, Given]:
+def _chosen(
+    source: Source, x: Tensor, probes: Tensor | None, asked: Asked, came: Range
+) -> tuple[Reading, int, Given]:
     """The reading, with labels as the model takes them: one-hot, or as numbers."""
-    if asked.condition is None:
+    if probes is None:
         return *choose(source, x, None, asked, came), Given(None, _same)
-    probes = torch.as_tensor(asked.condition)[: len(x)].to(x.device)
     hot = bool(((probes == 0) | (probes == 1)).all()) and bool((probes.sum(1) == 1).all())
     given = Given(probes, _same)
     try:
@@ -111,13 +133,12 @@ def _labels(u: Tensor) -> Tensor:
     return u.argmax(1)
 
 
-def _unread(_: Tensor) -> Any:
-    raise AssertionError("a model is read before it is used")
-
-
-def _encode(reading: Reading, given: Given) -> Callable[..., Posterior]:
-    def encode(x: Tensor, u: Tensor | None = None) -> Posterior:
-        return _posterior(reading, reading.way(x, given.like(x, u)))
+def _encode(reading: Reading, given: Given, *, noisy: bool) -> Callable[..., Reparameterised]:
+    def encode(x: Tensor, u: Tensor | None = None) -> Reparameterised:
+        q = _posterior(reading, reading.way(x, given.like(x, u)))
+        if q.covariance is not None:
+            return FullGaussian(q.mean, torch.linalg.cholesky(q.covariance).to(q.mean))
+        return DiagonalGaussian(q.mean, q.variance.log()) if noisy else Point(q.mean)
 
     return encode
 
@@ -143,11 +164,7 @@ def _decoded(reading: Reading, event: tuple[int, ...], z: Tensor, u: Tensor | No
     return decoded(reading.decoder[1](z.reshape(z.shape[0], *reading.shape), u), event)
 
 
-def _density(
-    reading: Reading, event: tuple[int, ...], given: Given
-) -> Callable[..., Distribution] | None:
-    if reading.likelihood.plain:
-        return None
+def _density(reading: Reading, event: tuple[int, ...], given: Given) -> Callable[..., Distribution]:
     return lambda z, u=None: reading.likelihood.of(_decoded(reading, event, z, given.like(z, u)))
 
 

@@ -108,6 +108,8 @@ class Likelihood:
 
     def of(self, output: Decoded) -> Distribution:
         """Of all that a decoder gave, in nats of the images that go in."""
+        if self._plain:
+            return self.of_values(output.values)
         if output.levels is not None:
             return Levels(output.levels, output.values)
         if output.distribution is not None and self.output == "own":
@@ -138,7 +140,7 @@ class Likelihood:
         return self.family in ("bernoulli", "categorical") or self.output == "own"
 
     @property
-    def plain(self) -> bool:
+    def _plain(self) -> bool:
         """Whether `of_values` says it all."""
         return self.own is not None or (
             self.output != "own"

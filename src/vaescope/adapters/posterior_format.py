@@ -11,18 +11,27 @@ import torch
 from torch import Tensor, distributions
 from torch.nn import functional
 
-from vaescope.adapters.model import Posterior
-
 __all__ = [
     "LAYOUTS",
     "SPREADS",
     "Candidate",
     "Parts",
+    "Posterior",
     "candidates",
     "fault_of",
     "posterior_of",
     "whole_numbers",
 ]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """q(z|x) of a batch. A deterministic encoder has variance 0."""
+
+    mean: Tensor  # (batch, latent), or (batch, channel, height, width) where latents are maps
+    variance: Tensor
+    covariance: Tensor | None = None  # (batch, latent, latent)
+
 
 #: How a posterior's spread is given -> its variance.
 SPREADS: Mapping[str, Callable[[Tensor], Tensor]] = {

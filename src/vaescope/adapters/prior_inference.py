@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, distributions, nn
 
-from vaescope.adapters.model import Inference, Posterior
-from vaescope.adapters.posterior_format import SPREADS
+from vaescope.adapters.posterior_format import SPREADS, Posterior
 from vaescope.errors import ReadingError, VaescopeError
+from vaescope.models import Inference
 from vaescope.prior_density import GaussianDensity, MixtureDensity, PriorDensity, standard_normal
 from vaescope.priors import as_prior
 from vaescope.vae import Prior

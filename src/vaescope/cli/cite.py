@@ -1,4 +1,4 @@
-"""`vaescope cite`: the BibTeX of a method, metric or dataset."""
+"""`vaescope cite`: the BibTeX of a paper, method, metric, dataset or study."""
 
 from difflib import get_close_matches
 from typing import Annotated
@@ -12,21 +12,29 @@ __all__ = ["cite"]
 
 
 def cite(
-    name: Annotated[str, typer.Argument(help="A method, metric or dataset.")],
+    name: Annotated[str, typer.Argument(help="A paper, method, metric, dataset or study.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Print the BibTeX of a method, metric or dataset.
+    """Print the BibTeX of a paper, method, metric, dataset or study.
 
-    Example: vaescope cite beta-vae
+    Example: vaescope cite zietlow2022
     """
     from vaescope.citations import BIBTEX, METHODS
     from vaescope.data import CARDS
+    from vaescope.paper_aliases import PAPERS, paper_key
 
     keys = {**METHODS, **{card.name: card.citation for card in CARDS.values()}}
     keys |= {key: key for key in BIBTEX}
-    if name not in keys:
+    known = key = paper_key(name)
+    paper, slash, _ = key.partition("/")
+    if slash and paper in PAPERS.values():
+        from vaescope.studies.catalogue import find  # only where a study is named: it needs torch
+
+        find(key)
+        key = paper
+    if key not in keys:
         near = get_close_matches(name, keys, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise UsageError(f"Nothing to cite is called {name}.{hint}", f"Known: {', '.join(keys)}.")
-    entry = BIBTEX[keys[name]]
-    result({"name": name, "bibtex": entry}, entry, as_json=as_json)
+    entry = BIBTEX[keys[key]]
+    result({"name": known, "bibtex": entry}, entry, as_json=as_json)

@@ -19,7 +19,8 @@ __all__ = ["study"]
 
 def study(
     name: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="E.g. 002/table-3.4. [default: list all]")
+        str | None,
+        typer.Argument(metavar="[ID]", help="E.g. zietlow2022/table-3.4. [default: list all]"),
     ] = None,
     scale: Annotated[str, typer.Option(help="smoke, laptop or paper.")] = "laptop",
     out: Annotated[Path, typer.Option(help="Folder for runs, tables and pages.")] = Path("studies"),
@@ -32,7 +33,7 @@ def study(
 ) -> None:
     """Run a study and print each claim's verdict. Without an ID: the catalogue.
 
-    The same command again goes on where it stopped. Example: vaescope study 002/table-3.4
+    The same command again goes on where it stopped. Example: vaescope study zietlow2022/table-3.4
     """
     from vaescope.studies.catalogue import STUDIES, find
     from vaescope.studies.study import SCALES

@@ -47,8 +47,8 @@ def match_latents(codes: Sequence[Codes], kinds: Sequence[Types]) -> tuple[Match
 
     Latents that are not passive are assigned so that the sum of |rank correlation| is largest; then
     passive ones among themselves; then what is left. The means of passive latents hardly move, and
-    how they do is copied from others (paper 001): these pairs mean little and are marked as `rest`.
-    What a model has more than there are matches begins new ones.
+    how they do is copied from others (bonheme2023): these pairs mean little and are marked as
+    `rest`. What a model has more than there are matches begins new ones.
     """
     n = {own.n for own in codes}
     if len(n) > 1:

@@ -1,7 +1,7 @@
 """Auxiliary variables u of identifiable VAEs, from factors. Khemakhem et al. 2020,
 https://arxiv.org/abs/1907.04809.
 
-Scaled by the number of classes a factor has in the whole dataset. The code of paper 000 scaled by
+Scaled by the number of classes a factor has in the whole dataset. The code of grzes2023 scaled by
 the least and greatest class in the batch, so that u depended on an image's neighbours and was 0/0
 where they agreed.
 """

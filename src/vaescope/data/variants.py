@@ -124,9 +124,9 @@ def dsprites_scream(
 def with_pixel_noise(dataset: Dataset, epsilon: float, seed: int) -> Dataset:
     """Images with noise uniform on [-epsilon, epsilon] on every pixel, frozen per image.
 
-    002 section 4: the control for a learned perturbation of the same size. What leaves [0, 1] is
-    reflected back, y - 2 relu(y - 1) + 2 relu(-y), so no pixel moves by more than epsilon. Noise
-    belongs to the place of a row: add it before picking rows.
+    zietlow2022 section 4: the control for a learned perturbation of the same size. What leaves [0,
+    1] is reflected back, y - 2 relu(y - 1) + 2 relu(-y), so no pixel moves by more than epsilon.
+    Noise belongs to the place of a row: add it before picking rows.
     """
     if len(dataset.shape) != 3 or dataset.store.range != (0.0, 1.0):
         raise UsageError(

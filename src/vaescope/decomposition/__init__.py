@@ -1,4 +1,4 @@
-"""Decomposition of the latent space: overlap, match with the prior, sparsity. Paper 004."""
+"""Decomposition of the latent space: overlap, match with the prior, sparsity. mathieu2019."""
 
 from vaescope.decomposition.aggregate import Aggregate, aggregate, inclusive_kl, mmd, mmd_joint
 from vaescope.decomposition.decompose import Decomposition, decomposition

@@ -1,4 +1,4 @@
-"""Match of aggregate posterior and prior: the second factor of decomposition. Paper 004.
+"""Match of aggregate posterior and prior: the second factor of decomposition. mathieu2019.
 
 Mathieu et al. 2019, https://arxiv.org/abs/1812.02833, section 5 and appendix B, with the kernel of
 its code. Gretton et al. 2012 for the maximum mean discrepancy.
@@ -30,7 +30,7 @@ MMD_ROWS, COMPONENTS, POINTS = 1000, 10_000, 1000
 class Aggregate:
     """How well the aggregate posterior matches the prior."""
 
-    mmd: float  # summed over latents, as the code of 004
+    mmd: float  # summed over latents, as the code of mathieu2019
     mmd_joint: float
     inclusive_kl: Estimate | None  # KL(p || q), nats; None for point posteriors
     mean: Vector  # of the aggregate posterior, exact from the posteriors
@@ -95,8 +95,8 @@ def _discrepancy(x: Matrix, y: Matrix, widths: tuple[float, ...]) -> float:
 def mmd(x: Matrix, y: Matrix) -> float:
     """Squared maximum mean discrepancy of each latent on its own, summed: (n, d) each.
 
-    Kernel C / (C + (x - y)^2), C = 2 s, summed over s in 0.1, 0.2, 0.5, 1, 2, 5: the code of 004.
-    Blind to dependence between latents. Unbiased, so it may be a little below 0.
+    Kernel C / (C + (x - y)^2), C = 2 s, summed over s in 0.1, 0.2, 0.5, 1, 2, 5: the code of
+    mathieu2019. Blind to dependence between latents. Unbiased, so it may be a little below 0.
     """
     _check(x, y)
     widths = tuple(2.0 * s for s in SCALES)

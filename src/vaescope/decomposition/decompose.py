@@ -1,4 +1,4 @@
-"""Paper 004's two factors in one call: overlap, match with the prior; and sparsity."""
+"""mathieu2019's two factors in one call: overlap, match with the prior; and sparsity."""
 
 import html
 from dataclasses import dataclass, field

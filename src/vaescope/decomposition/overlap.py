@@ -1,4 +1,4 @@
-"""Overlap of the encodings: the first factor of decomposition. Paper 004, section 3.1.
+"""Overlap of the encodings: the first factor of decomposition. mathieu2019, section 3.1.
 
 Mathieu et al. 2019, https://arxiv.org/abs/1812.02833. The information between data and codes does
 not tell how many encodings meet where: a mixture of a tiny ball and the prior has any information
@@ -97,8 +97,8 @@ def _shared(log_density: Matrix, own: Integers, total: int) -> _Shared:
 
     Else a point's own component has weight 1/total and each other stands for
     (total - 1) / (components - 1) data points. That mean is unbiased for q(z), so its logarithm is
-    too small and the information too large (004, appendix C); the mixture of the components alone
-    bounds it from below, as entropy is concave.
+    too small and the information too large (mathieu2019, appendix C); the mixture of the components
+    alone bounds it from below, as entropy is concave.
     """
     points, components = log_density.shape
     mine = log_density[np.arange(points), own]

@@ -1,4 +1,4 @@
-"""Sparsity of the codes. Hoyer's measure as in paper 004: Mathieu et al. 2019,
+"""Sparsity of the codes. Hoyer's measure as in mathieu2019,
 https://arxiv.org/abs/1812.02833, section 6.3 and appendix B."""
 
 import html

@@ -1,4 +1,4 @@
-"""Precision budget: how noise is best spread over latents. Paper 002 section 3.2.4.
+"""Precision budget: how noise is best spread over latents. zietlow2022 section 3.2.4.
 
 Minimise sum_j sigma_j^2 ||c_j||^2 at a fixed sum_j -log sigma_j^2 = C. Every latent then costs the
 same, sigma_j^2 ||c_j||^2 = (prod ||c||^2)^(1/d) exp(-C/d), and the bound is d times that. (The

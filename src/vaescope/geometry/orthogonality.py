@@ -1,6 +1,6 @@
 """Distance to orthogonality: how far V of J = U S V' is from a signed permutation.
 
-Paper 002 eq. (3.25), and Rolinek et al. 2019, https://arxiv.org/abs/1812.06775. The thesis solves
+zietlow2022 eq. (3.25), and Rolinek et al. 2019, https://arxiv.org/abs/1812.06775. The thesis solves
 a mixed-integer program per point. As |V_ij| <= 1, taking sign(V_ij) for entry ij instead of 0
 lowers its L1 cost by 2 |V_ij| - 1, so the nearest signed permutation maximises the sum of the
 |V_ij| it selects: a linear assignment, the same for L1 and Frobenius distance.
@@ -100,8 +100,8 @@ def haar_baseline(d: int, *, draws: int | None = None, seed: int = 0) -> Spread:
 def degenerate(singular: Matrix, *, ratio: float = DEGENERATE) -> NDArray[np.bool_]:
     """Points with two singular values closer than `ratio`, or with two that vanish.
 
-    There V is arbitrary in a plane, for PCA as for a VAE (002 section 3.3.4): the distance then
-    measures nothing. Singular values descend, shape (n, d).
+    There V is arbitrary in a plane, for PCA as for a VAE (zietlow2022 section 3.3.4): the distance
+    then measures nothing. Singular values descend, shape (n, d).
     """
     larger, smaller = singular[:, :-1], singular[:, 1:]
     vanishes = larger <= 1e-6 * singular[:, :1]

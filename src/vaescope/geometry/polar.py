@@ -1,6 +1,6 @@
 """Cartesian or polar: does a pair of latents hold a factor as angle and another as radius?
 
-Paper 002 section 4.3.6: low-scoring runs were found to encode hue as the angle and orientation as
+zietlow2022 section 4.3.6: low-scoring runs were found to encode hue as the angle and orientation as
 the radius of two latents. Such a code is as readable as one factor per latent, but every metric
 that looks at axes calls it entangled.
 """

@@ -1,4 +1,4 @@
-"""Reconstruction loss in its deterministic and stochastic parts. Paper 003 Proposition 1.
+"""Reconstruction loss in its deterministic and stochastic parts. bhowal2024 Proposition 1.
 
 E||Dec(mu + eps) - x||^2 = ||Dec(mu) - x||^2 + E||Dec(mu + eps) - Dec(mu)||^2 + cross term, with
 the cross term 2 <E Dec(mu + eps) - Dec(mu), Dec(mu) - x>. The paper drops it by assuming that

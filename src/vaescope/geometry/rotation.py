@@ -1,9 +1,9 @@
 """Rotations of the latent space: what stays and what changes.
 
-Paper 002 Propositions 2 and 3, paper 004 Theorem 2: with a rotationally symmetric prior and full
-covariance the ELBO does not see a rotation; the diagonal family cannot hold the rotated posterior,
-and pays for it. Paper 003 Lemma 5: at a fixed stochastic loss the rate is least where the
-decoder's columns are orthogonal.
+zietlow2022 Propositions 2 and 3, mathieu2019 Theorem 2: with a rotationally symmetric prior and
+full covariance the ELBO does not see a rotation; the diagonal family cannot hold the rotated
+posterior, and pays for it. bhowal2024 Lemma 5: at a fixed stochastic loss the rate is least where
+the decoder's columns are orthogonal.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Self-consistency: does the encoder invert the decoder? Paper 002 section 7.6;
+"""Self-consistency: does the encoder invert the decoder? zietlow2022 section 7.6;
 Reizinger et al. 2022, https://arxiv.org/abs/2206.02416."""
 
 from collections.abc import Callable, Sequence

@@ -1,10 +1,10 @@
 """Spaces in which a decoder's output can be read, and the metric that each has.
 
-The theory of papers 002 and 003 is about squared error. Its counterpart for any likelihood is the
-Fisher metric: KL(p(x|z) || p(x|z + dz)) = dz' G dz / 2 with G = J' I J, where J is the Jacobian of
-the likelihood's parameters and I their information: p (1 - p) for logits, 1 / variance for the
-mean of a Gaussian, 1 / scale^2 for that of a Laplace. A number about a Jacobian means nothing
-without the name of its space.
+The theory of zietlow2022 and bhowal2024 is about squared error. Its counterpart for any likelihood
+is the Fisher metric: KL(p(x|z) || p(x|z + dz)) = dz' G dz / 2 with G = J' I J, where J is the
+Jacobian of the likelihood's parameters and I their information: p (1 - p) for logits, 1 / variance
+for the mean of a Gaussian, 1 / scale^2 for that of a Laplace. A number about a Jacobian means
+nothing without the name of its space.
 """
 
 import math

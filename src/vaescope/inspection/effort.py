@@ -23,7 +23,7 @@ class Effort:
     whole: bool = True  # False: types and rates of the latents alone
 
 
-#: Ten thousand examples as in paper 001. Fast leaves out what learns a classifier or trees.
+#: Ten thousand examples as in bonheme2023. Fast leaves out what learns a classifier or trees.
 EFFORTS: Mapping[str, Effort] = {
     "latents": Effort(10_000, 0, 0, 0, 0, 0, 0, (), whole=False),
     "fast": Effort(2_000, 500, 50, 16, 50, 10, 3,

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.adapters import Inference
 from vaescope.encoding import Maps
 from vaescope.geometry.overview import KEYS, Overview
 from vaescope.inspection.network import Network
 from vaescope.latents import Types
 from vaescope.measures import Measures
 from vaescope.metrics import Score
+from vaescope.models import Inference
 from vaescope.pruning.price import Price
 from vaescope.regime import LatentType
 from vaescope.traversals import Reconstructions, Traversals

@@ -1,4 +1,4 @@
-"""Means against samples: how correlated the latents are, by type. Paper 001, section 4.
+"""Means against samples: how correlated the latents are, by type. bonheme2023, section 4.
 
 Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679.
 """
@@ -121,7 +121,7 @@ def _spectrum(covariance: Matrix) -> NDArray[np.float64]:
 
 
 def total_correlation(covariance: Matrix) -> float:
-    """Total correlation of a Gaussian in nats: 001, eq. 10.
+    """Total correlation of a Gaussian in nats: bonheme2023, eq. 10.
 
     0.5 (sum_j log C_jj - log det C). Constant latents depend on nothing and count 0. A latent
     that others determine makes it infinite: it is cut off at float64's resolution, so that each
@@ -159,7 +159,7 @@ def effective_rank(matrix: Matrix) -> float:
 
 
 def averaged_information(information: Matrix) -> float:
-    """Mean over the pairs of different latents: 001, eq. 13."""
+    """Mean over the pairs of different latents: bonheme2023, eq. 13."""
     k = len(information)
     return float((information.sum() - np.trace(information)) / (k * k - k))
 
@@ -209,10 +209,10 @@ def mean_against_sample(
     """Five measures of correlation, of means and samples, for all latents and by type.
 
     Covariances have ddof 1, bins are of equal width over each latent's own range, and subsets are
-    cut out of the matrices of all latents, as in the code of 001. The plug-in information of
-    independent latents is not 0 but about 0.016 nats at 10,000 points. Ranks are of at most 200,000
-    examples. With `resamples`, intervals by bootstrap over points, corrected for its bias: each
-    resample costs as much as the measures.
+    cut out of the matrices of all latents, as in the code of bonheme2023. The plug-in information
+    of independent latents is not 0 but about 0.016 nats at 10,000 points. Ranks are of at most
+    200,000 examples. With `resamples`, intervals by bootstrap over points, corrected for its bias:
+    each resample costs as much as the measures.
     """
     if codes.n < 2:
         raise ShapeError(f"Correlation needs two examples; got {codes.n}.", "Encode more.")

@@ -1,4 +1,4 @@
-"""What a linear model can do with each type of latents. Paper 001, section 4.1 and Figure 6.
+"""What a linear model can do with each type of latents. bonheme2023, section 4.1 and Figure 6.
 
 Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679.
 """
@@ -28,7 +28,7 @@ class Downstream:
     """
 
     accuracy: Mapping[str, NDArray[np.float64] | None]  # (factor,)
-    chance: NDArray[np.float64]  # of guessing classes uniformly, as 001's baseline
+    chance: NDArray[np.float64]  # of guessing classes uniformly, as bonheme2023's baseline
     majority: NDArray[np.float64]  # of always guessing the commonest training class
     factors: tuple[str, ...]
     train: int

@@ -1,6 +1,6 @@
 """The aggregate posterior as the finite mixture that it is: q(z) = mean over x of q(z|x).
 
-On a few thousand codes its density is exact, without the bias of minibatch estimates (004,
+On a few thousand codes its density is exact, without the bias of minibatch estimates (mathieu2019,
 appendix C); only the expectation over z is by sampling, with control variates.
 """
 

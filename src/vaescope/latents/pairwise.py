@@ -1,7 +1,7 @@
 """How each pair of latents depends on each other: covariance, ranks and binned information.
 
 All that the measures of `correlation` need, once for all latents; subsets are cut out of these
-matrices, as the code of paper 001 does.
+matrices, as the code of bonheme2023 does.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """What passive latents do to linear models: condition number and spread of coefficients.
 
-Paper 001, section 6: near-zero, correlated latents are best removed before models that mind.
+bonheme2023, section 6: near-zero, correlated latents are best removed before models that mind.
 Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679.
 """
 

@@ -6,13 +6,14 @@ objectives have another one, which the codes know.
 """
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope import paper_aliases
 from vaescope.codes import Codes
 from vaescope.errors import UsageError
 from vaescope.latents.kl import kl_of_rows
@@ -27,7 +28,6 @@ from vaescope.latents.unused import (
 from vaescope.regime import ALPHA, LatentType, Typed, types_of
 
 __all__ = [
-    "ALIASES",
     "CONSTANT",
     "CRITERIA",
     "EVERY",
@@ -43,14 +43,6 @@ __all__ = [
 Criterion = Literal[
     "unused", "bonheme2023", "kl", "zietlow2022-chapter-3", "zietlow2022-chapter-4", "bhowal2024"
 ]
-
-#: Names of the first round, still accepted.
-ALIASES: Mapping[str, Criterion] = {
-    "001": "bonheme2023",
-    "002-chapter-3": "zietlow2022-chapter-3",
-    "002-chapter-4": "zietlow2022-chapter-4",
-    "003": "bhowal2024",
-}
 
 #: Examples of one kind that are too few to name a latent after them.
 _FEW = 0.05
@@ -280,7 +272,7 @@ def types(codes: Codes, *, criterion: str | None = None) -> Types:
         codes: their prior and `unused` are what posteriors are compared with.
         criterion: a key of `CRITERIA`, or None for the default.
     """
-    known = ALIASES.get(criterion or "unused", criterion or "unused")
+    known = paper_aliases.CRITERIA.get(criterion or "unused", criterion or "unused")
     if known not in CRITERIA:
         raise UsageError(
             f"There is no criterion {criterion!r}; there are {', '.join(CRITERIA)}.",

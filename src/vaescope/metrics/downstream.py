@@ -1,6 +1,6 @@
 """Downstream accuracy: logistic regression from the whole code to each factor.
 
-Locatello et al. 2019, https://arxiv.org/abs/1811.12359; paper 001.
+Locatello et al. 2019, https://arxiv.org/abs/1811.12359; bonheme2023.
 """
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def downstream(
     """Mean test accuracy over factors of logistic regression from all latents.
 
     By default hardly penalised and on standardised codes; `folds` chooses the penalty by
-    cross-validation on raw codes, as disentanglement_lib and paper 001 do, at ten times the cost.
+    cross-validation on raw codes, as disentanglement_lib and bonheme2023 do, at ten times the cost.
     Not adjusted for chance: `chance` in the details is the accuracy of the commonest class. A
     rotation of the latents leaves it nearly unchanged: it measures what is there, not how.
     """

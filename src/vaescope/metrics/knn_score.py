@@ -1,4 +1,4 @@
-"""Disentanglement score by nearest neighbours. Paper 002 (Zietlow 2022), section 3.3, eq. 3.32."""
+"""Disentanglement score by nearest neighbours. zietlow2022, section 3.3, eq. 3.32."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
 """Protocols: every choice on which a score depends, by name. One literal table.
 
 `default` is what we hold right. `dlib` gives the values of disentanglement_lib's code, and so of
-most published numbers. `chen` and `kim` are the estimators of papers 003 and 004. docs/metrics.md
-says where they differ and why.
+most published numbers. `chen` and `kim` are the estimators of bhowal2024 and mathieu2019.
+docs/metrics.md says where they differ and why.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ PROTOCOLS: Mapping[str, Preset] = {
     ),
     "kim": Preset(
         "kim",
-        "FactorVAE score as in paper 004: 20,000 votes of 1,000 rows, judged by themselves",
+        "FactorVAE score as in mathieu2019: 20,000 votes of 1,000 rows, judged by themselves",
         votes=20_000,
         test_votes=0,
         factor_vae_batch=1_000,

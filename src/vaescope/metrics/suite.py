@@ -98,7 +98,7 @@ class Metric:
 
 
 def _mig_sup(work: Work) -> Score:
-    if work.protocol.posterior_information:  # over paper 003's active latents
+    if work.protocol.posterior_information:  # over bhowal2024's active latents
         return mig_sup_of(work.of_factors, work.of_factors.informed)
     table = work.of_latents
     return mig_sup_of(table, table.informed if work.protocol.adjusted_information else None)

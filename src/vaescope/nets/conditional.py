@@ -1,5 +1,5 @@
 """Bodies of encoders that see u: q(z|x, u) of identifiable VAEs. Khemakhem et al. 2020,
-https://arxiv.org/abs/1907.04809; paper 000 for images."""
+https://arxiv.org/abs/1907.04809; grzes2023 for images."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ def conditional_conv_pair(
     layouts: Mapping[int, Layout] = LAYOUTS["locatello"],
     width: int = 1,
 ) -> Pair:
-    """Paper 000's pair for images: u of width `auxiliary` joins the flattened convolutions, and
+    """grzes2023's pair for images: u of width `auxiliary` joins the flattened convolutions, and
     the fully connected layers behind them are wider by `auxiliary` (its 261 is 256 + 5)."""
     layout = layout_for(event, layouts)
     modules, flat = convolutions(event, layout)

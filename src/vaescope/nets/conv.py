@@ -72,9 +72,9 @@ _FROM_ONE = (Up(64, 4, 1, 0), Up(64), Up(32), Up(32))
 
 #: Layout -> image size -> layers.
 LAYOUTS: Mapping[str, Mapping[int, Layout]] = {
-    # disentanglement_lib and papers 000, 001 and 002 chapter 4. Locatello et al. 2019,
-    # https://arxiv.org/abs/1811.12359, as its code has it: kernels 4, 4, 2, 2 (papers print 4 for
-    # all), a fully connected layer of 1024 that papers omit. The 32-pixel sibling is ours.
+    # disentanglement_lib and grzes2023, bonheme2023 and zietlow2022 chapter 4. Locatello et al.
+    # 2019, https://arxiv.org/abs/1811.12359, as its code has it: kernels 4, 4, 2, 2 (papers print 4
+    # for all), a fully connected layer of 1024 that papers omit. The 32-pixel sibling is ours.
     "locatello": {
         64: Layout(
             (Conv(32), Conv(32), Conv(64, 2, 2, 0), Conv(64, 2, 2, 0)), (Dense(256),),
@@ -85,12 +85,12 @@ LAYOUTS: Mapping[str, Mapping[int, Layout]] = {
             (Dense(256), Dense(1024)), 64, (Up(32), Up(32)), glorot,
         ),
     },
-    # Paper 002 Table 3.1, CelebA. Its decoder's "[64], first layer fully connected" is read as 64
+    # zietlow2022 Table 3.1, CelebA. Its decoder's "[64], first layer fully connected" is read as 64
     # channels of 4x4: with 64 values its four layers of stride 2 would end at 16 pixels.
     "rolinek": {
         64: Layout(_FOUR, (), (Dense(1024),), 64, (Up(64), Up(32), Up(32)), torch_default),
     },
-    # Paper 004 Table 1a, dSprites: no ReLU after the encoder's 128.
+    # mathieu2019 Table 1a, dSprites: no ReLU after the encoder's 128.
     "mathieu": {
         64: Layout(
             _FOUR, (Dense(128, active=False),),
@@ -99,7 +99,7 @@ LAYOUTS: Mapping[str, Mapping[int, Layout]] = {
     },
     # SlowVAE, Klindt et al. 2021, https://arxiv.org/abs/2007.10930, the net of beta-VAE's authors.
     "klindt": {64: Layout(_TO_ONE, (), (Dense(256),), 256, _FROM_ONE, kaiming)},
-    # Paper 003's nets for 3D Shapes and MPI3D: the same layers from other weights.
+    # bhowal2024's nets for 3D Shapes and MPI3D: the same layers from other weights.
     "bhowal": {64: Layout(_TO_ONE, (), (Dense(256),), 256, _FROM_ONE, small_normal)},
 }  # fmt: skip
 

@@ -1,5 +1,5 @@
-"""The pair of DCGAN. Radford et al. 2016, https://arxiv.org/abs/1511.06434, as the code of paper
-004 has it for its sparsity experiments."""
+"""The pair of DCGAN. Radford et al. 2016, https://arxiv.org/abs/1511.06434, as the code of
+mathieu2019 has it for its sparsity experiments."""
 
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ def _initialise(module: nn.Module) -> None:
 def dcgan_pair(event: tuple[int, ...], latent: int, *, base: int = 32, width: int = 1) -> Pair:
     """The pair for square images of 32 or 64 pixels; channels double from `base` as size halves.
 
-    Batch normalisation after each convolution but the encoder's first (paper 004's Table 1 has it
+    Batch normalisation after each convolution but the encoder's first (mathieu2019's Table 1 has it
     there too, its code has not) and the decoder's last; no biases. The heads' 4x4 convolutions are
     the posterior's linear layer. `width` is the likelihood's outputs per value of x.
     """

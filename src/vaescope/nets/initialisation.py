@@ -35,7 +35,7 @@ def kaiming(module: nn.Module) -> None:
 
 
 def small_normal(module: nn.Module) -> None:
-    """N(0, 0.02) for paper 003; transposed convolutions stay as torch made them."""
+    """N(0, 0.02) for bhowal2024; transposed convolutions stay as torch made them."""
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Conv2d):
             nn.init.normal_(part.weight, 0.0, 0.02)

@@ -58,7 +58,7 @@ class GaussianLikelihood(Likelihood):
 
 
 class SquaredErrorLikelihood(Likelihood):
-    """A Gaussian of variance 1/2: -log p = ||x - x'||^2 + const, so beta is paper 002's beta."""
+    """A Gaussian of variance 1/2: -log p = ||x - x'||^2 + const, so beta is zietlow2022's beta."""
 
     log_variance: Tensor
 
@@ -72,7 +72,7 @@ class SquaredErrorLikelihood(Likelihood):
 
 class LocalGaussianLikelihood(Likelihood):
     """The output is the means and, behind them, what softplus makes standard deviations of: each
-    value of x has its own, a function of z. Paper 004 decodes the pinwheel so.
+    value of x has its own, a function of z. mathieu2019 decodes the pinwheel so.
     """
 
     width = 2
@@ -84,7 +84,7 @@ class LocalGaussianLikelihood(Likelihood):
 
 
 class LaplaceLikelihood(Likelihood):
-    """The output is the mean; one fixed scale for all of x. 0.1 is the value of paper 004's code:
+    """The output is the mean; one fixed scale for all of x. 0.1 is the value of mathieu2019's code:
     distortions depend on it by their constant."""
 
     log_scale: Tensor

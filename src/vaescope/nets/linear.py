@@ -1,4 +1,4 @@
-"""One affine map each way: the VAE that is probabilistic PCA (paper 002, Theorem 2)."""
+"""One affine map each way: the VAE that is probabilistic PCA (zietlow2022, Theorem 2)."""
 
 import math
 

@@ -1,6 +1,6 @@
 """The decomposition objective L_{alpha,beta}: overlap by the rate, structure by an aggregate match.
 
-Paper 004 (Mathieu et al. 2019, https://arxiv.org/abs/1812.02833), eq. (7).
+mathieu2019 (https://arxiv.org/abs/1812.02833), eq. (7).
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def joint_mmd(sides: Sides) -> Tensor:
 
 
 def marginal_mmd(sides: Sides) -> Tensor:
-    """The same of each latent, added up: what 004's code minimises."""
+    """The same of each latent, added up: what mathieu2019's code minimises."""
     return divergences.mmd_per_latent(sides.samples, sides.prior_samples)
 
 

@@ -78,7 +78,7 @@ class DIPII(Objective):
     """The same with c the covariance of samples, Cov[mean] + E Cov[z|x]; equal weights as a rule.
 
     A diagonal posterior's noise adds to c's diagonal only, so means may stay correlated where it
-    is large: 001 section 2.2.
+    is large: bonheme2023 section 2.2.
     """
 
     off_diagonal: Schedule = field(default_factory=lambda: Constant(10.0))

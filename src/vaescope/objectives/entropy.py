@@ -1,6 +1,6 @@
 """The ELBO with a bonus for posterior entropy: what a beta-VAE is up to the scale of its latents.
 
-Paper 004 (Mathieu et al. 2019, https://arxiv.org/abs/1812.02833), eq. (5), Theorem 1 and
+mathieu2019 (https://arxiv.org/abs/1812.02833), eq. (5), Theorem 1 and
 Corollary 1.
 """
 

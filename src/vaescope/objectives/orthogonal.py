@@ -1,6 +1,6 @@
 """An autoencoder or VAE whose decoder is pressed to have orthogonal Jacobian columns.
 
-Paper 002 (Zietlow 2022) section 6.3 asks for explicit control over what beta-VAEs do by the way.
+zietlow2022 section 6.3 asks for explicit control over what beta-VAEs do by the way.
 The estimator is Hutchinson's, as in Peebles et al. 2020, The Hessian Penalty,
 https://arxiv.org/abs/2008.10599, applied to J'J instead of the Hessian.
 """

@@ -2,9 +2,9 @@
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from vaescope.errors import RangeError, ShapeError
 from vaescope.prior_density.divergence import quadrature_kl
 from vaescope.types import Floats, Integers
 
-__all__ = ["Matrix", "PriorDensity", "Rows", "Vector", "check"]
+__all__ = ["Matrix", "PriorDensity", "ProductDensity", "Rows", "Vector", "check"]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -155,6 +155,38 @@ class PriorDensity(ABC):
             value = None if entry.name in self.arrays() else getattr(self, entry.name)
             content[entry.name] = value.tolist() if isinstance(value, np.ndarray) else value
         return json.dumps(content)
+
+
+class ProductDensity(PriorDensity):
+    """Independent latents, each with a location of its own; other arrays are (d,) too."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def location(self) -> Floats:
+            """(d,) where each latent is symmetric about."""
+
+    @abstractmethod
+    def deviations(self, rng: np.random.Generator, shape: tuple[int, int]) -> Matrix:
+        """Draws of z - location."""
+
+    @property
+    def d(self) -> int:
+        return len(self.location)
+
+    @property
+    def mean(self) -> Floats:
+        return self.location
+
+    def draw(self, rng: np.random.Generator, n: int, rows: Rows | None = None) -> Matrix:
+        del rows
+        return np.asarray(self.location + self.deviations(rng, (n, self.d)))
+
+    def columns(self, latents: Integers) -> Self:
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}  # type: ignore[arg-type]
+        arrays = {key: value for key, value in values.items() if isinstance(value, np.ndarray)}
+        chosen = {key: value[latents] for key, value in arrays.items()}
+        return replace(self, **chosen)  # type: ignore[type-var]
 
 
 def check(

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from vaescope.prior_density.density import Matrix, PriorDensity, Rows, check
-from vaescope.types import Floats, Integers
+from vaescope.prior_density.density import Matrix, ProductDensity, Rows, check
+from vaescope.types import Floats
 
 __all__ = ["LaplaceDensity"]
 
 
 @dataclass(frozen=True, eq=False)
-class LaplaceDensity(PriorDensity):
+class LaplaceDensity(ProductDensity):
     """Independent exp(-|z - location| / scale) / (2 scale): location and scale (d,)."""
 
     location: Floats
@@ -23,14 +23,6 @@ class LaplaceDensity(PriorDensity):
     def __post_init__(self) -> None:
         shapes = {"location": self.location, "scale": self.scale}
         check(self.name, shapes, {"scale": self.scale})
-
-    @property
-    def d(self) -> int:
-        return len(self.location)
-
-    @property
-    def mean(self) -> Floats:
-        return self.location
 
     @property
     def variance(self) -> Floats:
@@ -68,12 +60,8 @@ class LaplaceDensity(PriorDensity):
         outside = 0.5 * np.exp(-np.abs(t))
         return np.where(t < 0, outside, 1.0 - outside), np.where(t < 0, 1.0 - outside, outside)
 
-    def draw(self, rng: np.random.Generator, n: int, rows: Rows | None = None) -> Matrix:
-        del rows
-        return np.asarray(self.location + self.scale * rng.laplace(size=(n, self.d)))
-
-    def columns(self, latents: Integers) -> "LaplaceDensity":
-        return LaplaceDensity(self.location[latents], self.scale[latents])
+    def deviations(self, rng: np.random.Generator, shape: tuple[int, int]) -> Matrix:
+        return np.asarray(self.scale * rng.laplace(size=shape))
 
     def unused_variance(self) -> Floats:
         """E|z| of N(0, v) is sqrt(2 v / pi), so that the KL is least at v = pi scale^2 / 2."""

@@ -2,16 +2,16 @@
 
 import cmath
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
 from vaescope.errors import RangeError
-from vaescope.prior_density.density import Matrix, PriorDensity, Rows, Vector, check
+from vaescope.prior_density.density import Matrix, ProductDensity, Vector, check
 from vaescope.prior_density.divergence import least_variance
-from vaescope.types import Floats, Integers
+from vaescope.types import Floats
 
 __all__ = ["SparseDensity"]
 
@@ -23,7 +23,7 @@ def _log(share: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseDensity(PriorDensity):
+class SparseDensity(ProductDensity):
     """Independent (1 - gamma) N(location, slab_std^2) + gamma N(location, spike_std^2); location
     (d,)."""
 
@@ -43,14 +43,6 @@ class SparseDensity(PriorDensity):
                 f"gamma of a sparse prior is {self.gamma:g}; wanted a share from 0 to 1.",
                 "It is the probability of the spike.",
             )
-
-    @property
-    def d(self) -> int:
-        return len(self.location)
-
-    @property
-    def mean(self) -> Floats:
-        return self.location
 
     @property
     def variance(self) -> Floats:
@@ -97,13 +89,9 @@ class SparseDensity(PriorDensity):
         above = sum(share * special.ndtr(-t / std) for share, std in self._shares())
         return np.asarray(below), np.asarray(above)
 
-    def draw(self, rng: np.random.Generator, n: int, rows: Rows | None = None) -> Matrix:
-        del rows
-        std = np.where(rng.random((n, self.d)) < self.gamma, self.spike_std, self.slab_std)
-        return np.asarray(self.location + std * rng.standard_normal((n, self.d)))
-
-    def columns(self, latents: Integers) -> "SparseDensity":
-        return replace(self, location=self.location[latents])
+    def deviations(self, rng: np.random.Generator, shape: tuple[int, int]) -> Matrix:
+        std = np.where(rng.random(shape) < self.gamma, self.spike_std, self.slab_std)
+        return np.asarray(std * rng.standard_normal(shape))
 
     def unused_variance(self) -> Floats:
         return np.full(self.d, _unused(self.gamma, self.spike_std, self.slab_std))

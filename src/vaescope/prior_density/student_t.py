@@ -1,21 +1,21 @@
 """Product of Student-t densities. mathieu2019, https://arxiv.org/abs/1812.02833, section 6."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
-from vaescope.prior_density.density import Matrix, PriorDensity, Rows, Vector, check
+from vaescope.prior_density.density import Matrix, ProductDensity, Vector, check
 from vaescope.prior_density.divergence import least_variance
-from vaescope.types import Floats, Integers
+from vaescope.types import Floats
 
 __all__ = ["StudentTDensity"]
 
 
 @dataclass(frozen=True, eq=False)
-class StudentTDensity(PriorDensity):
+class StudentTDensity(ProductDensity):
     """Independent location + scale * t of `df` degrees of freedom: location and scale (d,)."""
 
     df: float
@@ -26,14 +26,6 @@ class StudentTDensity(PriorDensity):
     def __post_init__(self) -> None:
         shapes = {"location": self.location, "scale": self.scale}
         check(self.name, shapes, {"df": self.df, "scale": self.scale})
-
-    @property
-    def d(self) -> int:
-        return len(self.location)
-
-    @property
-    def mean(self) -> Floats:
-        return self.location
 
     @property
     def variance(self) -> Floats:
@@ -66,12 +58,8 @@ class StudentTDensity(PriorDensity):
         t = self._standardised(latent, z)
         return special.stdtr(self.df, t), special.stdtr(self.df, -t)
 
-    def draw(self, rng: np.random.Generator, n: int, rows: Rows | None = None) -> Matrix:
-        del rows
-        return np.asarray(self.location + self.scale * rng.standard_t(self.df, (n, self.d)))
-
-    def columns(self, latents: Integers) -> "StudentTDensity":
-        return replace(self, location=self.location[latents], scale=self.scale[latents])
+    def deviations(self, rng: np.random.Generator, shape: tuple[int, int]) -> Matrix:
+        return np.asarray(self.scale * rng.standard_t(self.df, shape))
 
     def unused_variance(self) -> Floats:
         return np.asarray(_unused(self.df) * np.square(self.scale, dtype=np.float64))

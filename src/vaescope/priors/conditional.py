@@ -19,7 +19,7 @@ class ConditionalPrior(Prior):
     """N(mean(u), diag(exp(lambda(u)))): a network for the log-variances and one for the mean, or
     mean zero.
 
-    The defaults are paper 000's: three hidden layers of 50, leaky ReLU of slope 0.1, Glorot's
+    The defaults are grzes2023's: three hidden layers of 50, leaky ReLU of slope 0.1, Glorot's
     initialisation, mean zero. (Its code offers a fixed log-variance of 1, meant as a variance.)
     """
 

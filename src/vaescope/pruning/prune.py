@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vaescope.data.in_memory import dataset_of
+from vaescope.data.stores import Numbers
 from vaescope.distributions import DiagonalGaussian, Reparameterised
 from vaescope.errors import UsageError
 from vaescope.models import OpenModel
@@ -71,7 +73,8 @@ def _prune_model(model: Any, opened: OpenModel, functions: tuple[Any, Any]) -> P
     few = opened.rows[np.linspace(0, len(opened.rows) - 1, REMEMBERED).astype(np.int64)]
     with opened.evaluating():
         small = Pruned(
-            model, functions, asked_again(opened.inferred), opened.x(few),
+            model, functions, asked_again(opened.inferred),
+            dataset_of(opened.data.name, Numbers(opened.data.rows(few)), None),
             torch.tensor(plan.kept, device=opened.device),
             torch.from_numpy(plan.constants).float().to(opened.device),
         )  # fmt: skip

@@ -22,7 +22,7 @@ _SUBSETS = {
 
 
 def correlation(inspection: Inspection) -> Section | None:
-    """001: what the passive latents do to the means."""
+    """bonheme2023: what the passive latents do to the means."""
     measures = inspection.measures
     if measures is None or measures.d < 2:
         return None
@@ -127,7 +127,7 @@ _MEANINGS = {
 
 
 def geometry(inspection: Inspection) -> Section | None:
-    """002 and 003: the decoder's Jacobian."""
+    """zietlow2022 and bhowal2024: the decoder's Jacobian."""
     found = inspection.geometry
     if found is None:
         if not inspection.skipped:
@@ -173,7 +173,7 @@ def _between(measured: Measured) -> str:
 
 
 def decomposition(inspection: Inspection) -> Section | None:
-    """004: overlap, and match with the prior."""
+    """mathieu2019: overlap, and match with the prior."""
     measures = inspection.measures
     if measures is None:
         return None

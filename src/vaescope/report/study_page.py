@@ -60,7 +60,7 @@ def study_page(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> P
     versions = ", ".join(f"{name} {number}" for name, number in outcome.versions.items())
     return Page(
         f"{study.id}: {study.title}",
-        f"Paper {study.paper}, {outcome.scale} scale.",
+        f"{study.paper}, {outcome.scale} scale.",
         facts,
         tuple(_statement(verdict) for verdict in verdicts),
         (

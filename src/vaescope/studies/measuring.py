@@ -67,8 +67,8 @@ def some(of: OpenModel, count: int) -> Integers:
 
 
 def dto(of: OpenModel, *, points: int = POINTS, space: Space = "output") -> float | None:
-    """Distance to orthogonality (002 section 3.2) over the latents that are not passive, by default
-    in the space of the outputs' means; None where fewer than two are left."""
+    """Distance to orthogonality (zietlow2022 section 3.2) over the latents that are not passive, by
+    default in the space of the outputs' means; None where fewer than two are left."""
     columns = used(of)
     if len(columns) < 2:
         return None

@@ -173,7 +173,8 @@ def _arms(study: str, printed: str, labels: Mapping[str, Any]) -> tuple[Follower
 
 def _mnist(task: str, printed: str) -> tuple[Follower, ...]:
     return tuple(
-        Follower("002/table-3.3-mnist", printed, {"task": task, "method": method}, departures)
+        Follower("zietlow2022/table-3.3-mnist", printed, {"task": task, "method": method},
+        departures)
         for method, departures in (
             ("vae", {}), ("ae", _BASELINE), ("full", {}), ("random", _UNTRAINED),
         )
@@ -182,49 +183,51 @@ def _mnist(task: str, printed: str) -> tuple[Follower, ...]:
 
 _LENGTHS = {"epochs": "restarts of 10, 30 and 50 epochs, as in Fig. 3.4"}
 FOLLOWERS: tuple[Follower, ...] = (
-    Follower("000/figures", "grzes2023 dSprites"),
-    Follower("001/figure-10", "bonheme2023 noisy dSprites"),
-    *_arms("002/table-3.3-synth", "zietlow2022 linear", {"task": "linear"}),
-    *_arms("002/table-3.3-synth", "zietlow2022 nonlinear", {"task": "nonlinear"}),
-    *_arms("002/table-3.3-dsprites", "zietlow2022 dSprites", {}),
+    Follower("grzes2023/figures", "grzes2023 dSprites"),
+    Follower("bonheme2023/figure-10", "bonheme2023 noisy dSprites"),
+    *_arms("zietlow2022/table-3.3-synth", "zietlow2022 linear", {"task": "linear"}),
+    *_arms("zietlow2022/table-3.3-synth", "zietlow2022 nonlinear", {"task": "nonlinear"}),
+    *_arms("zietlow2022/table-3.3-dsprites", "zietlow2022 dSprites", {}),
     *_mnist("mnist", "zietlow2022 MNIST"),
     *_mnist("fashion-mnist", "zietlow2022 fMNIST"),
-    Follower("002/table-3.4", "zietlow2022 linear", {}, {"data.ratio": "1.0, 1.2, 1.5: Tab. 3.4"}),
-    Follower("002/figure-3.4", "zietlow2022 dSprites", {}, _LENGTHS),
-    Follower("002/figure-3.6", "zietlow2022 CelebA", {"method": "beta-vae"}),
-    Follower("002/figure-3.7-dsprites", "zietlow2022 dSprites", {}, {"objective.beta": _SWEPT}),
+    Follower("zietlow2022/table-3.4", "zietlow2022 linear", {},
+    {"data.ratio": "1.0, 1.2, 1.5: Tab. 3.4"}),
+    Follower("zietlow2022/figure-3.4", "zietlow2022 dSprites", {}, _LENGTHS),
+    Follower("zietlow2022/figure-3.6", "zietlow2022 CelebA", {"method": "beta-vae"}),
+    Follower("zietlow2022/figure-3.7-dsprites", "zietlow2022 dSprites", {},
+    {"objective.beta": _SWEPT}),
     *(
         Follower(
-            "002/figure-3.7-synth", f"zietlow2022 {task}", {"task": task},
+            "zietlow2022/figure-3.7-synth", f"zietlow2022 {task}", {"task": task},
             {"objective.beta": _SWEPT},
         )
         for task in ("linear", "nonlinear")
     ),
     *(
-        Follower("003/table-6", "bhowal2024 dSprites", {"method": method}, departures)
+        Follower("bhowal2024/table-6", "bhowal2024 dSprites", {"method": method}, departures)
         for method, departures in (
             ("vae", {**_RELEASED_NET, **_BASELINE}), ("beta-vae", _RELEASED_NET),
             ("beta-tcvae", _RELEASED_NET),
         )
     ),
-    Follower("004/figure-2-anisotropic", "mathieu2019 2D-shapes, Gaussian"),
-    Follower("004/seed-share", "mathieu2019 2D-shapes, Gaussian"),
+    Follower("mathieu2019/figure-2-anisotropic", "mathieu2019 2D-shapes, Gaussian"),
+    Follower("mathieu2019/seed-share", "mathieu2019 2D-shapes, Gaussian"),
     *(
-        Follower("004/figure-2-student-t", "mathieu2019 2D-shapes, Student-t", {"df": df})
+        Follower("mathieu2019/figure-2-student-t", "mathieu2019 2D-shapes, Student-t", {"df": df})
         for df in (1.5, 3.0, 5.0, 10.0, 30.0)
     ),
-    Follower("004/figure-3", "mathieu2019 pinwheel", {"row": "alpha"}, _PINWHEEL),
+    Follower("mathieu2019/figure-3", "mathieu2019 pinwheel", {"row": "alpha"}, _PINWHEEL),
     Follower(
-        "004/figure-3", "mathieu2019 pinwheel", {"row": "beta"},
+        "mathieu2019/figure-3", "mathieu2019 pinwheel", {"row": "beta"},
         {**_PINWHEEL, "objective.divergence": "alpha is 0: the divergence has no weight"},
     ),
-    Follower("004/figure-4", "mathieu2019 CelebA", {"gamma": 0.9}),
+    Follower("mathieu2019/figure-4", "mathieu2019 CelebA", {"gamma": 0.9}),
     Follower(
-        "004/figure-4", "mathieu2019 CelebA", {"gamma": 0.8},
+        "mathieu2019/figure-4", "mathieu2019 CelebA", {"gamma": 0.8},
         {"prior.gamma": "the released scripts' value, which the claims are of"},
     ),
     Follower(
-        "004/figure-4", "mathieu2019 CelebA", {"gamma": 0.0},
+        "mathieu2019/figure-4", "mathieu2019 CelebA", {"gamma": 0.0},
         {"prior.gamma": "the Gaussian prior of the ablation"},
     ),
     # Presets.
@@ -253,17 +256,19 @@ _LIBRARY = "disentanglement_lib's settings, which none of the five papers prints
 _CLOSED = "a computation: nothing is trained"
 #: Studies and presets that follow no printed training, and why.
 OWN: Mapping[str, str] = {
-    "002/table-3.2-synth": "a computation that takes `thesis(task)` itself; tested in its own file",
-    "002/table-3.2-images": "a computation that takes the settings of table 3.3",
-    "002/theorem-2": "a drawn cloud without numbers; the nonlinear task is that of table 3.3",
-    "002/worked-example": _CLOSED,
-    "002/figure-7.6": _CLOSED,
-    "002/dto-steps": "a study of our own: steps and beta are what it varies",
-    "002/orthogonal": "the thesis asks for it and has no experiment",
-    "004/figure-6": _CLOSED,
-    "004/theorems": _CLOSED,
-    "004/appendix-c-estimator": _CLOSED,
-    "004/appendix-c-training": "the appendix has no experiment",
+    "zietlow2022/table-3.2-synth": "a computation that takes `thesis(task)` itself; "
+    "tested in its own file",
+    "zietlow2022/table-3.2-images": "a computation that takes the settings of table 3.3",
+    "zietlow2022/theorem-2": "a drawn cloud without numbers; the nonlinear task is that of "
+    "table 3.3",
+    "zietlow2022/worked-example": _CLOSED,
+    "zietlow2022/figure-7.6": _CLOSED,
+    "zietlow2022/dto-steps": "a study of our own: steps and beta are what it varies",
+    "zietlow2022/orthogonal": "the thesis asks for it and has no experiment",
+    "mathieu2019/figure-6": _CLOSED,
+    "mathieu2019/theorems": _CLOSED,
+    "mathieu2019/appendix-c-estimator": _CLOSED,
+    "mathieu2019/appendix-c-training": "the appendix has no experiment",
     "ae": _LIBRARY,
     "vae": _LIBRARY,
     "annealed-vae": _LIBRARY,

@@ -21,6 +21,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope import paper_aliases
 from vaescope.errors import Interrupted, RunError
 from vaescope.paths import disk_errors, reading, replace_file, replacing
 from vaescope.reading import read_arrays, read_json, read_regular
@@ -28,7 +29,7 @@ from vaescope.runs import Run, strict_json
 from vaescope.sealing import is_sealed, seal_document, sha256_of
 from vaescope.specs import FORMAT
 from vaescope.studies.catalogue import TOTAL, find
-from vaescope.studies.study import Computed, Scale, Study, Trained, Work, name_of
+from vaescope.studies.study import Computed, Scale, Study, Trained, Work
 from vaescope.studies.verdict import Verdict, decide
 from vaescope.sweeps.driver import sweep
 from vaescope.sweeps.engine import Engine, make_engine
@@ -132,12 +133,21 @@ def _names(work: Trained, specs: Plan) -> Iterator[str]:
 
 
 def _place(work: Work, index: int, folder: Path) -> Path:
-    """Where the values of a cell are kept."""
+    """Where the values of a cell are kept: by the work's key, or where the first round kept them
+    by the path of its function."""
+    place = _named(work, index, folder, work.key)
+    if not place.exists() and work.key in paper_aliases.FUNCTIONS:
+        older = _named(work, index, folder, paper_aliases.FUNCTIONS[work.key])
+        return older if older.exists() else place
+    return place
+
+
+def _named(work: Work, index: int, folder: Path, name: str) -> Path:
     if isinstance(work, Trained):
-        return folder / f"study-{name_of(work)}-{work.version}.json"
+        return folder / f"study-{name}-{work.version}.json"
     content = json.dumps(work.cells[index].columns, sort_keys=True)
-    key = hashlib.sha256(f"{name_of(work)} {work.version} {content}".encode()).hexdigest()
-    return folder / f"{key[:16]}.json"
+    digest = hashlib.sha256(f"{name} {work.version} {content}".encode()).hexdigest()
+    return folder / f"{digest[:16]}.json"
 
 
 def _measure(

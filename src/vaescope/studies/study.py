@@ -57,9 +57,11 @@ def cells(settings: Iterable[Mapping[str, Any]], **labels: Value) -> tuple[Cell,
 class Trained:
     """Experiments (each cell names a `preset`), and what is measured of each finished run.
 
-    `version` is raised when what is measured changes, so that older numbers are not taken for it.
+    `key` names the function in digests and file names, whatever module it is in. `version` is
+    raised when what is measured changes, so that older numbers are not taken for it.
     """
 
+    key: str
     cells: tuple[Cell, ...]
     measure: Callable[[Run], Measured]
     version: int = 1
@@ -70,6 +72,7 @@ class Trained:
 class Computed:
     """Rows that need no run folder: a function of the cell's columns."""
 
+    key: str
     cells: tuple[Cell, ...]
     compute: Callable[[Mapping[str, Any]], Measured]
     version: int = 1
@@ -83,12 +86,12 @@ Work = Trained | Computed
 class Study:
     """A table or figure of a paper as an experiment that anyone can run."""
 
-    id: str  # "002/table-3.3-synth"
+    id: str  # "zietlow2022/table-3.3-synth"
     title: str
     work: Callable[[Scale], Work]
     claims: tuple[Claim, ...]
     panels: tuple[Panel, ...]
-    covers: tuple[str, ...]  # rows of the papers' catalogue: "002 Tab 3.3"
+    covers: tuple[str, ...]  # rows of the papers' catalogue: "zietlow2022 Tab 3.3"
     about: str  # what is run and how it differs from the paper; which confounds are kept apart
     found: str = ""  # written after the run: why a claim did not hold, with evidence
 
@@ -97,7 +100,7 @@ class Study:
         return self.id.partition("/")[0]
 
     def digest(self, scale: Scale) -> str:
-        """Names what is run at a scale: cells, function and version."""
+        """Names what is run at a scale: cells, key and version."""
         return digest(self.work(scale))
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,10 +123,10 @@ class Study:
 
 
 def digest(work: Work) -> str:
-    """sha256 of the canonical JSON of a work: its cells, its function's name and version."""
+    """sha256 of the canonical JSON of a work: its cells, key and version."""
     content = {
         "cells": [[dict(cell.settings), dict(cell.labels)] for cell in work.cells],
-        "function": name_of(work),
+        "key": work.key,
         "version": work.version,
     }
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), default=_plain)
@@ -134,9 +137,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"settings hold a {type(value).__name__}: {value!r}")
-
-
-def name_of(work: Work) -> str:
-    """The function of a work by module and name."""
-    function = work.measure if isinstance(work, Trained) else work.compute
-    return f"{function.__module__.removeprefix('vaescope.studies.')}.{function.__qualname__}"

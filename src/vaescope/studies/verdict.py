@@ -32,7 +32,7 @@ class Claim:
     """One sentence of a paper as a check: on which side of a threshold an effect lies."""
 
     says: str
-    where: str  # in the paper: "002 Tab. 3.3"
+    where: str  # in the paper: "zietlow2022 Tab. 3.3"
     effect: Effect
     side: Literal["above", "below"]
     threshold: float

@@ -49,8 +49,8 @@ class Point:
 
     beta: float
     mean_variance: tuple[float, ...]  # of each latent's posterior, over the examples
-    active: int  # latents in use: all that are not passive, as in 002's closed form
-    mixed: int  # of these, how many 001's rule calls mixed
+    active: int  # latents in use: all that are not passive, as in zietlow2022's closed form
+    mixed: int  # of these, how many bonheme2023's rule calls mixed
     distortion: float
     distortion_error: float  # standard error of that over the examples
     dto: float | None  # over the latents in use; None for fewer than two

@@ -1,9 +1,9 @@
 """Above which beta a linear model keeps nothing: the order of magnitude at which to look.
 
 A linear VAE with Gaussian noise of variance v keeps a latent where the data's eigenvalue is above
-beta v (paper 002; Lucas et al. 2019, https://arxiv.org/abs/1911.02469): with summed squared error,
-v = 1/2, where lambda > beta / 2. For other likelihoods v is the inverse of their information at the
-mean of the data.
+beta v (zietlow2022; Lucas et al. 2019, https://arxiv.org/abs/1911.02469): with summed squared
+error, v = 1/2, where lambda > beta / 2. For other likelihoods v is the inverse of their information
+at the mean of the data.
 """
 
 from collections.abc import Callable, Mapping

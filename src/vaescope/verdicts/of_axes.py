@@ -74,7 +74,7 @@ def correlated(
         advice = price.advice()
     return Verdict(
         "passive", tone, says, number=gap, shown=f"{gap:.2f} nats", threshold=limit, rule=rule,
-        advice=advice, section="correlation", latents=numbers(passive), paper="001",
+        advice=advice, section="correlation", latents=numbers(passive), paper="bonheme2023",
     )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def _near(geometry: "Overview") -> list[tuple[int, int]]:
 
 
 def orthogonal(geometry: "Overview | None") -> Verdict | None:
-    """002: the diagonal posterior makes the decoder's columns orthogonal."""
+    """zietlow2022: the diagonal posterior makes the decoder's columns orthogonal."""
     if geometry is None or "dto" not in geometry.measures:
         return None
     dto, haar = geometry.measures["dto"].value, geometry.measures["dto_haar"].value
@@ -115,7 +115,7 @@ def orthogonal(geometry: "Overview | None") -> Verdict | None:
             f"those of its local principal components{except_for}.",
             number=dto, shown=f"{dto:.2f}", threshold=limit, rule=rule,
             advice="Read latents one by one; compare seeds before you give them names.",
-            section="geometry", latents=turning, paper="002",
+            section="geometry", latents=turning, paper="zietlow2022",
         )  # fmt: skip
     if dto < THRESHOLDS["dto_random"].value * haar:
         return Verdict(
@@ -124,7 +124,7 @@ def orthogonal(geometry: "Overview | None") -> Verdict | None:
             f"orthogonal{except_for}.",
             number=dto, shown=f"{dto:.2f}", threshold=limit, rule=rule,
             advice="Read latents one by one with care: moving one may show a little of another.",
-            section="geometry", latents=turning, paper="002",
+            section="geometry", latents=turning, paper="zietlow2022",
         )  # fmt: skip
     return Verdict(
         "turned", "warning",
@@ -133,7 +133,7 @@ def orthogonal(geometry: "Overview | None") -> Verdict | None:
         number=dto, shown=f"{dto:.2f}", threshold=limit, rule=rule,
         advice="Do not read latents one by one. Train longer or with a larger beta and a diagonal "
         "posterior, or rotate the used latents.",
-        section="geometry", latents=geometry.columns, paper="002",
+        section="geometry", latents=geometry.columns, paper="zietlow2022",
     )  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def polarised(
             f"All {d} latents are passive: none depends on the data (posterior collapse).",
             number=0, shown="0 active", threshold=1, rule="at least one is active",
             advice="Train longer; if it stays, lower beta or let it rise from 0 at first.",
-            section="latents", latents=numbers(passive), paper="001",
+            section="latents", latents=numbers(passive), paper="bonheme2023",
         )  # fmt: skip
     if mixed:
         return _mixed(latents, kinds, trained, traversals)
@@ -81,7 +81,7 @@ def polarised(
             f"All {d} latents are active: the model has none to spare.",
             number=len(active), shown=f"{d} active", threshold=d, rule="fewer than there are",
             advice="Give it more latents until one stays passive, to see how many the data need.",
-            section="latents", latents=numbers(active), paper="001",
+            section="latents", latents=numbers(active), paper="bonheme2023",
         )  # fmt: skip
     rates = [latent.kl_nats or 0.0 for latent in latents]
     share = sum(latent.kl_nats or 0.0 for latent in active) / sum(rates)
@@ -91,7 +91,7 @@ def polarised(
         f"({listed(numbers(active))}), {len(passive)} passive, none mixed.",
         number=0, shown="0 mixed", threshold=THRESHOLDS["mixed"].value, rule="no latent is mixed",
         advice=f"Read the active latents: they hold {share:.1%} of the KL of all.",
-        section="latents", latents=numbers(active), paper="001",
+        section="latents", latents=numbers(active), paper="bonheme2023",
     )  # fmt: skip
 
 
@@ -148,7 +148,8 @@ def _mixed(
         "mixed", tone, says, number=len(mixed), shown=f"{len(mixed)} mixed",
         threshold=THRESHOLDS["mixed"].value,
         rule="each is used for some examples only, or none is mixed", advice=advice,
-        section="latents", latents=numbers(mixed), paper="001" if set(by_kind) == {SOME} else None,
+        section="latents", latents=numbers(mixed),
+        paper="bonheme2023" if set(by_kind) == {SOME} else None,
     )  # fmt: skip
 
 
@@ -198,7 +199,7 @@ def silent(
             f"one makes {most:.1%} of the change along the traversals.",
             number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
             advice="Do not drop them yet: train longer, then look again.",
-            section="traversals", latents=loud, paper="001",
+            section="traversals", latents=loud, paper="bonheme2023",
         )  # fmt: skip
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
     them = "it" if len(passive) == 1 else "them"
@@ -209,7 +210,7 @@ def silent(
         f"{at_most} of the change along the traversals.",
         number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
         advice=f"The decoder can do without {them}: `vaescope prune` takes {them} out.",
-        section="traversals", latents=numbers(passive), paper="001",
+        section="traversals", latents=numbers(passive), paper="bonheme2023",
     )  # fmt: skip
 
 

@@ -89,15 +89,17 @@ THRESHOLDS: Mapping[str, Threshold] = {
     ),
     "dto": Threshold(0.5, "half of what axes turned at random have: a rule of thumb"),
     "dto_random": Threshold(0.8, "four fifths of what random axes have: a rule of thumb"),
-    "near": Threshold(0.05, "where two singular values are so near, axes may turn (002, 3.3.4)"),
+    "near": Threshold(
+        0.05, "where two singular values are so near, axes may turn (zietlow2022, 3.3.4)"
+    ),
     "reconstruction": Threshold(0.95, "a collapsed model has 1, its mean image: a rule of thumb"),
     "scaling": Threshold(0.1, "a tenth: a rule of thumb"),
     "settled": Threshold(0.05, "a twentieth of the loss: a rule of thumb"),
 }
 
 PAPERS: Mapping[str, Paper] = {
-    "001": Paper("Bonheme and Grzes 2023", "https://arxiv.org/abs/2109.12679"),
-    "002": Paper("Zietlow 2022, chapter 3", "https://arxiv.org/abs/1812.06775"),
+    "bonheme2023": Paper("Bonheme and Grzes 2023", "https://arxiv.org/abs/2109.12679"),
+    "zietlow2022": Paper("Zietlow 2022, chapter 3", "https://arxiv.org/abs/1812.06775"),
     "ldm": Paper("Rombach et al. 2022", "https://arxiv.org/abs/2112.10752"),
     "mig": Paper("Chen et al. 2018", "https://arxiv.org/abs/1802.04942"),
 }

@@ -1,0 +1,25 @@
+"""Studies of mathieu2019."""
+
+from vaescope.studies.mathieu2019 import (
+    appendix_c,
+    figure_2,
+    figure_3,
+    figure_4,
+    figure_6,
+    theorems,
+)
+from vaescope.studies.study import Study
+
+__all__ = ["STUDIES"]
+
+STUDIES: tuple[Study, ...] = (
+    theorems.STUDY,
+    figure_2.ANISOTROPIC,
+    figure_2.STUDENT_T,
+    figure_2.SEED_SHARE,
+    figure_3.STUDY,
+    figure_4.STUDY,
+    figure_6.STUDY,
+    appendix_c.ESTIMATOR,
+    appendix_c.TRAINING,
+)

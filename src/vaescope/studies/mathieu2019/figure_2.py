@@ -1,0 +1,328 @@
+"""Figure 2 of mathieu2019: priors that are not rotationally symmetric, and FactorVAE's score."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from vaescope.codes import Codes
+from vaescope.metrics.factor_vae import factor_vae
+from vaescope.model_specs import StudentTPriorSpec
+from vaescope.runs import Run
+from vaescope.studies.effects import AtEqual, Gap, Ratio, Share
+from vaescope.studies.measuring import counts, distortion, subject
+from vaescope.studies.panels import Curves, Scatter
+from vaescope.studies.study import Measured, Scale, Study, Trained, cells
+from vaescope.studies.verdict import Claim
+from vaescope.sweeps.grid import nest, product
+from vaescope.types import Floats
+
+__all__ = ["ANISOTROPIC", "SEED_SHARE", "STUDENT_T"]
+
+#: 3,072 ellipses: 3 scales, 4 of the 20 orientations that differ, every other position.
+EVERY_OTHER = list(range(0, 32, 2))
+GRID = {
+    "shape": [1], "scale": [0, 2, 5], "orientation": [0, 5, 10, 15], "x": EVERY_OTHER,
+    "y": EVERY_OTHER,
+}  # fmt: skip
+TINY_GRID = {"shape": [1], "scale": [0, 5], "orientation": [0], "x": [0, 8, 16], "y": [0, 8, 16]}
+#: The score is of the whole grid, here and at the paper's scale.
+ROWS = 737_280
+#: Examples whose distortion is taken.
+EXAMPLES = 3072
+#: What the paper prints for the two halves of the figure (App. B); the presets have the released
+#: scripts' values.
+PAPER = {
+    "anisotropic-vae": {"optimiser.lr": 1e-4, "batch": 64, "steps": 230_400},  # 20 epochs
+    "student-t-vae": {"optimiser.lr": 1e-4, "batch": 256, "steps": 115_200},  # 40 epochs
+}
+#: Votes that assign latents to factors, and that judge: 20,000 and the same ones in the paper.
+VOTES, TEST_VOTES = 4000, 2000
+BETAS = (1.0, 2.0, 4.0, 8.0)
+DFS = (1.5, 3.0, 5.0, 10.0, 30.0)
+SUBSTITUTE = "3,072 dSprites ellipses of 32 pixels, small MLPs"
+
+
+def by_rank(codes: Codes) -> Codes:
+    """The same order of means in each latent, with the spacing of normal quantiles."""
+    ranks = stats.rankdata(codes.mean, axis=0)
+    return replace(codes, mean=stats.norm.ppf((ranks - 0.5) / codes.n))
+
+
+def to_normal(mean: Floats, df: float) -> Floats:
+    """The map that takes a Student-t to a normal: what the released code scores besides."""
+    tail = stats.t.logsf(np.abs(mean), df)  # by the tail: no digit is lost where cdf is near 1
+    return np.asarray(np.sign(mean) * stats.norm.isf(np.exp(tail)))
+
+
+def _score(codes: Codes) -> float:
+    found = factor_vae(codes, votes=VOTES, test_votes=TEST_VOTES, resamples=0)
+    return found.value
+
+
+def measure(run: Run) -> Measured:
+    """FactorVAE's score of the means as they are, by rank and, of a Student-t, as a normal."""
+    of = subject(run, rows=ROWS)
+    prior, raw, rank = of.experiment.prior, _score(of.codes), _score(by_rank(of.codes))
+    mapped = None
+    if isinstance(prior, StudentTPriorSpec):
+        mapped = _score(replace(of.codes, mean=to_normal(of.codes.mean, prior.df)))
+    return {
+        "score": raw,
+        "score_by_rank": rank,
+        "score_as_normal": mapped,
+        "rank_gain": rank - raw,
+        "distortion": distortion(of, rows=EXAMPLES),
+        **counts(of),
+    }
+
+
+def _base(scale: Scale, preset: str) -> dict[str, Any]:
+    """The preset with the paper's training at its scale, else small data and nets."""
+    if scale == "paper":
+        return {"preset": preset, **PAPER[preset]}
+    smoke = scale == "smoke"
+    return {
+        "preset": preset, "data.size": 32, "data.grid": TINY_GRID if smoke else GRID,
+        "net.name": "mlp", "net.encoder": [40, 40], "net.decoder": [40, 40],
+        "latent": 4 if smoke else 10, "optimiser.lr": 2e-3, "steps": 20 if smoke else 3000,
+    }  # fmt: skip
+
+
+def _seeds(scale: Scale) -> list[dict[str, Any]]:
+    return product({"seed": range({"smoke": 2, "laptop": 12, "paper": 100}[scale])})
+
+
+def priors(scale: Scale) -> Trained:
+    """Three Gaussian priors, beta swept."""
+    base = _base(scale, "anisotropic-vae")
+    betas = product({"objective.beta": (1.0, 4.0) if scale == "smoke" else BETAS})
+    kinds: Mapping[str, dict[str, Any]] = {
+        "isotropic": {"prior.name": "normal"},
+        "PCA": {"prior.learned": False},
+        "learned": {"prior.learned": True},
+    }
+    return Trained(
+        "mathieu2019-figure-2",
+        tuple(
+            cell
+            for name, kind in kinds.items()
+            for cell in cells(nest(nest([{**base, **kind}], betas), _seeds(scale)), prior=name)
+        ),
+        measure,
+        version=2,
+    )
+
+
+def degrees_of_freedom(scale: Scale) -> Trained:
+    """Student-t priors at beta 1, and the normal that they tend to."""
+    base = _base(scale, "student-t-vae")
+    dfs = (1.5, 5.0) if scale == "smoke" else DFS
+    student = (
+        cell
+        for df in dfs
+        for cell in cells(nest([{**base, "prior.df": df}], _seeds(scale)), prior=f"t {df:g}", df=df)
+    )
+    normal = cells(nest([{**base, "prior.name": "normal"}], _seeds(scale)), prior="normal")
+    return Trained("mathieu2019-figure-2", (*student, *normal), measure, version=3)
+
+
+def _better(says: str, high: str, low: str, paper: str) -> Claim:
+    effect = AtEqual("score", "distortion", {"prior": high}, {"prior": low})
+    return Claim(says, "mathieu2019 Fig. 2 top", effect, "above", 0.0, paper, SUBSTITUTE)
+
+
+def _prior(name: str) -> dict[str, Any]:
+    return {"prior": name}
+
+
+_SCALED = (
+    "3,072 ellipses of 32 pixels (3 scales, 4 orientations, 16 x 16 positions), fully connected "
+    "nets of 40-40, 10 latents, 3,000 steps instead of 230,400 on all of dSprites; 12 seeds. "
+    "FactorVAE's score is from the codes of the whole grid, 4,000 votes to assign latents and "
+    "2,000 others to judge (the paper: 20,000, judged by the same); latents of deviation under "
+    "0.05 are left out, as in disentanglement_lib, not in the paper's code."
+)
+
+ANISOTROPIC = Study(
+    id="mathieu2019/figure-2-anisotropic",
+    title="Anisotropic Gaussian priors and disentanglement",
+    work=priors,
+    claims=(
+        _better(
+            "at equal distortion a learned anisotropic prior scores higher than the isotropic one",
+            "learned",
+            "isotropic",
+            "shown as curves over 100 nets",
+        ),
+        _better(
+            "so does one that is fixed to the data's principal variances",
+            "PCA",
+            "isotropic",
+            "shown as curves over 100 nets",
+        ),
+        _better(
+            "learning the variances improves on fixing them",
+            "learned",
+            "PCA",
+            "shown as curves over 100 nets",
+        ),
+        Claim(
+            "with an isotropic prior no gain comes from beta over 1",
+            "mathieu2019 Fig. 2 top, section 4.1",
+            Gap(
+                "score",
+                {"prior": "isotropic", "objective.beta": 4.0},
+                {"prior": "isotropic", "objective.beta": 1.0},
+            ),
+            "below",
+            0.05,
+            "no gains were observed",
+            SUBSTITUTE,
+        ),
+    ),
+    panels=(
+        Scatter("Score against distortion", "score", "distortion", "prior"),
+        Curves("Score", "score", "objective.beta", "prior", log=True),
+    ),
+    covers=("mathieu2019 Fig 2 top",),
+    about=(
+        f"{_SCALED} Principal variances are of centred data in descending order; the released code "
+        "takes the 20th to the 11th of data that are not centred (papers.md E4.6), a much weaker "
+        "anisotropy. Compared at equal distortion by interpolating each seed's curve over beta."
+    ),
+    found=(
+        "No prior stands out here. At equal distortion the score of the learned variances is .02 "
+        "below that of the isotropic prior, that of the fixed ones .03 below it; 0 is well inside "
+        "both intervals, as the score spreads by .08 over seeds. The paper's curves are of 100 "
+        "nets; 80 to 500 would be needed here. Beta 4 scores as beta 1 does with an isotropic "
+        "prior (.745 and .740), which is what the paper says, but 12 seeds cannot rule out a gain "
+        "of .05. Four factors and small nets on 3,072 images leave little room for a prior: with "
+        "any of them and any beta the mean score is between .62 and .79."
+    ),
+)
+
+STUDENT_T = Study(
+    id="mathieu2019/figure-2-student-t",
+    title="Student-t priors and disentanglement",
+    work=degrees_of_freedom,
+    claims=(
+        Claim(
+            "fewer degrees of freedom improve the score: 5 against the normal",
+            "mathieu2019 Fig. 2 bottom",
+            Gap("score", _prior("t 5"), _prior("normal")),
+            "above",
+            0.0,
+            "shown as a curve over 100 nets",
+            SUBSTITUTE,
+        ),
+        Claim(
+            "with only a minor penalty in reconstruction",
+            "mathieu2019 Fig. 2 bottom",
+            Ratio("distortion", _prior("t 5"), _prior("normal")),
+            "below",
+            1.05,
+            "a minor penalty",
+            SUBSTITUTE,
+        ),
+        Claim(
+            "at very low degrees of freedom the score drops again",
+            "mathieu2019 Fig. 2 bottom",
+            Gap("score", _prior("t 1.5"), _prior("t 5")),
+            "below",
+            0.0,
+            "shown as a curve over 100 nets",
+            SUBSTITUTE,
+        ),
+        Claim(
+            "but stays above the normal's",
+            "mathieu2019 Fig. 2 bottom",
+            Gap("score", _prior("t 1.5"), _prior("normal")),
+            "above",
+            0.0,
+            "shown as a curve over 100 nets",
+            SUBSTITUTE,
+        ),
+        Claim(
+            "the drop is the metric's, which suffers from heavy tails: scoring ranks gives back "
+            "more at 1.5 degrees of freedom than at 5",
+            "mathieu2019 section 6.1",
+            Gap("rank_gain", _prior("t 1.5"), _prior("t 5")),
+            "above",
+            0.0,
+            "speculated",
+            SUBSTITUTE,
+        ),
+    ),
+    panels=(
+        Curves("Score of the means", "score", "df", log=True),
+        Curves("Score of their ranks", "score_by_rank", "df", log=True),
+        Curves("Distortion, nats", "distortion", "df", log=True),
+        Scatter("Score against distortion", "score", "distortion", "prior"),
+    ),
+    covers=("mathieu2019 Fig 2 bottom",),
+    about=(
+        f"{_SCALED} Beta 1; the rate is taken at the sample, as the paper's code has it. FactorVAE "
+        "compares variances within a batch with those over all codes, so that single far codes "
+        "weigh much: beside the raw score are those of the means' normal ranks, which no tail can "
+        "disturb, and of the means through the map from the prior to a normal, which the released "
+        "code prints and the paper does not mention."
+    ),
+    found=(
+        "Nothing is decided with 12 seeds. The score is .74 with a normal prior and .73 with five "
+        "degrees of freedom, at the same distortion (31.5 and 31.4 nats): no gain is to be seen "
+        "here, where the paper's is over 100 nets on all of dSprites. It falls to .64 at 1.5. "
+        "Ranks do not give that back: they lower the score everywhere, by .02 at 1.5 and by .05 "
+        "to .07 from five degrees on (in nine runs looked at, also where collapsed latents are "
+        "left as they are). The map from the prior to a normal, which is what the released code "
+        "scores, raises it by .06 at 1.5, .05 at 3, .03 at 5 and .00 at 30, so that part of the "
+        "drop is the metric's; .69 against .75 at 5 remains. Latents are typed against the "
+        "Gaussian nearest to the prior: against N(0, 1) all unused ones would be called mixed, as "
+        "their variance is 1.4 at five degrees and 2.1 at 1.5. A first table had them so; its "
+        "scores are the same."
+    ),
+)
+
+SEED_SHARE = Study(
+    id="mathieu2019/seed-share",
+    title="How much of the score is the seed's",
+    work=priors,
+    claims=(
+        Claim(
+            "scores vary extremely between seeds: more than beta and the prior explain",
+            "mathieu2019 section 4.1",
+            Share("score", ("prior", "objective.beta")),
+            "above",
+            0.5,
+            "extremely high levels of variation",
+            SUBSTITUTE,
+        ),
+        Claim(
+            "of the distortion, held against it, beta and the prior explain more than seeds do",
+            "mathieu2019 section 6.1",
+            Share("distortion", ("prior", "objective.beta")),
+            "below",
+            0.5,
+            "implied: reconstruction is fixed by beta",
+            SUBSTITUTE,
+        ),
+    ),
+    panels=(
+        Curves("Score", "score", "objective.beta", "prior", log=True),
+        Curves("Distortion, nats", "distortion", "objective.beta", "prior", log=True),
+    ),
+    covers=("mathieu2019 Fig 2 top",),
+    about=(
+        "The runs of mathieu2019/figure-2-anisotropic: three priors, four betas, 12 seeds. A share "
+        "is of the sum of squares about the overall mean, seeds' part being what is left about the "
+        "mean of each prior and beta; with 12 seeds noise alone would leave them 0.92 of it."
+    ),
+    found=(
+        "Seeds have .78 of the variance of the score and .06 of that of the distortion, as the "
+        "paper has it. The first is undecided: a share is one number of all seeds, and its "
+        "interval, from what each seed contributes, is .3 to 1.3 with 12 of them. What beta and "
+        "the prior explain of the score is mostly its fall at beta 8, where two latents are left."
+    ),
+)

@@ -1,0 +1,187 @@
+"""Figure 4 of mathieu2019: sparse codes by a sparse prior and a match of the aggregate."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from vaescope.decomposition.aggregate import mmd
+from vaescope.decomposition.sparsity import hoyer
+from vaescope.runs import Run
+from vaescope.seeds import rng
+from vaescope.studies.effects import Gap, Trend
+from vaescope.studies.measuring import distortion, subject
+from vaescope.studies.panels import Curves
+from vaescope.studies.study import Cell, Measured, Scale, Study, Trained, cells
+from vaescope.studies.verdict import Claim
+from vaescope.sweeps.grid import nest, product
+
+__all__ = ["STUDY"]
+
+#: Samples of either side between which the discrepancy is measured.
+SAMPLES = 1000
+ALPHAS = (0.0, 10.0, 100.0, 300.0)
+#: The released scripts' values, which the claims are of; the paper's 0.9 is run beside them.
+GAMMAS = (0.0, 0.8)
+PAPER_GAMMAS = (*GAMMAS, 0.9)
+#: App. B: cropped CelebA, 60 epochs of its training rows, 162,079 of the split here.
+PAPER = {
+    "data.name": "celeba", "split.shares": [0.8, 0.1, 0.1], "optimiser.lr": 2e-4,
+    "optimiser.betas": [0.5, 0.999], "batch": 256, "steps": 37_987,
+}  # fmt: skip
+SUBSTITUTE = "Fashion-MNIST for CelebA, as in the released code"
+
+
+def measure(run: Run) -> Measured:
+    """Sparsity of the means, distortion, and the discrepancy of q(z) and p(z), each by latent."""
+    of = subject(run)
+    sample = of.codes.sample[:SAMPLES].astype(np.float64)
+    noise = rng(0, "figure-4").standard_normal(sample.shape)
+    prior = of.vae.prior().at(torch.from_numpy(noise)).double().numpy()
+    return {
+        "hoyer": hoyer(of.codes).hoyer,
+        "distortion": distortion(of),
+        "mmd": mmd(sample, prior),
+    }
+
+
+def _cells(
+    base: dict[str, Any], gamma: float, beta: float, alphas: tuple[float, ...], seeds: int
+) -> tuple[Cell, ...]:
+    found: tuple[Cell, ...] = ()
+    for alpha in alphas:
+        # Without alpha the discrepancy need not be computed: the beta-VAE is the same objective.
+        name = {"objective.name": "decomposition", "objective.alpha": alpha}
+        chosen = name if alpha else {"objective.name": "beta-vae"}
+        settings = {**base, **chosen, "objective.beta": beta, "prior.gamma": gamma}
+        found += cells(
+            nest([settings], product({"seed": range(seeds)})), gamma=gamma, beta=beta, alpha=alpha
+        )
+    return found
+
+
+def work(scale: Scale) -> Trained:
+    seeds = {"smoke": 2, "laptop": 6, "paper": 3}[scale]
+    base: dict[str, Any] = {"preset": "sparse-vae"}
+    small = {"net.name": "mlp"}
+    if scale == "smoke":
+        base |= {"data.name": "digits", **small, "net.encoder": [32], "net.decoder": [32]}
+        base |= {"latent": 5, "batch": 32, "steps": 20}
+        return Trained(
+            "mathieu2019-figure-4",
+            sum((_cells(base, gamma, 1.0, (0.0, 100.0), seeds) for gamma in GAMMAS), ())
+            + _cells(base, 0.8, 5.0, (0.0,), seeds),
+            measure,
+        )
+    if scale == "laptop":
+        base |= {"data.size": 28, **small, "net.encoder": [128], "net.decoder": [128]}
+        base |= {"latent": 20, "batch": 64, "steps": 1500, "optimiser.lr": 1e-3}
+    betas, gammas = ((5.0,), GAMMAS) if scale == "laptop" else ((0.1, 5.0), PAPER_GAMMAS)
+    if scale == "paper":
+        base |= PAPER
+    return Trained(
+        "mathieu2019-figure-4",
+        sum((_cells(base, gamma, 1.0, ALPHAS, seeds) for gamma in gammas), ())
+        + sum((_cells(base, gamma, b, (0.0, 100.0), seeds) for gamma in gammas for b in betas), ()),
+        measure,
+    )
+
+
+def _at(gamma: float, alpha: float, beta: float = 1.0) -> dict[str, Any]:
+    return {"gamma": gamma, "alpha": alpha, "beta": beta}
+
+
+STUDY = Study(
+    id="mathieu2019/figure-4",
+    title="Sparse codes: a sparse prior needs the match of the aggregate",
+    work=work,
+    claims=(
+        Claim(
+            "with the sparse prior alpha > 0 gives far more sparsity than alpha 0",
+            "mathieu2019 Fig. 4 left",
+            Gap("hoyer", _at(0.8, 100.0), _at(0.8, 0.0)),
+            "above",
+            0.05,
+            "far lower at alpha 0, shown as curves",
+            SUBSTITUTE,
+        ),
+        Claim(
+            "a sparse prior gives much more sparsity than a Gaussian one (alpha 100)",
+            "mathieu2019 Fig. 4 left",
+            Gap("hoyer", _at(0.8, 100.0), _at(0.0, 100.0)),
+            "above",
+            0.05,
+            "substantial, shown as curves",
+            SUBSTITUTE,
+        ),
+        Claim(
+            "with the Gaussian prior alpha does not change sparsity",
+            "mathieu2019 Fig. 4 left",
+            Gap("hoyer", _at(0.0, 100.0), _at(0.0, 0.0)),
+            "below",
+            0.05,
+            "flat, shown as curves",
+            SUBSTITUTE,
+        ),
+        Claim(
+            "alpha costs less reconstruction than beta: alpha 100 less than beta 5",
+            "mathieu2019 Fig. 4 centre",
+            Gap("distortion", _at(0.8, 0.0, 5.0), _at(0.8, 100.0)),
+            "above",
+            0.0,
+            "very small against beta's, shown as curves",
+            SUBSTITUTE,
+        ),
+        Claim(
+            "so does the sparse prior: gamma 0.8 less than beta 5",
+            "mathieu2019 Fig. 4 centre",
+            Gap("distortion", _at(0.0, 0.0, 5.0), _at(0.8, 0.0)),
+            "above",
+            0.0,
+            "very small against beta's, shown as curves",
+            SUBSTITUTE,
+        ),
+        Claim(
+            "the discrepancy of q(z) and p(z) falls with alpha",
+            "mathieu2019 Fig. 4 right",
+            Trend("mmd", "alpha", {"gamma": 0.8, "beta": 1.0}),
+            "below",
+            -0.5,
+            "shown as curves",
+            SUBSTITUTE,
+        ),
+        Claim(
+            "it is lower for the Gaussian prior, which is easier to match (alpha 100)",
+            "mathieu2019 Fig. 4 right",
+            Gap("mmd", _at(0.8, 100.0), _at(0.0, 100.0)),
+            "above",
+            0.0,
+            "lower, shown as curves",
+            SUBSTITUTE,
+        ),
+    ),
+    panels=(
+        Curves("Hoyer sparsity", "hoyer", "alpha", "gamma", where={"beta": 1.0}),
+        Curves("Distortion, nats", "distortion", "alpha", "beta", where={"gamma": 0.8}),
+        Curves("MMD of q(z) and p(z)", "mmd", "alpha", "gamma", where={"beta": 1.0}),
+    ),
+    covers=("mathieu2019 Fig 4 left", "mathieu2019 Fig 4 centre", "mathieu2019 Fig 4 right"),
+    about=(
+        "Fashion-MNIST at 28 pixels with fully connected nets of 128, 20 latents, 1,500 steps of "
+        "64 and 6 seeds, instead of DCGAN nets, 50 latents and 80 epochs; the likelihood (Laplace, "
+        "0.1), gamma 0.8 and the discrepancy by latent are the released code's, which stands for "
+        "the paper's CelebA. The spike's 0.05 is a standard deviation (papers.md E4.1). Hoyer's "
+        "measure is of means divided by their deviations over the data, so that collapsed latents "
+        "are not taken for sparse ones; a dense Gaussian code of 20 latents has 0.26, not 0."
+    ),
+    found=(
+        "With the sparse prior Hoyer's measure is .34 at alpha 0 and .48 at 100, with the "
+        "Gaussian one .22 and .21. Most of it comes with the first step, alpha 10 (.49), where "
+        "the discrepancy falls from 9.8 to 1.2; more of alpha costs reconstruction and lowers "
+        "sparsity a little (.44 at 300). Alpha 100 costs 45 nats and beta 5 costs 61, on a scale "
+        "where distortions are near -600; the difference of 16 has this sign in every seed, but "
+        "six seeds are few for it. The discrepancy at alpha 100 is .35 with the sparse prior and "
+        ".12 with the Gaussian one, again in every seed. Training is not quite at rest: "
+        "distortion falls by about 8 nats over the last 100 of 1,500 steps."
+    ),
+)

@@ -1,0 +1,76 @@
+"""How much of a training is spent in the polarised regime. zietlow2022 section 3.3.2, eq. 3.38."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+
+from vaescope.build import build_data, held_out_rows, training_rows
+from vaescope.latents.polarised import DeltaKL, delta_kl
+from vaescope.opening import encode
+from vaescope.sweeps.grid import plan
+from vaescope.training.loop import new_state, steps
+from vaescope.training.precision import choose
+
+__all__ = ["LIMIT", "Watched", "share_below", "share_of_longer", "watched"]
+
+#: The relative error of the KL term that the thesis allows.
+LIMIT = 0.03
+#: Rows that are encoded at each check.
+ROWS = 1000
+
+
+@final
+@dataclass(frozen=True)
+class Watched:
+    """Delta-KL on the way."""
+
+    deltas: tuple[float, ...]  # at each check
+    every: int  # steps between two of them
+    end: DeltaKL
+
+    def to_dict(self) -> dict[str, float | int]:
+        share = share_below(self.deltas)
+        return {
+            "share": share,
+            "last_above": round((1.0 - share) * len(self.deltas)) * self.every,
+            "delta_end": self.end.delta,
+            "kl_end": self.end.kl_nats,
+            "active_end": self.end.active,
+        }
+
+
+def share_below(deltas: Sequence[float], *, limit: float = LIMIT) -> float:
+    """The share of the checks after the last one that is not below the limit.
+
+    >>> share_below([0.5, 0.01, 0.04, 0.02, 0.01])
+    0.4
+    """
+    after = next((i for i, d in enumerate(reversed(deltas)) if not d < limit), len(deltas))
+    return after / len(deltas)
+
+
+def share_of_longer(last_above: float, total: int, longer: int) -> float:
+    """Share of a longer training after the last violation of one of `total` steps; 0 where that was
+    at its end, as it is not known to be the last.
+
+    >>> share_of_longer(37_500, 40_000, 375_000), share_of_longer(40_000, 40_000, 375_000)
+    (0.9, 0.0)
+    """
+    return 1.0 - last_above / longer if last_above < total else 0.0
+
+
+def watched(settings: Mapping[str, Any], *, every: int) -> Watched:
+    """Trains one experiment and checks Delta-KL every few steps, on rows that it never sees where
+    it has a split."""
+    (spec,) = plan([dict(settings)], where="The training that is watched")
+    whole = build_data(spec.data)
+    data, unseen = training_rows(spec, whole), held_out_rows(spec, whole)
+    rows = unseen.sample(ROWS, seed=0)
+    state = new_state(spec, torch.device("cpu"))
+    found = []
+    for _ in steps(state, spec, data, choose(spec.precision, state.device, state.vae)):
+        if state.step % every == 0:
+            found.append(delta_kl(encode(state.vae, unseen, index=rows, batch=ROWS)))
+    return Watched(tuple(one.delta for one in found), every, found[-1])

@@ -1,0 +1,95 @@
+"""How long alignment takes: DtO against steps and beta, linear task. zietlow2022 section 3.3."""
+
+from vaescope.studies.effects import Gap, Level, Trend
+from vaescope.studies.panels import Curves, Dots
+from vaescope.studies.study import Scale, Study, Trained, cells
+from vaescope.studies.verdict import Claim
+from vaescope.studies.zietlow2022.synthetic import THESIS_STEPS, decaying, linear, measure
+
+__all__ = ["STUDY"]
+
+BETAS = (1e-4, 1e-3, 1e-2, 5e-2)
+LENGTHS = (1000, 4000, 16_000)
+
+
+def _work(scale: Scale) -> Trained:
+    lengths: tuple[int, ...] = {
+        "smoke": (20, 40, 60),
+        "laptop": LENGTHS,
+        "paper": (*LENGTHS, 64_000, THESIS_STEPS),
+    }[scale]
+    seeds = {"smoke": 2, "laptop": 8, "paper": 50}[scale]
+    rows, betas = (1000, BETAS[-2:]) if scale == "smoke" else (50_000, BETAS)
+    return Trained("zietlow2022-synthetic",
+        cells(
+            {
+                "preset": "beta-vae", **linear(rows=rows), **decaying(1e-2, length),
+                "objective.beta": beta, "seed": seed,
+            }
+            for length in lengths
+            for beta in betas
+            for seed in range(seeds)
+        ),
+        measure,
+        version=2,
+    )  # fmt: skip
+
+
+def _at(beta: float, steps: int = LENGTHS[-1]) -> dict[str, float | int]:
+    return {"objective.beta": beta, "steps": steps}
+
+
+STUDY = Study(
+    "zietlow2022/dto-steps",
+    "Distance to orthogonality against steps and beta: alignment is slow at small beta",
+    _work,
+    (
+        Claim(
+            "At beta 0.05 DtO falls with the length of training.",
+            "zietlow2022 section 3.3.3", Trend("dto", "steps", {"objective.beta": 5e-2}), "below",
+            0.0,
+        ),
+        Claim(
+            "At beta 0.01 DtO falls with the length of training.",
+            "zietlow2022 section 3.3.3", Trend("dto", "steps", {"objective.beta": 1e-2}), "below",
+            0.0,
+        ),
+        Claim(
+            "After 16,000 steps DtO is the lower the greater beta is.",
+            "zietlow2022 section 3.3.6", Trend("dto", "objective.beta", {"steps": LENGTHS[-1]}),
+            "below", 0.0, "for too small beta the effect of the KL term is negligible",
+        ),
+        Claim(
+            "After 4,000 steps beta 0.05 has come further than beta 0.01.",
+            "zietlow2022 section 3.3.6", Gap("dto", _at(5e-2, 4000), _at(1e-2, 4000)), "below", 0.0,
+        ),
+        Claim(
+            "After 16,000 steps beta 0.01 has come further than beta 1e-4.",
+            "zietlow2022 section 3.3.6", Gap("dto", _at(1e-2), _at(1e-4)), "below", 0.0,
+        ),
+        Claim(
+            "After 16,000 steps at beta 0.05 the columns are orthogonal.",
+            "zietlow2022 Tab. 3.3", Level("dto", _at(5e-2)), "below", 0.02, "DtO .00 +- .00",
+        ),
+    ),
+    (
+        Curves("DtO against steps", "dto", "steps", by="objective.beta", log=True),
+        Curves("DS against steps", "ds", "steps", by="objective.beta", log=True),
+        Dots("DtO after 16,000 steps", "dto", "objective.beta", {"steps": LENGTHS[-1]}),
+    ),
+    ("zietlow2022 Tab 3.3",),
+    "Linear encoder and decoder on the linear task with ratio 2 (variances 1/3 and 1/12), batch "
+    "128, Adam, a learning rate from 1e-2 to 0 over the length of each run, 8 seeds. The force "
+    "that aligns the axes has a curvature of order beta against about 1 for the reconstruction. "
+    "The thesis has 0.00 at beta 1e-4 after 600 epochs of a batch size it does not give. Nothing "
+    "is asserted of the level at 1e-4 and 1e-3; it is recorded here against steps. Short runs may "
+    "have a small DtO before they have learnt anything.",
+    "DtO against steps (1,000, 4,000, 16,000), means over 8 seeds: beta 1e-4: 0.22, 0.09, 0.58; "
+    "1e-3: 0.18, 0.46, 0.18; 1e-2: 0.25, 0.17, 0.012; 5e-2: 0.14, 0.06, 0.001. Three claims are "
+    "undecided. At beta 0.05 three of eight models had one latent only after 1,000 steps, so five "
+    "seeds have a trend. A small DtO early on is no alignment: at 1e-4 columns are nearly "
+    "orthogonal after 4,000 steps (median cosine 0.03, DtO 0.09) but not along the factors (DS "
+    "0.60), and after 16,000, when the reconstruction is at rest, they are as random axes are "
+    "(median cosine 0.37, DtO 0.58; Haar 0.55). That early dip is what blurs the comparisons "
+    "between strengths; with 16,000 steps the order of the means is that of beta.",
+)  # fmt: skip

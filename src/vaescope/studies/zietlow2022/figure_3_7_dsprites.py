@@ -1,0 +1,72 @@
+"""The search for beta on dSprites: plateau and collapse. zietlow2022 figure 3.7, left."""
+
+from vaescope.studies.effects import Gap, Level, Trend
+from vaescope.studies.panels import Curves
+from vaescope.studies.study import Cell, Scale, Study, Trained, cells
+from vaescope.studies.verdict import Claim
+from vaescope.studies.zietlow2022.images import measure_sprites, sprites
+
+__all__ = ["STUDY"]
+
+BETAS = (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0)
+
+
+def _cells(scale: Scale) -> tuple[Cell, ...]:
+    seeds = {"smoke": 2, "laptop": 8, "paper": 10}[scale]
+    return cells(
+        {**sprites(scale), "preset": "beta-vae", "objective.beta": beta, "seed": seed}
+        for beta in BETAS
+        for seed in range(seeds)
+    )
+
+
+_LOW, _PLATEAU, _HIGH = ({"objective.beta": BETAS[place]} for place in (0, 3, -1))
+_WHERE = "zietlow2022 Fig. 3.7"
+_PART = "three factors of dSprites at 32 pixels for all five"
+
+STUDY = Study(
+    "zietlow2022/figure-3.7-dsprites",
+    "DS, DtO and latents in use against beta on dSprites",
+    lambda scale: Trained("zietlow2022-sprites", _cells(scale), measure_sprites),
+    (
+        Claim(
+            "Fewer latents are used the larger beta is.",
+            _WHERE, Trend("used", "objective.beta"), "below", 0.0, "collapse in stages", _PART,
+        ),
+        Claim(
+            "At the largest beta fewer latents are used than there are factors.",
+            _WHERE, Level("used", _HIGH), "below", 2.5, "over-pruning", _PART,
+        ),
+        Claim(
+            "The disentanglement score at beta 4 is above that at the largest beta.",
+            _WHERE, Gap("ds", _PLATEAU, _HIGH), "above", 0.0, "the score collapses", _PART,
+        ),
+        Claim(
+            "The disentanglement score at beta 4 is above that at the smallest beta.",
+            _WHERE, Gap("ds", _PLATEAU, _LOW), "above", 0.0,
+            "at small beta the effect of the KL term is negligible", _PART,
+        ),
+        Claim(
+            "At the smallest beta the decoder is farther from orthogonality than at beta 4.",
+            _WHERE, Gap("dto", _LOW, _PLATEAU), "above", 0.0,
+            "at small beta the effect of the KL term is negligible", _PART,
+        ),
+    ),
+    (
+        Curves("Disentanglement score", "ds", "objective.beta", log=True, marks=(4.0,)),
+        Curves("Distance to orthogonality", "dto", "objective.beta", log=True, marks=(4.0,)),
+        Curves("DtO over that of random axes", "dto_relative", "objective.beta", log=True),
+        Curves("Latents in use", "used", "objective.beta", log=True, marks=(4.0,)),
+    ),
+    ("zietlow2022 Fig 3.7",),
+    "The setting of zietlow2022/table-3.3-dsprites with beta from 1/16 to 64, 8 seeds; 4 is the "
+    "thesis's choice. There are as many latents as factors, so that the first one lost is "
+    "over-pruning: with latents to spare the onset of pruning comes first and is no loss. DtO of "
+    "fewer latents is smaller by itself; `dto_relative` divides by the Haar mean for those in use. "
+    "It is missing where fewer than two are left. Settings of dSprites were chosen by runs of seed "
+    "100 that printed DtO and DS too, before the claims were written.",
+    "As in the thesis: DtO is that of random axes at small beta (1.00 at 1/16, .90 at 1) and half "
+    "of it at 4, where DS is highest (.52); at 16 half of the latents are gone in the mean (1.6 "
+    "of 3 are left) and at 64 all. There is no plateau: of the betas tried only 4 has a high "
+    "score and keeps three latents, in six of eight seeds.",
+)  # fmt: skip

@@ -1,0 +1,221 @@
+"""Scores along beta: a plateau, then a collapse in steps. zietlow2022 figure 3.7, synthetic
+data."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from vaescope.studies.effects import Gap, Level, Trend
+from vaescope.studies.panels import Curves
+from vaescope.studies.study import Cell, Scale, Study, Trained
+from vaescope.studies.verdict import Claim
+from vaescope.studies.zietlow2022.synthetic import decaying, linear, measure, nonlinear, thesis
+
+__all__ = ["STUDY"]
+
+#: 2 lambda_2 and 2 lambda_1 of the linear task: there a linear VAE prunes its latents.
+FIRST, SECOND = 2.0 / 12.0, 2.0 * 4.0 / 12.0
+#: How near to them the collapse shall be.
+NEAR = 1.2
+
+#: Strengths, and what the closed form says of each.
+LINEAR: tuple[tuple[float, str], ...] = (
+    (1e-3, "small"),
+    (1e-2, "rising"),
+    (5e-2, "plateau"),
+    (1e-1, "plateau"),
+    (FIRST / NEAR, "just below the first"),
+    (FIRST * NEAR, "just above the first"),
+    (0.35, "between"),
+    (SECOND / NEAR, "just below the second"),
+    (SECOND * NEAR, "just above the second"),
+    (2.0, "above"),
+)
+#: Of the nonlinear task only the ends are known: 40 is more than twice the whole variance of the
+#: data of each generator seed here.
+NONLINEAR: tuple[tuple[float, str], ...] = (
+    (1e-3, "small"),
+    (3e-2, "rising"),
+    (0.3, "plateau"),
+    (1.0, "past"),
+    (5.0, "past"),
+    (40.0, "above"),
+)
+#: The thesis chose 1e-3 on its plateau and does not print the others. From a usual initialisation
+#: twice the whole variance is below 1.
+NONLINEAR_PAPER: tuple[tuple[float, str], ...] = (
+    (1e-5, "small"),
+    (1e-4, "rising"),
+    (1e-3, "plateau"),
+    (1e-2, "past"),
+    (1e-1, "past"),
+    (1.0, "above"),
+)
+
+
+@final
+@dataclass(frozen=True)
+class _Size:
+    linear: Mapping[str, Any]
+    linear_seeds: int
+    nonlinear: Mapping[str, Any]
+    generators: int
+    nonlinear_seeds: int
+
+
+_SIZES = {
+    "smoke": _Size(
+        {**linear(rows=500), **decaying(1e-2, 10)}, 2,
+        {**nonlinear(rows=500), **decaying(5e-3, 3)}, 1, 1,
+    ),
+    "laptop": _Size(
+        {**linear(), **decaying(1e-2, 12_000)}, 8, {**nonlinear(), **decaying(5e-3, 5000)}, 12, 2
+    ),
+    "paper": _Size(thesis("linear"), 20, thesis("nonlinear"), 20, 5),
+}  # fmt: skip
+
+
+def _cells(size: _Size, curved: Iterable[tuple[float, str]]) -> Iterator[Cell]:
+    for beta, stage in LINEAR:
+        for seed in range(size.linear_seeds):
+            yield Cell(
+                {
+                    "preset": "beta-vae", **size.linear, "objective.beta": beta, "seed": seed,
+                },
+                {"task": "linear", "stage": stage},
+            )  # fmt: skip
+    for generator in range(size.generators):
+        for beta, stage in curved:
+            for seed in range(size.nonlinear_seeds):
+                yield Cell(
+                    {
+                        "preset": "beta-vae", **size.nonlinear, "objective.beta": beta,
+                        "data.generator_seed": generator, "seed": seed,
+                    },
+                    {"task": "nonlinear", "stage": stage},
+                )  # fmt: skip
+
+
+def _work(scale: Scale) -> Trained:
+    made = _cells(_SIZES[scale], NONLINEAR_PAPER if scale == "paper" else NONLINEAR)
+    if scale == "smoke":
+        made = (cell for cell in made if cell.labels["stage"] in ("small", "plateau", "above"))
+    return Trained("zietlow2022-synthetic", tuple(made), measure, version=2)
+
+
+def _stage(stage: str) -> dict[str, str]:
+    return {"task": "linear", "stage": stage}
+
+
+def _curved(stage: str) -> dict[str, str]:
+    return {"task": "nonlinear", "stage": stage}
+
+
+_GENERATOR = "data.generator_seed"
+_STAGES = "the latent space collapses in discrete stages"
+
+STUDY = Study(
+    "zietlow2022/figure-3.7-synth",
+    "Line search over beta on the synthetic tasks: plateau and stepwise collapse",
+    _work,
+    (
+        Claim(
+            "On the plateau the linear task is disentangled.",
+            "zietlow2022 Fig. 3.7", Level("ds", _stage("plateau")), "above", 0.95, "almost 1.0",
+        ),
+        Claim(
+            "At beta 1e-3 orthogonality is far from that of the plateau.",
+            "zietlow2022 Fig. 3.7", Gap("dto", _stage("small"), _stage("plateau")), "above", 0.1,
+            "for too small beta the effect of the KL term is negligible",
+        ),
+        Claim(
+            "Both latents live at beta = 2 lambda_2 / 1.2.",
+            "zietlow2022 Fig. 3.7", Level("used", _stage("just below the first")), "above", 1.5,
+            _STAGES,
+        ),
+        Claim(
+            "One latent is left at beta = 2 lambda_2 x 1.2.",
+            "zietlow2022 Fig. 3.7", Level("used", _stage("just above the first")), "below", 1.5,
+            _STAGES,
+        ),
+        Claim(
+            "It lives still at beta = 2 lambda_1 / 1.2.",
+            "zietlow2022 Fig. 3.7", Level("used", _stage("just below the second")), "above", 0.5,
+            _STAGES,
+        ),
+        Claim(
+            "None is left at beta = 2 lambda_1 x 1.2.",
+            "zietlow2022 Fig. 3.7", Level("used", _stage("just above the second")), "below", 0.5,
+            _STAGES,
+        ),
+        Claim(
+            "The score falls by a step when the first latent collapses.",
+            "zietlow2022 Fig. 3.7",
+            Gap("ds", _stage("just below the first"), _stage("just above the first")),
+            "above", 0.2, _STAGES,
+        ),
+        Claim(
+            "On the nonlinear task too, the latents that are used get fewer as beta grows.",
+            "zietlow2022 Fig. 3.7",
+            Trend("used", "objective.beta", {"task": "nonlinear"}, _GENERATOR), "below", 0.0,
+            _STAGES,
+        ),
+        Claim(
+            "On its plateau the nonlinear task is closer to orthogonal than at the smallest beta.",
+            "zietlow2022 Fig. 3.7", Gap("dto", _curved("plateau"), _curved("small"), _GENERATOR),
+            "below", 0.0,
+        ),
+        Claim(
+            "On its plateau the nonlinear task keeps both latents.",
+            "zietlow2022 Fig. 3.7", Level("used", _curved("plateau"), _GENERATOR), "above", 1.9,
+        ),
+        Claim(
+            "On its plateau the nonlinear task has a better score than at the smallest beta.",
+            "zietlow2022 Fig. 3.7", Gap("ds", _curved("plateau"), _curved("small"), _GENERATOR),
+            "above", 0.0,
+        ),
+    ),
+    (
+        Curves(
+            "DS, linear", "ds", "objective.beta", where={"task": "linear"}, log=True,
+            marks=(FIRST, SECOND),
+        ),
+        Curves(
+            "DtO, linear", "dto", "objective.beta", where={"task": "linear"}, log=True,
+            marks=(FIRST, SECOND),
+        ),
+        Curves(
+            "Used latents, linear", "used", "objective.beta", where={"task": "linear"}, log=True,
+            marks=(FIRST, SECOND),
+        ),
+        Curves("DS, nonlinear", "ds", "objective.beta", where={"task": "nonlinear"}, log=True),
+        Curves("DtO, nonlinear", "dto", "objective.beta", where={"task": "nonlinear"}, log=True),
+        Curves(
+            "Used latents, nonlinear", "used", "objective.beta", where={"task": "nonlinear"},
+            log=True,
+        ),
+    ),
+    ("zietlow2022 Fig 3.7",),
+    "Linear task: ratio 2, batch 128, Adam from 1e-2 to 0 over 12,000 steps, 8 seeds (in a first "
+    "run with 8,000 steps three models just below the first collapse were not at "
+    "rest: posterior variances 0.88 to 0.92 where the closed form has 0.83); the closed form "
+    "prunes a variance lambda where beta passes 2 lambda, at 1/6 and 2/3. That a collapse lies "
+    "within 20% of it is two claims, one on each side: a latent counts as used unless its "
+    "posterior variance is near 1, and at 2 lambda / 1.2 it is 0.83. Nonlinear task: twelve random "
+    "networks (generator seeds) with two model seeds each, batch 64, Adam "
+    "from 5e-3 to 0 over 5,000 steps; the unit is the generator seed. The thesis does not give its "
+    "network's weights; ours are N(0, 1), which gives larger variances and so larger betas than "
+    "its 1e-3. With as many latents as factors the first collapse is over-pruning, not the onset "
+    "of a better regime.",
+    "Both collapses are where the closed form has them. The score's step is undecided (0.22 +- "
+    "0.22 over seeds) because nearest neighbours on noise-free means do not see the scale of a "
+    "latent: at beta 2 both are dead (posterior variances 1.000, variance of the means 3e-6) and "
+    "DS is still 0.41 +- 0.29, read off what the weights have left. On samples of the models DS "
+    "is 0.55, 0.35, 0.25 at betas 0.05, 0.1, 0.139, then 0.20, 0.10, 0.003 and 0.000 at 0.2, 0.35, "
+    "0.56 and 2. At beta 1e-3 DtO is 0.18 +- 0.14 after 12,000 steps and was 0.54 +- 0.34 after "
+    "8,000, so it says how far alignment has come rather than what beta does "
+    "(zietlow2022/dto-steps). Nonlinear task: ten of 24 models at beta 0.3 and three at 0.03 have "
+    "one latent, which winds through the sheet, far below 2 lambda of the linear theory; DtO falls "
+    "nevertheless from 0.46 to 0.20 where both live. Why DS does not rise with it is told in "
+    "zietlow2022/table-3.3-synth.",
+)  # fmt: skip

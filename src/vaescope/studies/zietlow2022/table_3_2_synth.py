@@ -1,0 +1,121 @@
+"""Does the polarised regime dominate training? zietlow2022 table 3.2, the synthetic rows."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from vaescope.studies.effects import Gap, Level
+from vaescope.studies.panels import Dots
+from vaescope.studies.study import Computed, Measured, Scale, Study, cells
+from vaescope.studies.verdict import Claim
+from vaescope.studies.zietlow2022.delta_kl import share_of_longer, watched
+from vaescope.studies.zietlow2022.synthetic import SPLIT, THESIS_BETA, THESIS_STEPS, thesis
+from vaescope.sweeps.grid import product
+
+__all__ = ["STUDY", "compute"]
+
+
+def compute(columns: Mapping[str, Any]) -> Measured:
+    """Trains one model and looks at Delta_KL on the way."""
+    found = watched(
+        {
+            "preset": "beta-vae", **thesis(columns["task"], rows=columns["rows"]), **SPLIT,
+            "data.generator_seed": columns["seed"],
+            "objective.beta": THESIS_BETA[columns["task"]], "latent": columns["latent"],
+            "steps": columns["steps"], "seed": columns["seed"],
+        },
+        every=columns["every"],
+    ).to_dict()  # fmt: skip
+    share = share_of_longer(found["last_above"], columns["steps"], THESIS_STEPS)
+    return {**found, "share_of_thesis": share}
+
+
+def _work(scale: Scale) -> Computed:
+    total, every, rows = {
+        "smoke": (20, 10, 1000),
+        "laptop": (16_000, 500, 50_000),
+        "paper": (THESIS_STEPS, 500, 50_000),
+    }[scale]
+    axes: dict[str, Iterable[Any]] = {
+        "task": list(THESIS_BETA),
+        "latent": [2, 10], "steps": [total], "every": [every], "rows": [rows],
+        "seed": range(2 if scale == "smoke" else 8),
+    }  # fmt: skip
+    return Computed("zietlow2022-table-3.2-synth", cells(product(axes)), compute, version=2)
+
+
+def _of(task: str, latent: int) -> dict[str, str | int]:
+    return {"task": task, "latent": latent}
+
+
+_PAPER = {
+    ("linear", 2): "99.8%", ("linear", 10): "96.7%",
+    ("nonlinear", 2): "99.9%", ("nonlinear", 10): "98.5%",
+}  # fmt: skip
+
+
+def _run(task: str, latent: int) -> Claim:
+    return Claim(
+        f"{task.capitalize()} task, {latent} latents: Delta_KL stays below 3% for over 90% of the "
+        "training that was run.",
+        "zietlow2022 Tab. 3.2", Level("share", _of(task, latent)), "above", 0.9, _PAPER[task,
+        latent],
+    )  # fmt: skip
+
+
+def _thesis(task: str, latent: int) -> Claim:
+    return Claim(
+        f"{task.capitalize()} task, {latent} latents: of a training as long as the thesis' it "
+        "would be over 90%, the last violation being at the same step.",
+        "zietlow2022 Tab. 3.2", Level("share_of_thesis", _of(task, latent)), "above", 0.9,
+        _PAPER[task, latent],
+    )  # fmt: skip
+
+
+def _order(task: str) -> Claim:
+    return Claim(
+        f"{task.capitalize()} task: the regime is reached earlier with as many latents as factors "
+        "than with ten.",
+        "zietlow2022 Tab. 3.2, section 3.4", Gap("share", _of(task, 2), _of(task, 10)), "above",
+        0.0,
+        f"{_PAPER[task, 2]} against {_PAPER[task, 10]}",
+    )  # fmt: skip
+
+
+STUDY = Study(
+    "zietlow2022/table-3.2-synth",
+    "Validity of the polarised regime on the synthetic tasks",
+    _work,
+    (
+        *(_run(task, latent) for task, latent in _PAPER),
+        *(_thesis(task, latent) for task, latent in _PAPER),
+        *(_order(task) for task in THESIS_BETA),
+    ),
+    (
+        Dots("Share of training, linear", "share", "latent", {"task": "linear"}),
+        Dots("Share of training, nonlinear", "share", "latent", {"task": "nonlinear"}),
+        Dots("Step of the last violation, linear", "last_above", "latent", {"task": "linear"}),
+        Dots(
+            "Step of the last violation, nonlinear", "last_above", "latent",
+            {"task": "nonlinear"},
+        ),
+    ),
+    ("zietlow2022 Tab 3.2",),
+    "The thesis' own settings: beta 1e-4 and 1e-3, Adam 1e-3, linear or 60-40-20 networks, 2 or 10 "
+    "latents; batch 64, which it does not give. The random network has the usual initialisation, "
+    "uniform within 1/sqrt(inputs). Training is on 80% of 50,000 rows; Delta_KL is measured on "
+    "1,000 of another 10% every 500 batches; 16,000 steps, eight "
+    "seeds, each of them model and data (for the nonlinear task another random network). The share "
+    "is 1 - (last step with 3% or more) / steps, so it depends on the length of training. The "
+    "thesis trained for 600 epochs of 40,000 rows, 375,000 steps at a batch of 64, which its "
+    "resolution of a tenth of a percent at a check every 500 batches implies; `share_of_thesis` "
+    "divides the same last step by that, and takes for granted that no violation follows; it is 0 "
+    "where the last look was a violation.",
+    "The share is a matter of the length of training, as the step of the last violation does not "
+    "depend on it. Linear task, 2 latents: that step is 1,500 to 6,000 over eight seeds (mean "
+    "4,000), 75% of 16,000 steps and 98.9% of the thesis' 375,000, where it reports 99.8%. With 10 "
+    "latents it is 11,500 to 15,000 (mean 13,100), as superfluous latents must be emptied one by "
+    "one: 18% of 16,000 steps, and 96.5% of 375,000, where the thesis has 96.7%. Nonlinear task: "
+    "with 2 latents no look was a violation (thesis 99.9%); with 10 it was at 5,000 to 14,000 "
+    "(mean 11,000), 31% of 16,000 steps and 97.1% of 375,000 (98.5%). So over 90% is contradicted "
+    "for trainings as short as these, and agrees with the thesis at its length.",
+)  # fmt: skip

@@ -1,0 +1,92 @@
+"""Orthogonality by architecture on MNIST and Fashion-MNIST. zietlow2022 table 3.3."""
+
+from vaescope.studies.effects import Gap, Where
+from vaescope.studies.panels import Dots
+from vaescope.studies.study import Cell, Scale, Study, Trained, cells
+from vaescope.studies.verdict import Claim
+from vaescope.studies.zietlow2022.images import ARMS, measure, mnist
+
+__all__ = ["STUDY"]
+
+#: The thesis's DtO of VAE, autoencoder, full covariance and random decoder.
+TASKS = {"mnist": (1.59, 1.83, 1.93, 2.11), "fashion-mnist": (1.36, 1.87, 2.02, 2.11)}
+METHODS = {
+    "vae": ARMS["vae"],
+    "ae": ARMS["ae"],
+    "full": {**ARMS["full"], "objective.beta": 1.0},
+    "random": ARMS["random"],
+}
+
+
+def _cells(scale: Scale) -> tuple[Cell, ...]:
+    seeds = {"smoke": 2, "laptop": 8, "paper": 10}[scale]
+    rows: list[Cell] = []
+    for task in TASKS:
+        for method, arm in METHODS.items():
+            settings = ({**mnist(task, scale), **arm, "seed": seed} for seed in range(seeds))
+            rows += cells(settings, task=task, method=method)
+    return tuple(rows)
+
+
+def _of(task: str, method: str) -> Where:
+    return {"task": task, "method": method}
+
+
+_NAMES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST"}
+
+
+def _claims() -> tuple[Claim, ...]:
+    found = []
+    for task, (vae, ae, full, random) in TASKS.items():
+        for says, far, near, paper in (
+            ("the VAE's decoder is nearer to orthogonality than the autoencoder's",
+             "ae", "vae", f"{ae} - {vae}"),
+            ("the autoencoder's is nearer than that with a full covariance",
+             "full", "ae", f"{full} - {ae}"),
+            ("a full covariance takes the VAE's orthogonality away",
+             "full", "vae", f"{full} - {vae}"),
+            ("the VAE's decoder is nearer to orthogonality than an untrained one",
+             "random", "vae", f"{random} - {vae}"),
+        ):  # fmt: skip
+            effect = Gap("dto", _of(task, far), _of(task, near))
+            found.append(
+                Claim(
+                    f"On {_NAMES[task]} {says}.",
+                    "zietlow2022 Tab. 3.3",
+                    effect,
+                    "above",
+                    0.0,
+                    paper,
+                )
+            )
+    return tuple(found)
+
+
+STUDY = Study(
+    "zietlow2022/table-3.3-mnist",
+    "DtO of VAE, autoencoder and full covariance on MNIST and Fashion-MNIST",
+    lambda scale: Trained("zietlow2022-images", _cells(scale), measure, version=2),
+    _claims(),
+    tuple(
+        Dots(f"{title}, {_NAMES[task]}", name, "method", {"task": task})
+        for task in TASKS
+        for title, name in (("DtO", "dto"), ("DtO, likelihood's metric", "dto_likelihood"))
+    ),
+    ("zietlow2022 Tab 3.3",),
+    "The real data, the thesis's nets (400 ReLU / 500-500 tanh), six latents, AdaGrad 1e-2, batch "
+    "64, summed cross-entropy, 2,000 steps (about 2 epochs; the thesis has 400 and 500), 8 seeds. "
+    "All 70,000 images are trained on. DtO in output space; Haar's mean for six axes is 1.912, and "
+    "the thesis's random decoders are above it. Nothing forbids nearly equal singular values here: "
+    "`degenerate` is the share of points where two are within a tenth, where V turns freely and "
+    "DtO is that of chance.",
+    "Fashion-MNIST gives the thesis's numbers after two epochs: VAE 1.33 +- .13 (1.36 there), "
+    "autoencoder 1.92. On MNIST the VAE is lower too, 1.80 +- .06 against 1.91 and 1.91, but by a "
+    "tenth only: at 79% of its points two singular values are within a tenth of each other, "
+    "against 21% on Fashion-MNIST, and there V turns freely. Training may also be too short: a "
+    "run with a seed outside the study had 1.81 at 1,000, 2,000 and 3,000 steps while its "
+    "distortion still fell (124, 118, 115 nats). Autoencoder and full covariance are at the level "
+    "of random axes (1.912), but for the full covariance on Fashion-MNIST (1.74 +- .15): their "
+    "objectives do not see a rotation, so the theory gives no order between the two, and ours "
+    "have none. Untrained decoders have 1.85 +- .12 here, not 2.11; at each of their points "
+    "two singular values are close.",
+)  # fmt: skip
