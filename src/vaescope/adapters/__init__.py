@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
+from vaescope.adapters.batch_inference import with_batches_that_work
 from vaescope.adapters.condition import Condition
-from vaescope.adapters.inference import choose
+from vaescope.adapters.idle_parameters import idle_parameters, of_likelihood, of_prior
+from vaescope.adapters.inference import choose, rate_shown
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.noise import preserved
 from vaescope.adapters.output_format import UNIT, Decoded, Range, decoded
@@ -38,6 +40,8 @@ __all__ = ["Asked", "Posterior", "adapt"]
 #: Images that readings are tried on, and the most pixels that these may have together.
 PROBES = 256
 PROBE_PIXELS = 2**22
+#: Of these, those on which each parameter is tried.
+FEW = 4
 
 
 def adapt(
@@ -69,6 +73,10 @@ def adapt(
     u = None if condition is None else torch.from_numpy(condition(few)).to(x.device)
     event = tuple(x.shape[1:])
     with evaluating(source.module), preserved(source.module):
+        source = with_batches_that_work(source, x, u)
+        if source.batch is not None:  # as many as it takes, some of them again
+            again = torch.arange(max(len(x), source.batch), device=x.device) % len(x)
+            x, u = x[again], None if u is None else u[again]
         reading, tried, given = _chosen(source, x, u, asked, data.value_range)
         first = _posterior(
             reading, reading.way(x[:2], given.like(x[:2], None if u is None else u[:2]))
@@ -76,9 +84,18 @@ def adapt(
         latent = int(first.mean.shape[1])
         prior, why = None, None
         if first.mean.ndim == 2:
+            idle = idle_parameters(source.module, lambda: _outputs(reading, x, given, u))
+            own = () if reading.likelihood.family == "categorical" else of_likelihood(idle, event)
+            if own and asked.likelihood is None and reading.likelihood.output != "own":
+                raise _scaled(source.name, own[0])
+            rate = None
+            if asked.prior is None:
+                taken = reading.opening.parts(x, given.like(x, u), reading.value_range)
+                rate = rate_shown(source, reading, x, given.like(x, u), taken)
             prior, why = prior_of(
-                source.model, asked.prior, latent, event, lambda own: _read(reading, own)
-            )
+                source.model, asked.prior, latent, event, lambda own: _read(reading, own), rate,
+                of_prior(idle, latent),
+            )  # fmt: skip
     inferred = _inferred(reading, tried, source, asked, was_training, images_of(x))
     name = name or source.name
     return OpenModel(
@@ -90,6 +107,26 @@ def adapt(
         density=_density(reading, event, given), module=source.module, auxiliary=condition,
         inferred=tuple(inferred + ([] if why is None else [why])), scaling=source.scaling,
     )  # fmt: skip
+
+
+def _outputs(reading: Reading, x: Tensor, given: "Given", u: Tensor | None) -> list[Any]:
+    """What encoder and decoder give of some examples."""
+    few = x[:FEW]
+    u = given.like(few, None if u is None else u[:FEW])
+    encoded = reading.way(few, u)
+    z = _posterior(reading, encoded).mean
+    return [encoded, reading.decoder[1](z.reshape(len(z), *reading.shape), u)]
+
+
+def _scaled(model: str, name: str) -> ReadingError:
+    return ReadingError(
+        f"{model} has {name}, which neither encoder nor decoder uses: it may be the scale of its "
+        "likelihood.",
+        "Say it with likelihood=: gaussian:V with the variance V, laplace:S with the scale S, "
+        "squared-error or bernoulli where it has none, or a function of the output that gives a "
+        "distribution of torch.",
+        (name,),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +207,7 @@ def _density(reading: Reading, event: tuple[int, ...], given: Given) -> Callable
 
 #: What the values of a spread cannot tell.
 _LOOKALIKES = {
-    "logvar": "; log standard deviations would look the same, and are rarer",
+    "logvar": "; nothing draws from it, but other kinds would have the same rate here",
 }
 
 

@@ -16,10 +16,11 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.draws import Forward
+from vaescope.adapters.draws import Forward, leaves
 from vaescope.adapters.input_format import images_of
-from vaescope.adapters.likelihood_inference import Shown, likelihoods, shown_by
+from vaescope.adapters.likelihood_inference import LOSSES, Shown, likelihoods, shown_by
 from vaescope.adapters.likelihoods import Likelihood
+from vaescope.adapters.losses import Rate, rate_of
 from vaescope.adapters.output_format import (
     OUTPUTS,
     RANGES,
@@ -34,11 +35,11 @@ from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
 from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Function, Source
-from vaescope.adapters.spread_inference import costs_of, preferred
+from vaescope.adapters.spread_inference import apart, costs_of, fitting, named_spread
 from vaescope.distributions import Distribution
 from vaescope.errors import ReadingError, UsageError
 
-__all__ = ["choose"]
+__all__ = ["choose", "rate_shown"]
 
 #: Errors within this ratio are equal: a wrong reading is worse by far more on a trained model.
 EQUAL = 1.02
@@ -97,9 +98,9 @@ def choose(
         raise ReadingError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + "; ".join(list(dict.fromkeys(problems))[:2]) + ".",
-            _CONDITION if u is None and any("required positional" in p for p in problems)
+            _CONDITION if u is None and _takes_more(source, problems)
             else "Pass images of the size that it was trained on, or encode= as a function that "
-            "returns (mean, logvar) as tensors and decode= as one of latents.",
+            "returns Normal(mean, std) of torch and decode= as one of latents.",
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
     first = _in_layout(source, chosen, tried)
@@ -109,11 +110,19 @@ def choose(
             f"{source.name} returns no spread, and its forward fails, so that whether it draws "
             "latents, and which, cannot be seen.",
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
-            "functions that return (mean, logvar) and an image.",
+            "functions that return Normal(mean, std) of torch and an image.",
         )
     first = _with_spread(source, first, x, u)
     _refuse_company(source, first, x, u)
     return first, len(tried)
+
+
+def _takes_more(source: Source, problems: list[str]) -> bool:
+    """Whether an encoder or decoder may want labels beside images or latents."""
+    own = [function for _, function in (*source.encoders, *source.decoders)]
+    return any("required positional" in problem for problem in problems) or any(
+        getattr(function, "conditional", False) for function in own
+    )
 
 
 def _with_spread(source: Source, first: Reading, x: Tensor, u: Tensor | None) -> Reading:
@@ -121,21 +130,57 @@ def _with_spread(source: Source, first: Reading, x: Tensor, u: Tensor | None) ->
     if first.opening.evidence or first.opening.spread is not None or first.spread == "none":
         return first
     parts, event = first.opening.parts(x, u, first.value_range), tuple(x.shape[1:])
+    shown = rate_shown(source, first, x, u, parts)
+    if shown is not None:
+        return _settled(first, shown.kind, f"its {shown.loss} has the KL of it")
+    assert parts.spread is not None
+    named = named_spread(first.way.encoder[1], parts.spread)
+    if named is not None:
+        kind, name = named
+        return _settled(first, kind, f"its code calls it {name}; nothing draws from it here")
 
     def density(z: Tensor) -> Distribution:
         output = first.decoder[1](z.reshape(len(z), *first.shape), u)
         return first.likelihood.of(decoded(output, event))
 
-    taken, rivals = preferred(costs_of(parts, x, density))
-    if taken is None:
+    taken, *rivals = apart(costs_of(parts, x, density))
+    fits = fitting([taken, *rivals])
+    if rivals and fits is not None:
+        why = "only so have the codes the prior's second moment; nothing draws from it here"
+        return _settled(first, fits.kind, why)
+    if rivals:
+        rivals = [taken, *rivals]
         two = sorted(rivals, key=lambda cost: cost.distortion + cost.rate)[:2]
         raise ReadingError(
             f"{source.name} draws no latents here, so that its second output could be either: "
             f"{' or '.join(map(str, two))}.",
-            f"Say which with posterior=, one of {', '.join(SPREADS)}.",
+            f"Say which with posterior=, one of {', '.join(SPREADS)} (after reversed, where the "
+            "spread comes first); if none, pass encode= as a function that returns "
+            "Normal(mean, std) of torch.",
             tuple(map(str, rivals)),
         )
     return replace(first, spread=taken.kind)
+
+
+def _settled(reading: Reading, kind: str, evidence: str) -> Reading:
+    return replace(reading, spread=kind, opening=replace(reading.opening, evidence=evidence))
+
+
+def rate_shown(
+    source: Source, reading: Reading, x: Tensor, u: Tensor | None, parts: Parts
+) -> Rate | None:
+    """The KL in the model's own loss, by calling it."""
+    few = min(len(x), LOSSES)
+    if source.model is None or parts.spread is None:
+        return None
+    given = None if u is None else u[:few]
+    z = parts.mean[:few]
+    y = reading.decoder[1](z.reshape(few, *reading.shape), given)
+    image = next((leaf for _, leaf in leaves(y) if leaf.ndim > 1), None)
+    if image is None:
+        return None
+    fed = reading.way.formed(x[:few]).to(image)
+    return rate_of(source.model, fed, image, Parts(z, parts.spread[:few]))
 
 
 def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source:
@@ -200,6 +245,10 @@ def _best_output(tried: list[Reading], default: Range) -> Reading:
 def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> Reading:
     best = min(chosen, key=lambda reading: reading.error)
     poor = best.error > POOR
+    # Nearly everybody returns the mean first: the other order must be the only one that works.
+    usual = [r for r in chosen if r.layout != "reversed"]
+    if usual and (poor or min(r.error for r in usual) <= EQUAL * best.error):
+        chosen, best = usual, min(usual, key=lambda reading: reading.error)
     equal = [r for r in chosen if r.error <= (EQUAL_IF_POOR if poor else EQUAL) * best.error]
     # encode() that gives means and encoder() that gives spreads too: one model, the latter whole.
     equal = [r for r in equal if r.spread != "none"] or equal

@@ -80,12 +80,13 @@ def openings(
     form, forward = _traced(source, x, u, value_range)
     encoders = list(source.encoders)
     if forward is not None:
-        encoders.append(("forward", forward.call))
+        encoders.append(("forward", forward.__call__))
         if forward.several:
             _refuse_levels(source)
     ways = [way for encoder in encoders
             if (way := _working(encoder, x, u, value_range, problems)) is not None]  # fmt: skip
-    draws = list(_draws(source, ways, form, forward, x[:DRAWN], _first(u), value_range))
+    rows = source.batch or DRAWN
+    draws = list(_draws(source, ways, form, forward, x[:rows], _first(u, rows), value_range))
     found: list[Opening] = []
     for way in ways:
         here = [_settle(one, draws, source, x, u, asked)
@@ -101,18 +102,19 @@ def openings(
     return found, forward
 
 
-def _first(u: Tensor | None) -> Tensor | None:
-    return None if u is None else u[:DRAWN]
+def _first(u: Tensor | None, rows: int) -> Tensor | None:
+    return None if u is None else u[:rows]
 
 
 def _traced(
     source: Source, x: Tensor, u: Tensor | None, value_range: Range
 ) -> tuple[str, Forward | None]:
     """A whole pass through the model on some images, and the form in which it takes them."""
+    rows = source.batch or DRAWN
     for form in forms_of(x):
         for whole in source.forwards:
-            fed = Way(("forward", whole), form, value_range).formed(x[:DRAWN])
-            found = trace_forward(whole, source.model, fed, _first(u))
+            fed = Way(("forward", whole), form, value_range).formed(x[:rows])
+            found = trace_forward(whole, source.model, fed, _first(u, rows), source.batch)
             if found is not None:
                 return form, found
     return "", None
@@ -144,7 +146,7 @@ def _draws(
     if forward is not None and forward.entry is not None:
         posterior = drawn(forward.sample, forward.x, u)
         if posterior is not None:
-            way = Way(("forward", forward.call), form, value_range)
+            way = Way(("forward", forward.__call__), form, value_range)
             yield _Draw(posterior, forward.sample, way, "forward draws its latents from it",
                         forward.shape)  # fmt: skip
     for way in ways:
@@ -208,7 +210,8 @@ def _settle(
     one: Opening, draws: list[_Draw], source: Source, x: Tensor, u: Tensor | None, asked: Asked
 ) -> Opening:
     """With evidence, where the means and variances are those of which the model draws."""
-    parts = one.candidate.take(one.way(x[:DRAWN], _first(u)))
+    rows = source.batch or DRAWN
+    parts = one.candidate.take(one.way(x[:rows], _first(u, rows)))
     for draw in draws:
         kind = _kind(parts, draw.posterior, one.spread, told=asked.spread() is not None)
         if kind is not None:
@@ -278,7 +281,7 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
             f"{source.name} draws latents that are no diagonal Gaussian of each image, so that "
             "their KL has no closed form: a flow, a full covariance, or a function of them.",
             "To have the Gaussian before it dissected, pass encode= as a function that returns its "
-            "(mean, logvar) and decode= as one of its latents.",
+            "Normal(mean, std) of torch and decode= as one of its latents.",
         )
 
     def encode(x: Tensor, u: Tensor | None = None) -> Mapping[str, Tensor]:
@@ -296,10 +299,10 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
 
 def _refuse_noise(source: Source) -> None:
     raise ReadingError(
-        f"{source.name} draws latents from a noise that cannot be fixed, not normal or not "
-        "torch's: its posterior may be no Gaussian.",
+        f"{source.name} draws from a noise that cannot be told from its latents': not normal, not "
+        "torch's, or added to the images. Its posterior may be no Gaussian.",
         "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "
-        "or pass encode= as a function that returns (mean, logvar).",
+        "or pass encode= as a function that returns Normal(mean, std) of torch.",
     )
 
 
@@ -307,7 +310,7 @@ def _refuse_levels(source: Source) -> None:
     raise UsageError(
         f"{source.name} draws latents at several places, one after the other: its levels have no "
         "common posterior in closed form.",
-        "To dissect one level, pass encode= as a function that returns its (mean, logvar) and "
+        "To dissect one level, pass encode= as a function that returns its Normal(mean, std) and "
         "decode= as one of that level's latents, the others at their means.",
     )
 

@@ -40,6 +40,7 @@ class Source:
     scaling: float | None = None
     says: str = ""  # which library
     likelihood: Callable[[Tensor], Distribution] | None = None  # of our own models
+    batch: int | None = None  # rows of every batch, where the model takes no other
 
 
 def source_of(
@@ -123,6 +124,8 @@ def _placed(function: Given, module: nn.Module | None) -> Function:
             return function(fed)
         return function(fed, u.to(own.device, own.dtype if u.is_floating_point() else u.dtype))
 
+    call.__wrapped__ = function  # type: ignore[attr-defined] # whose code says what it returns
+    call.conditional = conditional  # type: ignore[attr-defined]
     return call
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from tests.adapters.corpus.style import Style
 from tests.adapters.corpus.training import Truth, model_in, truth_of
+from torch import distributions as td
 from torch import nn
 
 import vaescope as vs
@@ -148,7 +149,7 @@ def _functions(style: Style, model: Any, *, rescaled: bool) -> dict[str, Any]:
 
     def encode(x: Any) -> Any:
         mean, variance = style.posterior(model, style.takes(x) if rescaled else x)
-        return mean if style.deterministic else (mean, variance.log())
+        return mean if style.deterministic else td.Normal(mean, variance.sqrt())
 
     def decode(z: Any) -> Any:
         if style.decode is not None:
