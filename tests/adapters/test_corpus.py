@@ -71,8 +71,7 @@ def test_there_are_at_least_48_styles_and_no_two_of_one_name() -> None:
 
 
 def assert_collapsed(style: Style) -> None:
-    """A collapsed model has collapsed and a trained one has not: else the corpus would not be what it
-    says."""
+    """A collapsed model has collapsed and a trained one has not: else the corpus would lie."""
     if style.deterministic:
         return
     assert beta_in(style, "collapsed") >= 1000 * style.beta
