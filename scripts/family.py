@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from scipy import stats
 
+from vaescope.aggregate_posterior import exact
 from vaescope.build import data_settings
 from vaescope.data import Dataset
 from vaescope.data.dsprites import dsprites
 from vaescope.data.in_memory import from_arrays
-from vaescope.divergences import exact
 from vaescope.encoding import load_vae
 from vaescope.runs import Run
 from vaescope.seeds import rng

@@ -13,7 +13,7 @@ from vaescope.build import build_data, build_vae
 from vaescope.codes import Codes, central
 from vaescope.inspection import (
     Inspection,
-    Moments,
+    MomentSummary,
     Subject,
     Training,
     inspect,
@@ -111,7 +111,7 @@ def test_the_first_verdict_says_how_polarised_the_model_is(
 
 def test_samples_that_miss_the_prior_are_named() -> None:
     latents = inspect_codes(codes_of([0.01, 0.02]), SUBJECT).latents
-    far = Moments(np.array([0.0, 0.7]), np.array([1.0, 1.0]), N)
+    far = MomentSummary(np.array([0.0, 0.7]), np.array([1.0, 1.0]), N)
     found = verdict(judge(latents, far), "prior")
     assert (found.tone, found.number, found.latents) == ("warning", pytest.approx(0.7), (1,))
 

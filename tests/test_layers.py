@@ -14,15 +14,17 @@ ROOT = Path(vaescope.__file__).parent
 
 #: Floor of each module or package, from the ground up. A new one must be entered here.
 FLOORS = {
-    "errors": 0, "seeds": 0, "types": 0, "paths": 0, "allocator": 0, "regime": 0, "citations": 0,
-    "paper_aliases": 0, "strengths": 0, "principal": 0, "reading": 0, "sealing": 0, "escaping": 0,
+    "errors": 0, "seeds": 0, "types": 0, "paths": 0, "allocator": 0, "latent_types": 0,
+    "citations": 0,
+    "paper_aliases": 0, "beta_scale": 0, "leading_axes": 0, "reading": 0, "sealing": 0,
+    "escaping": 0, "progress": 0,
     "data": 1, "nets": 1, "distributions": 1, "priors": 1, "vae": 1, "objectives": 1,
-    "schedules": 1, "divergences": 1, "prior_density": 1,
+    "schedules": 1, "aggregate_posterior": 1, "prior_density": 1,
     "presets": 2, "model_specs": 2, "specs": 2, "settings": 2, "build": 2, "runs": 2, "codes": 2,
-    "codes_file": 2, "encoding": 2, "training": 2, "baselines": 2, "adapters": 2,
+    "codes_file": 2, "encoding": 2, "training": 2, "baselines": 2, "adapters": 2, "foreign": 2,
     "pruned": 2, "models": 2, "opening": 2, "user_data": 2, "own_parts": 2, "scheduling": 2,
     "optimisers": 2, "setting_errors": 2,
-    "loggers": 2,
+    "loggers": 2, "rotation": 2,
     "information": 3, "metrics": 3, "latents": 3, "traversals": 3, "watching": 3, "estimator": 3,
     "decomposition": 3, "geometry": 3, "measures": 3,
     "inspection": 4, "verdicts": 4, "sweeps": 4, "tables": 4, "statistics": 4,
@@ -46,7 +48,7 @@ NO_TORCH = (
     "reading",
     "sealing",
     "escaping",
-    "regime",
+    "latent_types",
 )
 SHOWING_ONLY = ("matplotlib", "jinja2", "typer", "rich")
 

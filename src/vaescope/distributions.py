@@ -21,6 +21,7 @@ from vaescope.errors import UsageError
 
 __all__ = [
     "Bernoulli",
+    "Categorical",
     "DiagonalGaussian",
     "Distribution",
     "FullGaussian",
@@ -162,6 +163,22 @@ class Bernoulli(Distribution):
 
     def log_prob(self, x: Tensor) -> Tensor:
         return -sum_event(F.binary_cross_entropy_with_logits(self.logits, x, reduction="none"))
+
+
+@dataclass(frozen=True, eq=False)
+class Categorical(Distribution):
+    """Independent tokens by logits over a vocabulary, which is the last axis. x are their numbers;
+    the mean has the probability of each word of the vocabulary."""
+
+    logits: Tensor  # (batch, *event, vocabulary)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.logits.softmax(-1)
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        chosen = self.logits.log_softmax(-1).gather(-1, x.long().unsqueeze(-1))
+        return sum_event(chosen.squeeze(-1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """Any dataset through an encoder, once: codes in float32, whatever the training's precision."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +23,23 @@ from vaescope.vae import VAE
 if TYPE_CHECKING:
     from vaescope.models import OpenModel
 
-__all__ = ["Maps", "assemble", "encode_rows", "load_vae"]
+__all__ = ["Maps", "assemble", "encode_rows", "gathered", "load_vae"]
 
 
-def load_vae(run: Run | str | Path) -> VAE:
-    """The trained model of a finished run or its folder, on the CPU."""
+def load_vae(run: Any) -> VAE:
+    """The trained model of a finished run or its folder, on the CPU; of an open model or an
+    estimator its own networks, and a `vs.VAE` as it is."""
+    module = next(
+        (own for own in (run, *(getattr(run, name, None) for name in ("module", "vae_")))
+         if isinstance(own, VAE)), None,
+    )  # fmt: skip
+    if module is not None:
+        return module
+    if not isinstance(run, Run | str | Path):
+        raise UsageError(
+            f"load_vae is for models that vaescope trained; got {type(run).__name__}.",
+            "Give a run, its folder or an open model of one; vs.open_model opens other models.",
+        )
     run = run if isinstance(run, Run) else Run(Path(run))
     if not run.is_done:
         raise RunError(
@@ -40,14 +53,15 @@ def load_vae(run: Run | str | Path) -> VAE:
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """Latents that are maps, by channel, over all images and places."""
+    """Latents that are maps, by channel and by place, over all examples."""
 
-    shape: tuple[int, ...]  # (height, width)
+    shape: tuple[int, ...]  # of the places: (height, width), (time,), (time, height, width)
     shift: Floats  # (channel,) mean of the latents
     scale: Floats  # (channel,) standard deviation of samples of them
     kl_nats: Floats  # (channel,) mean KL to N(0, 1) of one place
     scaling: float  # 1 / standard deviation over all channels: what brings latents to variance 1
     configured: float | None  # what the model's own configuration has
+    kl_by_place: Floats | None = None  # (*shape) nats over all channels; None: shapes differ
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -57,6 +71,7 @@ class Maps:
             "kl": self.kl_nats.tolist(),
             "scaling": self.scaling,
             "configured": self.configured,
+            "kl_by_place": None if self.kl_by_place is None else self.kl_by_place.tolist(),
         }
 
 
@@ -65,46 +80,72 @@ def encode_rows(
 ) -> tuple[Codes, Maps | None]:
     """Codes of these rows of the model's data. Of maps, codes have the spatial mean of each
     channel, and their statistics are beside."""
-    means, variances, covariances, us, sums = [], [], [], [], []
-    shape: tuple[int, ...] = ()
-    with model.evaluating():
+    us: list[Floats] = []
+
+    def posteriors() -> Iterator[Reparameterised]:
         for start in range(0, len(rows), batch):
             some = rows[start : start + batch]
             u = None
             if model.auxiliary is not None:
                 us.append(model.auxiliary(some))
                 u = torch.from_numpy(us[-1]).to(model.device)
-            q = _posterior(model, model.x(some), u, start)
-            mean, variance = q.mean, q.variance
-            if mean.ndim > 2:
-                shape = tuple(int(size) for size in mean.shape[2:])
-                sums.append(_sums(q))
-                places = tuple(range(2, mean.ndim))
-                mean, variance = mean.mean(places), variance.mean(places)
-            means.append(mean.float().cpu().numpy())
-            variances.append(variance.float().cpu().numpy())
-            if isinstance(q, FullGaussian):
-                # In float32 the product of narrow factors is no longer positive definite.
-                factor = q.scale_tril.double()
-                covariances.append((factor @ factor.mT).cpu().numpy())
+            yield _posterior(model, model.x(some), u, start)
+
+    with model.evaluating():
+        found = gathered(posteriors(), model.name, model.scaling)
         seen = np.concatenate(us) if us else None
         prior = model.prior.density(
             None if seen is None else torch.from_numpy(seen).to(model.device)
         )
-    joined = {"mean": np.concatenate(means), "variance": np.concatenate(variances)}
-    if not all(np.isfinite(values).all() for values in joined.values()):
+    codes = assemble(
+        model.data, rows, found.mean, found.variance, covariance=found.covariance, seed=seed,
+        prior=prior, prior_assumed=model.prior_assumed, u=seen,
+        supervised=bool(us) and model.encoder_sees_u,
+        spatial=() if found.maps is None else found.maps.shape, **_unused(model, prior),
+    )  # fmt: skip
+    return codes, found.maps
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """Posteriors of all examples; of maps, their mean over the places."""
+
+    mean: Floats
+    variance: Floats
+    covariance: Floats | None
+    maps: Maps | None
+
+
+def gathered(
+    posteriors: Iterable[Reparameterised], name: str, scaling: float | None = None
+) -> Gathered:
+    """Batches of posteriors as arrays. Raises NonFiniteError where some are not finite."""
+    means, variances, covariances, sums = [], [], [], []
+    shape: tuple[int, ...] = ()
+    by_place: list[Tensor] = []
+    for q in posteriors:
+        mean, variance = q.mean, q.variance
+        if mean.ndim > 2:
+            shape = tuple(int(size) for size in mean.shape[2:])
+            sums.append(_sums(q))
+            by_place.append(_rates_by_place(q))
+            places = tuple(range(2, mean.ndim))
+            mean, variance = mean.mean(places), variance.mean(places)
+        means.append(mean.float().cpu().numpy())
+        variances.append(variance.float().cpu().numpy())
+        if isinstance(q, FullGaussian):
+            # In float32 the product of narrow factors is no longer positive definite.
+            factor = q.scale_tril.double()
+            covariances.append((factor @ factor.mT).cpu().numpy())
+    joined = np.concatenate(means), np.concatenate(variances)
+    if not all(np.isfinite(values).all() for values in joined):
         raise NonFiniteError(
-            f"{model.name} gives means or variances that are NaN or infinite.",
+            f"{name} gives means or variances that are NaN or infinite.",
             "If its spread is a standard deviation, pass posterior=std; else look for the cause "
             "in the encoder.",
         )
-    codes = assemble(
-        model.data, rows, joined["mean"], joined["variance"],
-        covariance=np.concatenate(covariances) if covariances else None, seed=seed,
-        prior=prior, prior_assumed=model.prior_assumed, u=seen, supervised=bool(us),
-        spatial=shape, **_unused(model, prior),
-    )  # fmt: skip
-    return codes, _maps(sums, shape, model.scaling) if sums else None
+    maps = _maps(sums, by_place, len(joined[0]), shape, scaling) if sums else None
+    return Gathered(*joined, np.concatenate(covariances) if covariances else None, maps)
 
 
 def _unused(model: "OpenModel", prior: PriorDensity) -> dict[str, Any]:
@@ -176,10 +217,28 @@ def _sums(q: Reparameterised) -> Tensor:
     return torch.stack([part.sum(axes) for part in (one, mean, mean**2, variance, kl)])
 
 
-def _maps(sums: list[Tensor], shape: tuple[int, ...], configured: float | None) -> Maps:
+def _rates_by_place(q: Reparameterised) -> Tensor:
+    """KL to N(0, 1) of each place, over all channels, summed over examples."""
+    mean, variance = q.mean.double(), q.variance.double()
+    zero = torch.zeros_like(mean)
+    kl = kl_per_latent(
+        DiagonalGaussian(mean, variance.clamp_min(1e-30).log()), DiagonalGaussian(zero, zero)
+    )
+    return kl.sum((0, 1))
+
+
+def _maps(
+    sums: list[Tensor], by_place: list[Tensor], n_rows: int, shape: tuple[int, ...],
+    configured: float | None,
+) -> Maps:  # fmt: skip
     total = sum(part.cpu().numpy() for part in sums)
     n, mean, square, variance, kl = np.asarray(total)
     shift = mean / n
     spread = square / n - shift**2 + variance / n  # total variance: of means, and of samples
     everything = (square.sum() + variance.sum()) / n.sum() - (mean.sum() / n.sum()) ** 2
-    return Maps(shape, shift, np.sqrt(spread), kl / n, float(1.0 / np.sqrt(everything)), configured)
+    places = None
+    if len({tuple(part.shape) for part in by_place}) == 1:  # sequences may differ in length
+        places = np.asarray(torch.stack(by_place).sum(0).cpu().numpy() / n_rows)
+    return Maps(
+        shape, shift, np.sqrt(spread), kl / n, float(1.0 / np.sqrt(everything)), configured, places
+    )

@@ -11,6 +11,7 @@ __all__ = [
     "ReadingError",
     "RunError",
     "ShapeError",
+    "UnreadableError",
     "UsageError",
     "VaescopeError",
 ]
@@ -41,6 +42,10 @@ class ReadingError(UsageError):
         super().__init__(message, remedy)
         self.args = (message, remedy, tried)
         self.tried = tried
+
+
+class UnreadableError(ReadingError):
+    """A model of which no reading works at all: another way to feed it may."""
 
 
 class ShapeError(VaescopeError):

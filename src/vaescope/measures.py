@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vaescope.codes import Codes
-from vaescope.decomposition import Decomposition, decomposition
+from vaescope.decomposition import DecompositionMeasures, decomposition
 from vaescope.latents import MeanAgainstSample, Types, mean_against_sample, types
 from vaescope.metrics import Score, measure_metrics
 from vaescope.metrics.score import versions
@@ -23,7 +23,7 @@ class Measures:
     skipped: Mapping[str, str]  # why a metric cannot be had
     types: Types
     correlation: MeanAgainstSample
-    decomposition: Decomposition
+    decomposition: DecompositionMeasures
 
     def to_dict(self) -> dict[str, Any]:
         return {

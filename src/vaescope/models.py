@@ -79,6 +79,7 @@ class OpenModel:
     density: Callable[[Tensor, Tensor | None], Distribution] | None = None
     module: nn.Module | None = None  # all weights; None for plain functions
     auxiliary: Auxiliary | None = None  # rows of the data -> u
+    encoder_sees_u: bool = True  # where there is a u
     untrained: Callable[[int], Callable[[Tensor], Any]] | None = None  # seed -> a fresh decoder
     spec: Experiment | None = None  # of models that vaescope trained
     records: Sequence[dict[str, Any]] = ()  # of that training
@@ -86,6 +87,13 @@ class OpenModel:
     inferred: tuple[Inference, ...] = ()  # about somebody else's model
     notes: tuple[str, ...] = ()
     scaling: float | None = None  # what latent-diffusion pipelines multiply latents by
+    undecoded: str = ""  # why nothing can be decoded and scored; empty where it can
+    given: tuple[Codes, Maps | None] | None = None  # codes of data that cannot be taken by rows
+
+    def __repr__(self) -> str:
+        read = "; ".join(f"{one.what} {one.read}" for one in self.inferred)
+        read = f", read as {read}" if read else ""
+        return f"OpenModel({self.name} on {len(self.rows):,} rows of {self.data.name}{read})"
 
     @property
     def device(self) -> torch.device:
@@ -132,7 +140,7 @@ class OpenModel:
 
     @cached_property
     def _encoded(self) -> tuple[Codes, Maps | None]:
-        return encode_rows(self, self.rows)
+        return encode_rows(self, self.rows) if self.given is None else self.given
 
     @property
     def codes(self) -> Codes:

@@ -1,7 +1,8 @@
 """One door: whatever is a VAE goes in, an `OpenModel` comes out; everything is measured of it.
 
 A run, its folder, an exported folder, a fitted estimator, a `vs.VAE`, somebody else's module, a
-pair of functions, a model of pythae or diffusers, or a PCA: `open_model` reads it once.
+pair of functions, a model of pythae, diffusers, scvi-tools, Pyro, Keras or Lightning, or a PCA:
+`open_model` reads it once.
 """
 
 import logging
@@ -13,20 +14,22 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from vaescope.adapters import Asked, adapt
+from vaescope.adapters import Asked
+from vaescope.adapters.sources import is_of
 from vaescope.build import build_auxiliary, build_vae, data_of
 from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
+from vaescope.data.dataset import Kind
 from vaescope.encoding import encode_rows, load_vae
 from vaescope.errors import RunError, ShapeError, UsageError
 from vaescope.escaping import printable
+from vaescope.foreign import Shown, open_foreign
 from vaescope.models import OpenModel
 from vaescope.nets.initialisation import reinitialised
 from vaescope.own_parts.objects import by_group
 from vaescope.own_parts.specs import ObjectSpec
 from vaescope.priors import as_prior
-from vaescope.pruned import Pruned, asked_again
 from vaescope.reading import parse_json, read_regular
 from vaescope.runs import Run
 from vaescope.settings import experiment, preset
@@ -56,55 +59,90 @@ def open_model(
     likelihood: Any = None,
     prior: Any = None,
     condition: Any = None,
+    lengths: Any = None,
+    batch_axis: int | None = None,
+    kind: Kind | None = None,
+    columns: Any = None,
+    mean: Any = None,
+    std: Any = None,
     name: str | None = None,
     rows: int = ROWS,
 ) -> OpenModel:
     """Opens a run or its folder, a fitted `vs.VAEEstimator`, a `vs.VAE`, any module with encode and
     decode (or encoder and decoder), a pair of functions, a model of pythae or diffusers, or a PCA.
 
-    `data` are images or vectors (arrays, tensors, a loader, a dataset or its name); a run knows its
-    own where they have a name. What a foreign model's outputs mean is inferred, logged, in
+    `data` are arrays or tensors of any shape (n, ...), a table, a loader, a dataset or its name; a
+    run knows its own where they have a name. Batches that are not tensors go to the encoder
+    untouched, and give codes. What a foreign model's outputs mean is inferred, logged, in
     `.inferred`, and overridden by `posterior` (e.g. "interleaved,logvar"), `output`
     ("probabilities", "logits" or "pixels"), `value_range` (of the images that the model takes),
     `likelihood` (a name such as "gaussian:0.01", or a function of the decoder's output that gives a
-    distribution), `prior` (what `vs.priors.as_prior` takes) and `condition` (labels or other arrays
-    that the model is conditioned on, a row for each example).
+    distribution), `prior` (what `vs.priors.as_prior` takes), `condition` (labels or other arrays
+    that the model is conditioned on, a row for each example, a tuple of such, or a function of a
+    batch), `lengths` (of padded sequences) and `batch_axis` (1: the model takes time first).
+
+    `kind` says what the data are ("images", "signals" or "tokens"), `columns` what their columns,
+    channels or tokens are called, `mean` and `std` what undoes their standardisation where they
+    are shown.
     At most `rows` rows of the data are encoded.
     """
+    asked = Asked(posterior, output, value_range, likelihood, prior, condition, lengths, batch_axis)
+    shown = Shown(kind, columns, mean, std)
     if isinstance(model, OpenModel):
-        return model
+        if encode or decode or asked.anything or shown.anything:
+            raise UsageError(
+                "An open model says already what its outputs mean.",
+                "Open the model itself anew with these arguments.",
+            )
+        return model if data is None or data is model.data else _on(model, data, factors, rows)
     if isinstance(model, str | Path):
         model = Run(Path(model))
+    if is_of(model, "scvi"):
+        from vaescope.adapters.scvi import open_scvi
+
+        if encode or decode or asked.anything or shown.anything:
+            raise UsageError(
+                "Models of scvi-tools say themselves what their outputs mean.",
+                "Pass the model alone, or with an AnnData.",
+            )
+        return _logged(open_scvi(model, data, factors, name=name, rows=rows))
     like = model.open().data if isinstance(model, Run) and data is not None else None
     trained = isinstance(model, Run | VAE) or _is_fitted_vae(model)
-    given = (
-        None
-        if data is None
-        else as_dataset(data, factors, most=rows, like=like, any_range=not trained)
-    )
-    asked = Asked(posterior, output, value_range, likelihood, prior, condition)
-    if trained and (encode or decode or asked.anything):
+    if trained and (encode or decode or asked.anything or shown.anything):
         raise UsageError(
             "Models that vaescope trained say themselves what their outputs mean.",
             "Leave encode, decode, posterior, output and value_range out.",
         )
+    if not trained and data is not None:
+        return _logged(
+            open_foreign(model, data, factors, (encode, decode), asked, shown, name=name, rows=rows)
+        )
+    given = None if data is None else as_dataset(data, factors, most=rows, like=like)
     if isinstance(model, Run):
         return _open_run(model, given, rows)
     if given is None:
         raise UsageError(
             "Only a run knows its data.",
-            "Pass images: vs.inspect(model, images), or encode=, decode= and data=.",
+            "Pass data: vs.inspect(model, data), or encode=, decode= and data=.",
         )
     if _is_fitted_vae(model):
         return _open_estimator(model, given, name, rows)
-    if isinstance(model, VAE):
-        return open_vae(model, given, name=name or type(model).__name__, rows=rows)
-    opened = adapt(
-        model, given, given.sample(rows, seed=0), encode=encode, decode=decode, asked=asked,
-        name=name,
-    )  # fmt: skip
-    if isinstance(model, nn.Module) and decode is None:
-        opened = replace(opened, untrained=_untrained(model, opened))
+    return open_vae(model, given, name=name or type(model).__name__, rows=rows)
+
+
+def _on(opened: OpenModel, data: Any, factors: Any, rows: int) -> OpenModel:
+    """A model of ours that is open, on other data. How a stranger was read holds for its own."""
+    if opened.spec is not None and opened.auxiliary is None:
+        given = as_dataset(data, factors, most=rows, like=opened.spec.data)
+        if given.shape == opened.data.shape:
+            return replace(opened, data=given, rows=given.sample(rows, seed=0))
+    raise UsageError(
+        f"{opened.name} is open on {opened.data!r}; got other data.",
+        "Open the model itself anew with these data, or leave them out.",
+    )
+
+
+def _logged(opened: OpenModel) -> OpenModel:
     for inference in opened.inferred:
         _log.info("%s", inference)
     return opened
@@ -236,22 +274,6 @@ def _open_estimator(estimator: Any, data: Dataset, name: str | None, rows: int) 
     return open_vae(
         vae, data, name=name or type(estimator).__name__, spec=spec, rows=rows, records=records
     )
-
-
-def _untrained(
-    model: nn.Module, opened: OpenModel
-) -> Callable[[int], Callable[[Tensor], Tensor]] | None:
-    """The same decoder from new weights: only a module can be initialised anew."""
-    if isinstance(model, Pruned) and model.of_functions:
-        return None
-
-    def anew(seed: int) -> Callable[[Tensor], Tensor]:
-        return adapt(
-            reinitialised(model, seed).eval(), opened.data, opened.rows[:2],
-            asked=asked_again(opened.inferred),
-        ).decoder  # fmt: skip
-
-    return anew
 
 
 def _described(spec: Experiment, data: Dataset) -> str:

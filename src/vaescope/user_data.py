@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from torch.utils.data import Dataset as TorchDataset
 
 from vaescope.build import build_data
 from vaescope.data import DATASETS, Dataset
+from vaescope.data.dataset import Kind
 from vaescope.data.in_memory import dataset_of, factors_of, from_arrays
+from vaescope.data.signals import DARK, check_kind, from_signals, kind_of
 from vaescope.data.specs import FilesSpec
 from vaescope.data.stores import Sparse
 from vaescope.data.user_files import load_files
@@ -23,7 +25,7 @@ from vaescope.errors import RangeError, ShapeError, UsageError, VaescopeError
 from vaescope.settings import from_python
 from vaescope.types import Array
 
-__all__ = ["as_dataset", "load_dataset"]
+__all__ = ["as_dataset", "images_of_batch", "is_data", "load_dataset"]
 
 _log = logging.getLogger("vaescope")
 #: Ranges that mean the same whatever part of the images is looked at.
@@ -31,9 +33,6 @@ FIXED = ((0.0, 1.0), (0.0, 255.0), (-1.0, 1.0))
 BATCH = 256
 #: Under which names batches hold their images.
 _IMAGES = ("image", "images", "img", "imgs", "pixel_values", "x", "input", "inputs", "data")
-#: Images with negative values are taken as [-1, 1] only where some are far from 0: resizing leaves
-#: small ones below 0, and other standardisations reach less far.
-_DARK = -0.5
 _NEARLY = 0.01
 
 
@@ -59,7 +58,8 @@ def as_dataset(
     *,
     most: int | None = None,
     like: Any = None,
-    any_range: bool = False,
+    foreign: bool = False,
+    kind: Kind | None = None,
 ) -> Dataset:
     """The dataset that was given, by name or path too, or that of arrays, tensors and loaders.
 
@@ -68,12 +68,14 @@ def as_dataset(
     loader at most `most` rows are taken, None: all. Images of a folder become what those of the
     data spec `like` were, where that is one of files.
 
-    Images in [0, 255] and [-1, 1] are brought to [0, 1]. Those of another range are too where
-    `any_range`, for models that get them back as they came; else they are refused: a part of them
-    would have other ends, and so other values.
+    Images in [0, 255] and [-1, 1] are brought to [0, 1]. Those of another range are refused: a part
+    of them would have other ends, and so other values. For `foreign` models, which get their data
+    as they came, arrays of any shape and range are taken: `kind` says what they are, and where it
+    does not, `vaescope.data.signals.kind_of` decides.
     """
-    found = _dataset_of(data, factors, most, like)
-    if not any_range and found.value_range not in (None, *FIXED):
+    check_kind(kind)
+    found = _dataset_of(data, factors, most, like, _Taking(foreign, kind))
+    if not foreign and found.value_range not in (None, *FIXED):
         low, high = found.value_range
         raise RangeError(
             f"The images have values from {low:g} to {high:g}; wanted 0 to 1, 0 to 255 or -1 to 1.",
@@ -83,7 +85,29 @@ def as_dataset(
     return found
 
 
-def _dataset_of(data: Any, factors: Any, most: int | None, like: Any) -> Dataset:
+def is_data(data: Any) -> bool:
+    """Whether these are rows as such: an array, a table, a dataset or its name; not batches."""
+    if isinstance(data, Dataset | str | Path | Tensor | np.ndarray):
+        return True
+    if _has(data, "column_names", "with_format") or _has(data, "X", "obs", "var_names"):
+        return True
+    if _has(data, "columns", "to_numpy", "dtypes") or hasattr(data, "__array__"):
+        return True
+    if not isinstance(data, list) or not data:
+        return False
+    # A list of numbers, or of rows of one shape.
+    return isinstance(_plain(data), np.ndarray) and _plain(data).dtype.kind in "biuf"
+
+
+@dataclass(frozen=True)
+class _Taking:
+    """For whom arrays are, and as what."""
+
+    foreign: bool
+    kind: Kind | None
+
+
+def _dataset_of(data: Any, factors: Any, most: int | None, like: Any, taking: _Taking) -> Dataset:
     if isinstance(data, Dataset | str | Path):
         if factors is not None:
             raise UsageError(
@@ -96,14 +120,28 @@ def _dataset_of(data: Any, factors: Any, most: int | None, like: Any) -> Dataset
             return load_files(data, size=like.size, grey=like.grey)
         return load_dataset(data)
     if _has(data, "column_names", "with_format"):
-        return _from_hugging_face(data, factors, most)
+        return _from_hugging_face(data, factors, most, taking)
     if _has(data, "X", "obs", "var_names"):
         return _from_anndata(data, factors)
+    if _has(data, "columns", "to_numpy", "dtypes"):
+        return _from_table(data, factors, taking)
     if isinstance(data, TorchDataset):
         data = DataLoader(data, batch_size=BATCH)
     if hasattr(data, "__iter__") and not hasattr(data, "__array__") and hasattr(data, "batch_size"):
-        return _from_loader(data, factors, most)
-    return _from_array(_plain(data), factors)
+        return _from_loader(data, factors, most, taking)
+    return _from_array(_plain(data), factors, taking)
+
+
+def _from_table(table: Any, factors: Any, taking: _Taking) -> Dataset:
+    """The columns of a pandas table, with their names."""
+    words = [str(name) for name in table.columns if table[name].dtype.kind not in "biuf"]
+    if words:
+        raise ShapeError(
+            f"The columns {', '.join(words[:4])} of the table are not numbers.",
+            "Encode them as you did for the training, e.g. pandas.get_dummies(table).",
+        )
+    found = _from_array(table.to_numpy(dtype=np.float32), factors, taking)
+    return replace(found, columns=tuple(map(str, table.columns)))
 
 
 def _plain(data: Any) -> Any:
@@ -117,7 +155,7 @@ def _plain(data: Any) -> Any:
         return data
 
 
-def _from_loader(loader: Any, factors: Any, most: int | None) -> Dataset:
+def _from_loader(loader: Any, factors: Any, most: int | None, taking: _Taking) -> Dataset:
     if factors is not None and isinstance(getattr(loader, "sampler", None), RandomSampler):
         raise UsageError(
             "The loader shuffles, so that its rows are not those of factors=.",
@@ -127,7 +165,7 @@ def _from_loader(loader: Any, factors: Any, most: int | None) -> Dataset:
     cut = False
     try:
         for batch in loader:
-            parts.append(_plain(_images(batch)))
+            parts.append(_plain(images_of_batch(batch)))
             cut = most is not None and sum(map(len, parts)) >= most
             if cut:
                 _log.info("The first %d rows of the loader are taken.", sum(map(len, parts)))
@@ -147,14 +185,14 @@ def _from_loader(loader: Any, factors: Any, most: int | None) -> Dataset:
     known = None if factors is None else np.asarray(factors)
     if known is not None and cut:
         known = known[: len(images)]
-    return _from_array(images, known)
+    return _from_array(images, known, taking)
 
 
 def _has(data: Any, *names: str) -> bool:
     return all(hasattr(data, name) for name in names)
 
 
-def _from_hugging_face(table: Any, factors: Any, most: int | None) -> Dataset:
+def _from_hugging_face(table: Any, factors: Any, most: int | None, taking: _Taking) -> Dataset:
     """The images or vectors of a `datasets.Dataset`, and its class labels as factors."""
     if isinstance(table, Mapping):
         raise UsageError(
@@ -191,12 +229,12 @@ def _from_hugging_face(table: Any, factors: Any, most: int | None) -> Dataset:
     labels = [name for name, kind in kinds.items() if kind == "ClassLabel"]
     if factors is not None or not labels or not rows:
         known = None if factors is None else np.asarray(factors)[:n]
-        return _from_array(np.asarray(rows), known)
+        return _from_array(np.asarray(rows), known, taking)
     columns = [
         np.asarray(table.features[name].names)[np.asarray(plain[:n][name])] for name in labels
     ]
     stacked = np.stack(columns, axis=1)
-    return _from_array(np.stack(rows), stacked, labels)
+    return _from_array(np.stack(rows), stacked, taking, labels)
 
 
 def _from_anndata(cells: Any, factors: Any) -> Dataset:
@@ -217,7 +255,8 @@ def _from_anndata(cells: Any, factors: Any) -> Dataset:
     x = cells.X
     if not _has(x, "tocsr"):
         dense = np.asarray(x, dtype=np.float32)
-        return from_arrays(dense, factors, factor_names=names or None, where="the AnnData")
+        found = from_arrays(dense, factors, factor_names=names or None, where="the AnnData")
+        return replace(found, columns=tuple(map(str, cells.var_names)))
     x = x.tocsr()
     if not np.isfinite(x.data).all():
         raise RangeError(
@@ -226,10 +265,10 @@ def _from_anndata(cells: Any, factors: Any) -> Dataset:
     known = None
     if factors is not None:
         known = factors_of("the AnnData", np.asarray(factors), names or None, x.shape[0])
-    return dataset_of("array", Sparse(x), known)
+    return replace(dataset_of("array", Sparse(x), known), columns=tuple(map(str, cells.var_names)))
 
 
-def _images(batch: Any) -> Any:
+def images_of_batch(batch: Any) -> Any:
     """The images of a batch: itself, what comes first in it, or what is named so."""
     if isinstance(batch, tuple | list) and batch:
         return batch[0]
@@ -244,8 +283,14 @@ def _images(batch: Any) -> Any:
     return batch
 
 
-def _from_array(images: Any, factors: Any, names: Sequence[str] | None = None) -> Dataset:
+def _from_array(
+    images: Any, factors: Any, taking: _Taking, names: Sequence[str] | None = None
+) -> Dataset:
     """Images in any range as vaescope has them, in [0, 1]; the dataset remembers the range."""
+    if taking.foreign and isinstance(images, np.ndarray) and images.size:
+        kind = taking.kind or kind_of(images)
+        if kind != "images":
+            return from_signals(images, factors, kind=kind, names=names)
     ends = _ends(images)
     if ends is None:
         return from_arrays(images, factors, factor_names=names)
@@ -266,6 +311,6 @@ def _ends(images: Any) -> tuple[float, float] | None:
         return None  # of those that are nearly in [0, 1], `from_arrays` says what to do
     if low >= 0 and high <= 255:
         return 0.0, 255.0
-    if -1 <= low <= _DARK and high <= 1:
+    if -1 <= low <= DARK and high <= 1:
         return -1.0, 1.0
     return low, high

@@ -1,8 +1,8 @@
 """Types of latents while a model trains, in anybody's loop, and a warning when they die.
 
 bonheme2023's rule (Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679), with the
-movement of the means (`regime.py`), on running statistics of the posteriors. Posterior collapse:
-Bowman et al. 2016, https://arxiv.org/abs/1511.06349, section 3.
+movement of the means (`latent_types.py`), on running statistics of the posteriors. Posterior
+collapse: Bowman et al. 2016, https://arxiv.org/abs/1511.06349, section 3.
 """
 
 import html
@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 from vaescope.errors import RangeError, ShapeError, UsageError
+from vaescope.latent_types import LatentType, Typed, types_of
 from vaescope.objectives.unused import UnusedPosterior
-from vaescope.regime import LatentType, Typed, types_of
 from vaescope.types import Array
 
 __all__ = ["MEMORY", "Watch", "watch"]

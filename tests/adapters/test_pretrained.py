@@ -15,7 +15,7 @@ from tests.adapters.pretrained import (
     rebuilt,
 )
 
-from vaescope.regime import types_of
+from vaescope.latent_types import types_of
 
 Find = Callable[[str], Path]
 

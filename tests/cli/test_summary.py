@@ -13,12 +13,12 @@ from vaescope.inspection import Subject, inspect_codes
 
 def shown(width: int, *, colour: bool = False) -> str:
     rng = np.random.default_rng(0)
-    variance = np.tile([0.01, 1.0, 0.5], (100, 1))
-    mean = rng.standard_normal((100, 3)) * np.sqrt(1.0 - variance)
+    variance = np.tile([0.01, 1.0, 0.5], (400, 1))
+    mean = rng.standard_normal((400, 3)) * np.sqrt(1.0 - variance)
     classes = np.digitize(mean[:, :1], [-0.5, 0.5])
     codes = Codes(mean, variance, mean, factors=classes, factor_names=("[red]name[/red]",))
     console = Console(file=io.StringIO(), width=width, force_terminal=colour, highlight=False)
-    show_summary(inspect_codes(codes, Subject("run", "data", 100, 100, "")), console)
+    show_summary(inspect_codes(codes, Subject("run", "data", 400, 400, "")), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -40,7 +40,10 @@ def test_names_are_not_markup() -> None:
 
 def test_advice_is_given_where_something_is_amiss() -> None:
     words = " ".join(shown(100).split())
-    assert "note 1 latent is mixed: 2 is uncertain in nearly every example." in words
+    assert (
+        "note 1 latent is mixed: 2 is uncertain in nearly every example (mean variance 0.50)."
+        in words
+    )
     assert "A lower beta makes them more certain." in words
     assert "warning" in words and "say so: --prior." in words
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from vaescope.cli.sweep import _drawn
 from vaescope.sweeps import Status
-from vaescope.sweeps.engine import Outcome
+from vaescope.sweeps.engine import WorkOutcome
 
 SWEEP = """
 preset: beta-vae
@@ -67,7 +67,7 @@ def test_a_sweep_its_table_and_its_page(tmp_path: Path) -> None:
 
 
 def test_the_live_table_has_a_line_for_each_thing() -> None:
-    outcome = Outcome("beta-vae-s0-01234567", "trained")
+    outcome = WorkOutcome("beta-vae-s0-01234567", "trained")
     status = Status(12, 3, 0, 0, 2, 10.0, 30.0, (outcome,))
     console = Console(file=io.StringIO(), width=100)
     console.print(_drawn(status, deque([outcome])))

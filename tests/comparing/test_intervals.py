@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from vaescope.comparing.compared_runs import read_members
 from vaescope.comparing.intervals import Gap, Side, over_replicates, over_rows, over_seeds, sides_of
-from vaescope.comparing.members import read_members
 from vaescope.runs import Run
 
 Make = Callable[..., Run]

@@ -17,7 +17,7 @@ from vaescope.figures.charts import (
     latents_chart,
     outputs_chart,
 )
-from vaescope.inspection import Factors, Histograms, Latent, Training
+from vaescope.inspection import FactorSummary, Histograms, Latent, Training
 from vaescope.latents import types
 from vaescope.metrics import Protocol, Score
 from vaescope.prior_density import GaussianDensity
@@ -36,7 +36,7 @@ CHARTS = {
     ),
     "curves": curves_chart(Training(STEPS, *[STEPS / 10.0] * 3, *[STEPS // 10] * 3)),
     "factors": factors_chart(
-        Factors(("a", "b"), Score(0.5, Protocol("default", 9)), NORMALISED), LATENTS
+        FactorSummary(("a", "b"), Score(0.5, Protocol("default", 9)), NORMALISED), LATENTS
     ),
     "outputs": outputs_chart(
         Traversals(np.zeros(2), np.array([-1.0, 0.0, 1.0]), np.ones(2) / 2, OUTPUTS), LATENTS

@@ -3,7 +3,7 @@
 import numpy as np
 
 from vaescope.figures.studies import draw_study
-from vaescope.studies.panels import Curves, Dots, Histograms, Images, Panel, Scatter
+from vaescope.studies.panels import Curves, Dots, HistogramPanel, Images, Panel, Scatter
 from vaescope.tables import Table
 
 TABLE = Table(
@@ -38,7 +38,7 @@ def test_runs_without_one_of_two_measures_are_left_out_of_a_scatter() -> None:
 
 
 def test_histograms_share_bins_and_rise_to_one() -> None:
-    panel = Histograms("Kept", {"spread out": "wide", "a spike": "narrow"})
+    panel = HistogramPanel("Kept", {"spread out": "wide", "a spike": "narrow"})
     (axes,) = draw_study([panel], TABLE, [{}, KEPT]).axes
     wide, narrow = (patch.get_data() for patch in axes.patches)
     np.testing.assert_array_equal(wide.edges, narrow.edges)
@@ -52,7 +52,7 @@ def test_histograms_share_bins_and_rise_to_one() -> None:
 def test_panels_whose_arrays_were_not_kept_are_left_out() -> None:
     panels: list[Panel] = [
         Images("Faces", "face", "method"),
-        Histograms("Kept", {"spread out": "wide", "none": "empty"}),
+        HistogramPanel("Kept", {"spread out": "wide", "none": "empty"}),
         Dots("Score", "score", "method"),
     ]
     figure = draw_study(panels, TABLE, [{**KEPT, "empty": np.zeros(0)}, {}, {}, {}])

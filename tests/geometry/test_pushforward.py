@@ -3,7 +3,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import jacfwd, vmap
 
-from vaescope.geometry.phases import fits, upsample
+from vaescope.geometry.fast_deconvolution import fits, upsample
 from vaescope.geometry.pushforward import pushforward
 
 

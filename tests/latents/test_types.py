@@ -6,9 +6,9 @@ import pytest
 
 from vaescope.codes import Codes
 from vaescope.errors import UsageError
+from vaescope.latent_types import types_of
 from vaescope.latents import types
 from vaescope.prior_density import GaussianDensity
-from vaescope.regime import types_of
 
 #: Of the third-party models, by their README: passive and mixed latents on the 10,000 codes.
 KNOWN = {

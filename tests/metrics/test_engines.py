@@ -76,7 +76,7 @@ def test_a_missing_package_and_an_unknown_engine_are_named(
 ) -> None:
     z, v = data
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(UsageError, match="pip install lightgbm"):
+    with pytest.raises(UsageError, match="vaescope\\[lightgbm\\]"):
         learn("lightgbm", z, v, z, v, seed=0)
     with pytest.raises(UsageError, match="first-order, gradient-boosting"):
         learn("xgboost", z, v, z, v, seed=0)

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 import torch
 
-from vaescope import divergences
+from vaescope import aggregate_posterior
 from vaescope.objectives.decomposition import (
     Decomposition,
     Divergence,
@@ -36,10 +36,10 @@ def test_each_divergence_is_the_one_of_its_name_between_codes_and_prior_samples(
     q, p = case.vae.encoder(case.batch.x), case.vae.prior()
     z, w = q.at(case.noise[0]), p.at(case.noise[1])
     expected = {
-        joint_mmd: divergences.mmd(z, w),
-        marginal_mmd: divergences.mmd_per_latent(z, w),
-        inclusive_kl: divergences.inclusive_kl(q, p, w),
-        exclusive_kl: divergences.exclusive_kl(q, p, z, 500),
+        joint_mmd: aggregate_posterior.mmd(z, w),
+        marginal_mmd: aggregate_posterior.mmd_per_latent(z, w),
+        inclusive_kl: aggregate_posterior.inclusive_kl(q, p, w),
+        exclusive_kl: aggregate_posterior.exclusive_kl(q, p, z, 500),
     }
     base = case(BetaVAE(Constant(2.0))).loss
     for divergence, value in expected.items():

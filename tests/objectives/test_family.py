@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.func import functional_call, vmap
 
-from vaescope.divergences import stratified
+from vaescope.aggregate_posterior import stratified
 from vaescope.objectives import Autoencoder, BetaVAE, Objective, Terms
 from vaescope.objectives.capacity import CapacityVAE
 from vaescope.objectives.decomposition import (

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from vaescope.distributions import DiagonalGaussian
-from vaescope.divergences import (
+from vaescope.aggregate_posterior import (
     Weights,
     chen_stratified,
     chen_weighted,
@@ -14,6 +13,7 @@ from vaescope.divergences import (
     stratified,
     weighted,
 )
+from vaescope.distributions import DiagonalGaussian
 from vaescope.objectives.elbo import BetaVAE
 from vaescope.objectives.total_correlation import BetaTCVAE
 from vaescope.schedules import Constant

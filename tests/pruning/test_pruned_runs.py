@@ -19,7 +19,7 @@ from vaescope.errors import RunError, UsageError
 from vaescope.opening import encode
 from vaescope.priors import ConditionalPrior
 from vaescope.pruning import Pruning
-from vaescope.pruning.result import Plan
+from vaescope.pruning.result import PruningPlan
 from vaescope.pruning.run import pruned_vae
 from vaescope.report import page_of
 from vaescope.runs import Run
@@ -240,7 +240,7 @@ def test_a_posterior_with_full_covariance_is_refused(tmp_path: Path) -> None:
         pruned(run_of(tmp_path, spec, vae), tmp_path / "p")
 
 
-PLAN = Plan(3, (1,), np.array([0.0, 0.5, 0.0]), "")
+PLAN = PruningPlan(3, (1,), np.array([0.0, 0.5, 0.0]), "")
 
 
 def smaller(*settings: str, set_prior: torch.Tensor | None = None) -> tuple[VAE, VAE]:

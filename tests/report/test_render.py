@@ -24,12 +24,12 @@ from vaescope.report import (
     Figure,
     Listing,
     Page,
+    PageStatement,
+    PageTable,
     Picture,
     Pictures,
     Prose,
     Section,
-    Statement,
-    Table,
     page_of,
     render,
     save,
@@ -66,7 +66,9 @@ class Elements(HTMLParser):
 
 def tiny_page() -> Page:
     columns = (Column("Latent", "number", 0), Column("Type", "type"), Column("KL", "bar", 2))
-    table = Table("latents", "Two latents.", columns, ((0, "active", 2.5), (1, "passive", 0.001)))
+    table = PageTable(
+        "latents", "Two latents.", columns, ((0, "active", 2.5), (1, "passive", 0.001))
+    )
     picture = Picture(b"\x89PNG", "Latent 0 moves.", label="0", note="99%", type="active")
     rows = Pictures("Rows.", (picture,), "rows", ("-1", "1"))
     listing = Listing("spec.yaml", "a: 1\n")
@@ -76,8 +78,8 @@ def tiny_page() -> Page:
         "A model.",
         (Fact("active", "1", "of 2", "active"), Fact("rate", "2.50", "nats, n = 4")),
         (
-            Statement("good", "0.5", "It works.", "0.3 or more", "Go on.", "latents"),
-            Statement("warning", "2", "It fails.", "none", "Stop.", "gone", "A", "https://a.b/c"),
+            PageStatement("good", "0.5", "It works.", "0.3 or more", "Go on.", "latents"),
+            PageStatement("warning", "2", "It fails.", "none", "Stop.", "gone", "A", "https://a.b/c"),
         ),
         (
             Section("latents", "Latents", "What they do.", parts),
@@ -89,7 +91,7 @@ def tiny_page() -> Page:
 
 
 def with_figure(name: str = "x") -> Page:
-    table = Table("n", name, (Column("a"), Column("b", "number")), ((name, 1.0), ("y", None)))
+    table = PageTable("n", name, (Column("a"), Column("b", "number")), ((name, 1.0), ("y", None)))
     spec = {"mark": "bar", "title": name, "usermeta": {"cell": 100, "most": 1}}
     section = Section("figure", name, name, (Figure(name, name, spec, table),))
     return replace(tiny_page(), sections=(section,))
@@ -209,20 +211,22 @@ def test_a_report_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None
 
 def test_csv_reads_back_as_the_rows_of_the_table() -> None:
     columns = (Column("name"), Column("value", "number"))
-    table = Table("t", "T", columns, (('a, "b"\nc', 0.1), ("d", None), ("e", 3)))
+    table = PageTable("t", "T", columns, (('a, "b"\nc', 0.1), ("d", None), ("e", 3)))
     rows = list(csv.reader(io.StringIO(csv_of(table))))
     assert rows == [["name", "value"], ['a, "b"\nc', "0.1"], ["d", ""], ["e", "3"]]
 
 
 def test_small_numbers_do_not_read_as_zero() -> None:
-    table = Table("t", "T", (Column("a"), Column("b", "number", 2)), (("x", 1e-5), ("y", -1e-5)))
+    table = PageTable(
+        "t", "T", (Column("a"), Column("b", "number", 2)), (("x", 1e-5), ("y", -1e-5))
+    )
     page = replace(tiny_page(), sections=(Section("s", "S", "", (table,)),))
     assert "&lt;0.01" in render(page) and "&gt;\N{MINUS SIGN}0.01" in render(page)
 
 
 def test_long_tables_are_cut_but_their_download_is_whole() -> None:
     rows = tuple((str(i), float(i)) for i in range(1500))
-    table = Table("t", "T", (Column("a"), Column("b", "number", 0)), rows)
+    table = PageTable("t", "T", (Column("a"), Column("b", "number", 0)), rows)
     text = render(replace(tiny_page(), sections=(Section("s", "S", "", (table,)),)))
     assert "The first 1000 of 1500 rows" in text
     assert csv_of(table).count("\n") == 1501

@@ -12,7 +12,7 @@ from vaescope.errors import Interrupted, UsageError
 from vaescope.runs import Run
 from vaescope.specs import Experiment, to_dict
 from vaescope.sweeps import Plan, Status, alone, driver, make_engine, plan, sweep
-from vaescope.sweeps.engine import Ended, Job, Outcome, Task
+from vaescope.sweeps.engine import Ended, Job, Task, WorkOutcome
 from vaescope.sweeps.worker import record_failure, work
 from vaescope.tables import read_table
 
@@ -51,7 +51,7 @@ def finish(task: Task) -> Ended:
         run.mkdir(exist_ok=True)
         (run / "done.json").write_text("{}")
         (run / "weights.safetensors").touch()
-    return Ended(task, tuple(Outcome(job.name, "trained") for job in task.jobs))
+    return Ended(task, tuple(WorkOutcome(job.name, "trained") for job in task.jobs))
 
 
 def last(statuses: Iterator[Status]) -> Status:
@@ -149,7 +149,7 @@ def test_runs_of_another_driver_are_waited_for(
             return finish(task)
         if asked.count(name) == 3:  # the other one is done with it
             finish(task)
-        return Ended(task, (Outcome(name, "busy"),))
+        return Ended(task, (WorkOutcome(name, "busy"),))
 
     end = last(sweep(found, tmp_path, Fake(act)))
     assert (end.done, end.failed, end.skipped) == (3, 0, 0)

@@ -5,13 +5,15 @@ above lambda it is passive and adds lambda. zietlow2022; Lucas et al. 2019."""
 from collections.abc import Sequence
 from typing import Any
 
-from vaescope.tuning.curve import Point
+from vaescope.tuning.curve import CurvePoint
 from vaescope.tuning.plan import Range, next_run
 
 __all__ = ["linear_point", "planned"]
 
 
-def linear_point(beta: float, eigenvalues: Sequence[float], latent: int, **facts: Any) -> Point:
+def linear_point(
+    beta: float, eigenvalues: Sequence[float], latent: int, **facts: Any
+) -> CurvePoint:
     values = sorted(eigenvalues, reverse=True)
     kept = [*values[:latent], *[0.0] * (latent - len(values))]
     variance = tuple(min(1.0, beta / (2.0 * one)) if one else 1.0 for one in kept)
@@ -23,7 +25,7 @@ def linear_point(beta: float, eigenvalues: Sequence[float], latent: int, **facts
         "distortion": lost + sum(min(beta / 2.0, one) for one in kept), "distortion_error": 1e-6,
         "dto": 0.5 / beta if used > 1 else None, "steps": 100, "settled": True, "start": None,
     }  # fmt: skip
-    return Point(**(point | facts))
+    return CurvePoint(**(point | facts))
 
 
 def planned(
@@ -33,9 +35,9 @@ def planned(
     *,
     given: int | None = None,
     factors: int | None = None,
-) -> list[Point]:
+) -> list[CurvePoint]:
     """The curve that the plan asks for, in order of beta."""
-    curve: list[Point] = []
+    curve: list[CurvePoint] = []
     while plan := next_run(curve, where, given=given, factors=factors):
         assert plan.beta not in [point.beta for point in curve], "nothing is run twice"
         assert plan.start is None or plan.start < plan.beta, "runs go upwards"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.tuning.linear import linear_point, planned
 
-from vaescope.tuning.curve import Event, Point, needed_of, read_curve
+from vaescope.tuning.curve import CurvePoint, Event, needed_of, read_curve
 from vaescope.tuning.plan import Range
 from vaescope.tuning.result import tuning_of
 
@@ -20,7 +20,7 @@ def wide(eigenvalues: tuple[float, ...]) -> Range:
     return Range(1e-3 * scale, 30.0 * scale, floor=1e-6 * scale)
 
 
-def by_hand(*rows: tuple[float, int, float]) -> list[Point]:
+def by_hand(*rows: tuple[float, int, float]) -> list[CurvePoint]:
     """Points of (beta, latents in use, distortion) of three latents."""
     return [
         linear_point(beta, (1.0,), 3, active=active, distortion=distortion)

@@ -18,14 +18,14 @@ from vaescope.errors import Interrupted, NonFiniteError, RunError, UsageError
 from vaescope.settings import from_command_line
 from vaescope.tuning import Tuning
 from vaescope.tuning.front import known_factors, template_of, tune_experiment
-from vaescope.tuning.run import Progress, _Runner
+from vaescope.tuning.run import TuningProgress, _Runner
 from vaescope.tuning.store import Folder
 
 SMALL = ["data.name=synth-linear", "data.n=500", "latent=2", "optimiser.lr=1e-2", "batch=32"]
 CPU = torch.device("cpu")
 
 
-def silent(_: Progress) -> None:
+def silent(_: TuningProgress) -> None:
     pass
 
 
@@ -90,7 +90,7 @@ def test_a_tune_that_is_done_trains_nothing_and_another_rule_reads_the_same_poin
     tmp_path: Path, whole: Tuning
 ) -> None:
     shutil.copytree(whole.folder.parent, tmp_path / "done")
-    told: list[Progress] = []
+    told: list[TuningProgress] = []
     again = tuned(tmp_path / "done", watch=told.append)
     assert plain(again) == plain(whole) and not told
     tuned(tmp_path / "done", by="dto", watch=told.append)
@@ -148,9 +148,9 @@ def test_json_has_the_keys_of_the_interface_and_no_word_besides(tmp_path: Path) 
         (["objective.name=beta-tcvae"], {"between": None}, "does not weigh the whole rate"),
         ([], {"by": "luck"}, "no rule 'luck'"),
         ([], {"needed": 3}, "cannot be needed of 2"),
-        ([], {"between": (2.0, 1.0)}, "from 2 to 1 is none"),
-        ([], {"round_steps": 0}, "round of 0 steps"),
-        ([], {"short_lr": 0.0}, "learning rate of 0.0"),
+        ([], {"between": (2.0, 1.0)}, "from 2 to 1 is empty"),
+        ([], {"round_steps": 0}, "--steps is 0"),
+        ([], {"short_lr": 0.0}, "--lr is 0.0"),
     ],
 )
 def test_what_cannot_be_tuned_is_refused_before_anything_is_written(

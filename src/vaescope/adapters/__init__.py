@@ -3,7 +3,7 @@ diffusers, scikit-learn. What is not told is inferred, said, and can be overridd
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,19 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.batch_inference import with_batches_that_work
 from vaescope.adapters.condition import Condition
 from vaescope.adapters.idle_parameters import idle_parameters, of_likelihood, of_prior
-from vaescope.adapters.inference import choose, rate_shown
-from vaescope.adapters.input_format import images_of
+from vaescope.adapters.inferences import inferences
+from vaescope.adapters.input_format import few_of
+from vaescope.adapters.likelihoods import Padded
 from vaescope.adapters.noise import preserved
-from vaescope.adapters.output_format import UNIT, Decoded, Range, decoded
-from vaescope.adapters.posterior_format import LAYOUTS, Posterior, posterior_of
+from vaescope.adapters.output_format import UNIT, Decoded, decoded, event_of
+from vaescope.adapters.posterior_format import Posterior, posterior_of
 from vaescope.adapters.prior_inference import prior_of
 from vaescope.adapters.reading import Reading
-from vaescope.adapters.sources import Source, source_of
+from vaescope.adapters.sources import source_of
+from vaescope.adapters.spread_inference import rate_shown
+from vaescope.adapters.variants import Feeding, choose_feeding
 from vaescope.data import Dataset
 from vaescope.distributions import (
     DiagonalGaussian,
@@ -31,7 +33,7 @@ from vaescope.distributions import (
     Reparameterised,
 )
 from vaescope.errors import ReadingError, UsageError
-from vaescope.models import Inference, OpenModel, device_of, evaluating
+from vaescope.models import OpenModel, device_of, evaluating
 from vaescope.priors import StandardNormal
 from vaescope.types import Integers
 
@@ -62,57 +64,67 @@ def adapt(
     rows = np.arange(len(data)) if rows is None else rows
     if len(rows) < 2:
         raise UsageError("To read a model takes at least two examples.", "Pass images.")
+    asked = replace(asked, kind=data.kind)
     source = source_of(model, encode, decode)
     parts = [] if source.module is None else source.module.modules()
     # Of the parts only: a list of modules is in training mode whatever they are in.
     was_training = any(part.training for part in parts if not list(part.children()))
     few = rows[np.linspace(0, len(rows) - 1, min(PROBES, len(rows))).astype(np.int64)]
     few = few[: max(2, PROBE_PIXELS // math.prod(data.shape))]
-    x = torch.from_numpy(data.rows(few)).float().contiguous().to(device_of(source.module))
-    condition = None if asked.condition is None else Condition.of(asked.condition, len(data))
-    u = None if condition is None else torch.from_numpy(condition(few)).to(x.device)
-    event = tuple(x.shape[1:])
+    x = torch.from_numpy(data.rows(few)).float()
+    x = x[: few_of(x, len(x))].contiguous().to(device_of(source.module))
+
+    def conditions(sees_data: bool) -> tuple[Condition | None, Tensor | None]:
+        condition = condition_of(data, asked, sees_data)
+        if condition is None:
+            return None, None
+        return condition, torch.from_numpy(condition(few[: len(x)])).to(x.device)
+
     with evaluating(source.module), preserved(source.module):
-        source = with_batches_that_work(source, x, u)
-        if source.batch is not None:  # as many as it takes, some of them again
-            again = torch.arange(max(len(x), source.batch), device=x.device) % len(x)
-            x, u = x[again], None if u is None else u[again]
-        reading, tried, given = _chosen(source, x, u, asked, data.value_range)
+        feeding = choose_feeding(model, (encode, decode), x, asked, data.value_range, conditions)
+        source, reading, u = feeding.source, feeding.reading, feeding.u
         first = _posterior(
-            reading, reading.way(x[:2], given.like(x[:2], None if u is None else u[:2]))
+            reading, reading.way(x[:2], feeding.like(x[:2], None if u is None else u[:2]))
         )
         latent = int(first.mean.shape[1])
         prior, why = None, None
         if first.mean.ndim == 2:
-            idle = idle_parameters(source.module, lambda: _outputs(reading, x, given, u))
-            own = () if reading.likelihood.family == "categorical" else of_likelihood(idle, event)
-            if own and asked.likelihood is None and reading.likelihood.output != "own":
-                raise _scaled(source.name, own[0])
-            rate = None
-            if asked.prior is None:
-                taken = reading.opening.parts(x, given.like(x, u), reading.value_range)
-                rate = rate_shown(source, reading, x, given.like(x, u), taken)
+            idle = idle_parameters(source.module, lambda: _outputs(feeding, x))
+            scales = of_likelihood(idle, data.shape)
+            if scales and asked.likelihood is None and reading.likelihood.output != "own":
+                raise _scaled(source.name, scales[0])
+            said, rate = asked.prior, None
+            if said is None and source.prior is not None:
+                said = source.prior()
+            if said is None:
+                beside = feeding.like(x, u)
+                taken = reading.opening.parts(x, beside, reading.value_range)
+                rate = rate_shown(source, reading, x, beside, taken)
             prior, why = prior_of(
-                source.model, asked.prior, latent, event, lambda own: _read(reading, own), rate,
+                source.model, said, latent, data.shape, lambda own: _read(reading, own), rate,
                 of_prior(idle, latent),
             )  # fmt: skip
-    inferred = _inferred(reading, tried, source, asked, was_training, images_of(x))
+            if asked.prior is None and said is not None and why is not None:
+                why = replace(why, why="the model says so itself")
+    inferred = inferences(feeding, asked, x, was_training)
     name = name or source.name
+    event = event_of(x, data.kind)
     return OpenModel(
         name, f"{name} with {latent} latents, your model.", data, rows,
         # Told once whether it has noise: exporters cannot follow a branch on values.
-        _encode(reading, given, noisy=bool(first.variance.any())), _raw(reading, event, given),
+        _encode(feeding, noisy=bool(first.variance.any())), _raw(feeding, event),
         (StandardNormal(latent) if prior is None else prior).to(x.device),
         prior_assumed=prior is None, likelihood=reading.likelihood.of_values,
-        density=_density(reading, event, given), module=source.module, auxiliary=condition,
+        density=_density(feeding, event), module=source.module, auxiliary=feeding.condition,
+        encoder_sees_u=feeding.condition is not None and feeding.condition.supervises,
         inferred=tuple(inferred + ([] if why is None else [why])), scaling=source.scaling,
     )  # fmt: skip
 
 
-def _outputs(reading: Reading, x: Tensor, given: "Given", u: Tensor | None) -> list[Any]:
+def _outputs(feeding: Feeding, x: Tensor) -> list[Any]:
     """What encoder and decoder give of some examples."""
-    few = x[:FEW]
-    u = given.like(few, None if u is None else u[:FEW])
+    reading, few = feeding.reading, x[:FEW]
+    u = feeding.like(few, None if feeding.u is None else feeding.u[:FEW])
     encoded = reading.way(few, u)
     z = _posterior(reading, encoded).mean
     return [encoded, reading.decoder[1](z.reshape(len(z), *reading.shape), u)]
@@ -129,50 +141,21 @@ def _scaled(model: str, name: str) -> ReadingError:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
-    """What the examples that a model is read on are conditioned on, in the form that it takes."""
-
-    probes: Tensor | None
-    form: Callable[[Tensor], Tensor]
-
-    def like(self, values: Tensor, u: Tensor | None = None) -> Tensor | None:
-        """Of a batch: what is given, or else that of the first example."""
-        if self.probes is None:
-            return None
-        if u is None:
-            u = self.probes[:1].expand(values.shape[0], -1)
-        return self.form(u)
+def condition_of(data: Dataset, asked: Asked, sees_data: bool) -> Condition | None:
+    """What the rows of the data are conditioned on, and their lengths; with `sees_data` the rows
+    themselves."""
+    own = None
+    if sees_data:
+        own = data.rows(np.arange(len(data)))
+        own = own.round().astype(np.int64) if data.kind == "tokens" else own
+    if asked.condition is None and asked.lengths is None and own is None:
+        return None
+    return Condition.of(asked.condition, len(data), lengths=asked.lengths, data=own)
 
 
-def _chosen(
-    source: Source, x: Tensor, probes: Tensor | None, asked: Asked, came: Range
-) -> tuple[Reading, int, Given]:
-    """The reading, with labels as the model takes them: one-hot, or as numbers."""
-    if probes is None:
-        return *choose(source, x, None, asked, came), Given(None, _same)
-    hot = bool(((probes == 0) | (probes == 1)).all()) and bool((probes.sum(1) == 1).all())
-    given = Given(probes, _same)
-    try:
-        return *choose(source, x, probes, asked, came), given
-    except ReadingError:
-        if not hot:
-            raise
-    given = Given(probes, _labels)
-    return *choose(source, x, _labels(probes), asked, came), given
-
-
-def _same(u: Tensor) -> Tensor:
-    return u
-
-
-def _labels(u: Tensor) -> Tensor:
-    return u.argmax(1)
-
-
-def _encode(reading: Reading, given: Given, *, noisy: bool) -> Callable[..., Reparameterised]:
+def _encode(feeding: Feeding, *, noisy: bool) -> Callable[..., Reparameterised]:
     def encode(x: Tensor, u: Tensor | None = None) -> Reparameterised:
-        q = _posterior(reading, reading.way(x, given.like(x, u)))
+        q = _posterior(feeding.reading, feeding.reading.way(x, feeding.like(x, u)))
         if q.covariance is not None:
             return FullGaussian(q.mean, torch.linalg.cholesky(q.covariance).to(q.mean))
         return DiagonalGaussian(q.mean, q.variance.log()) if noisy else Point(q.mean)
@@ -190,72 +173,25 @@ def _read(reading: Reading, own: Tensor) -> Posterior:
     return _posterior(reading, way(own))
 
 
-def _raw(reading: Reading, event: tuple[int, ...], given: Given) -> Callable[..., Tensor]:
-    def raw(z: Tensor, u: Tensor | None = None) -> Tensor:
-        return _decoded(reading, event, z, given.like(z, u)).values
-
-    return raw
-
-
-def _decoded(reading: Reading, event: tuple[int, ...], z: Tensor, u: Tensor | None) -> Decoded:
-    return decoded(reading.decoder[1](z.reshape(z.shape[0], *reading.shape), u), event)
+def _decoded(feeding: Feeding, event: tuple[int, ...], z: Tensor, u: Tensor | None) -> Decoded:
+    reading = feeding.reading
+    output = reading.decoder[1](z.reshape(z.shape[0], *reading.shape), feeding.like(z, u))
+    return decoded(output, event)
 
 
-def _density(reading: Reading, event: tuple[int, ...], given: Given) -> Callable[..., Distribution]:
-    return lambda z, u=None: reading.likelihood.of(_decoded(reading, event, z, given.like(z, u)))
+def _raw(feeding: Feeding, event: tuple[int, ...]) -> Callable[..., Tensor]:
+    return lambda z, u=None: _decoded(feeding, event, z, u).values
 
 
-#: What the values of a spread cannot tell.
-_LOOKALIKES = {
-    "logvar": "; nothing draws from it, but other kinds would have the same rate here",
-}
+def _density(feeding: Feeding, event: tuple[int, ...]) -> Callable[..., Distribution]:
+    likelihood, condition = feeding.reading.likelihood, feeding.condition
+    place = None if condition is None else condition.place("lengths")
 
+    def density(z: Tensor, u: Tensor | None = None) -> Distribution:
+        found = likelihood.of(_decoded(feeding, event, z, u))
+        beside = feeding.like(z, u)
+        if place is None or beside is None:
+            return found
+        return Padded(found, beside[:, place])
 
-def _inferred(
-    reading: Reading, tried: int, source: Source, asked: Asked, was_training: bool, images: bool
-) -> list[Inference]:
-    among = f"of {tried} readings tried it reconstructs best" if tried > 1 else "no other one works"
-    error = f"{among}, with an error {reading.error:.3g} times a constant image's"
-    spread = "" if reading.spread == "none" else f",{reading.spread}"
-    why = f"{LAYOUTS[reading.layout]}; {reading.opening.evidence or error}"
-    if spread:
-        why += f"; spreads are from {reading.spreads[0]:.3g} to {reading.spreads[1]:.3g}"
-        if not reading.opening.evidence and asked.spread() is None:
-            why += _LOOKALIKES.get(reading.spread, "")
-    seen = f"outputs are from {reading.seen[0]:.3g} to {reading.seen[1]:.3g}"
-    out = f"{reading.why_output}; {seen}"
-    low, high = reading.value_range
-    margin = reading.margin
-    found = [
-        Inference("posterior", f"{reading.layout}{spread}", why, asked.posterior is not None),
-        Inference("output", reading.output, out, asked.output is not None, margin),
-    ]
-    if images:
-        told = asked.value_range is not None or source.range is not None
-        why = source.says or ("as you said" if asked.value_range else error)
-        ends = reading.likelihood.output_range
-        if ends != reading.value_range:
-            why += f"; its outputs are in [{ends[0]:g}, {ends[1]:g}]"
-        found.append(Inference("value_range", f"{low:g},{high:g}", why, told, margin))
-    if reading.opening.candidate.family:
-        found.append(
-            Inference("family", "gaussian", f"the posterior is a {reading.opening.candidate.family}"
-                      ", of which mean and variance are taken; its KL and its samples are those of "
-                      "a Gaussian", told=True)
-        )  # fmt: skip
-    form = reading.way.form
-    if form != "as they are":
-        found.append(Inference("input", form, "the encoder takes images only so", told=True))
-    if was_training:
-        found.append(
-            Inference("mode", "eval", "the model came in training mode, in which dropout and batch "
-                      "norm change its codes; it was put back afterwards", told=True)
-        )  # fmt: skip
-    if reading.error > 1:
-        found.append(
-            Inference("reconstruction", "poor", f"{error}: either the model is untrained or "
-                      f"collapsed, or these are not its data, or its output means something else "
-                      f"({seen}); say so "
-                      "with output=, value_range= and likelihood=", told=True)
-        )  # fmt: skip
-    return found
+    return density

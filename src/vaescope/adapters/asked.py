@@ -25,6 +25,9 @@ class Asked:
     likelihood: Any = None
     prior: Any = None
     condition: Any = None
+    lengths: Any = None  # of sequences that are padded
+    batch_axis: int | None = None  # where the model has its batches
+    kind: str | None = None  # of the data; None: images where they have the shape of some
 
     @property
     def anything(self) -> bool:
@@ -67,6 +70,8 @@ class Asked:
                     f"Use one of {', '.join(LIKELIHOODS)}; a number follows a colon, as in "
                     "gaussian:0.01 (a variance) or laplace:0.1 (a scale).",
                 )
+        if self.batch_axis not in (None, 0, 1):
+            raise UsageError(f"batch_axis={self.batch_axis}.", "Use 0, or 1 for time first.")
         ends = self.value_range
         if ends is not None and (len(ends) != 2 or not ends[0] < ends[1]):
             raise UsageError(f"value_range={ends}.", "Give two numbers, the lower end first.")

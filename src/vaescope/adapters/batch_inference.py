@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vaescope.adapters.batches import in_batches
 from vaescope.adapters.draws import leaves
+from vaescope.adapters.fixed_batches import in_batches
 from vaescope.adapters.input_format import FORMS, forms_of
 from vaescope.adapters.sources import Function, Source
 
@@ -23,14 +23,17 @@ FREE = (33, 31)
 _NAMES = re.compile(r"batch|^bs$|^n$", re.IGNORECASE)
 
 
-def with_batches_that_work(source: Source, x: Tensor, u: Tensor | None) -> Source:
-    """The same source where it takes batches of any size; else it knows its size, and encoders and
-    decoders are filled up to it."""
+def with_batches_that_work(
+    source: Source, x: Tensor, u: Tensor | None, kind: str | None
+) -> tuple[Source, Tensor, Tensor | None]:
+    """The same where the source takes batches of any size. Else it knows its size, encoders and
+    decoders are filled up to it, and there are as many examples, some of them again."""
     functions = [*(function for _, function in source.encoders), *source.forwards[:1]]
     sizes = {_size(function, source.model, x, u) for function in functions} - {None}
-    if len(sizes) != 1:
-        return source
+    if len(sizes) != 1 or kind == "tokens" or x.ndim not in (2, 4):
+        return source, x, u
     size = int(sizes.pop() or 0)
+    again = torch.arange(max(len(x), size), device=x.device) % len(x)
 
     def filled(function: Function) -> Function:
         def call(values: Tensor, u: Tensor | None = None) -> Any:
@@ -43,7 +46,8 @@ def with_batches_that_work(source: Source, x: Tensor, u: Tensor | None) -> Sourc
         tuple((name, filled(function)) for name, function in named)
         for named in (source.encoders, source.decoders)
     )
-    return replace(source, encoders=encoders, decoders=decoders, batch=size)
+    found = replace(source, encoders=encoders, decoders=decoders, batch=size)
+    return found, x[again], None if u is None else u[again]
 
 
 def _size(function: Function, model: Any, x: Tensor, u: Tensor | None) -> int | None:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vaescope.adapters.batches import in_batches
+from vaescope.adapters.fixed_batches import in_batches
 from vaescope.adapters.noise import Noise, sampling
 
 __all__ = ["Drawn", "Entry", "Forward", "Sampler", "drawn", "leaves", "same", "trace_forward"]
@@ -85,6 +85,10 @@ class Forward:
             self.call(x, u)
         return seen[self.entry]
 
+    def shifted(self) -> "Forward":
+        """The same on other examples: what it decodes of z must not depend on these."""
+        return replace(self, x=self.x.roll(1, 0))
+
     def _decode(self, z: Tensor, u: Tensor | None) -> Any:
         assert self.entry is not None
         rows = torch.arange(z.shape[0]) % len(self.x)
@@ -106,9 +110,9 @@ def _is(part: Any, x: Tensor) -> bool:
     )
 
 
-def drawn(sample: Sampler, x: Tensor, u: Tensor | None = None) -> Drawn | None:
+def drawn(sample: Sampler, x: Any, u: Tensor | None = None, *, batch: bool = False) -> Drawn | None:
     """The posterior behind samples; None where they are no samples, or their noise cannot be
-    chosen."""
+    chosen. Of a `batch` of anything it is not known how many there should be."""
     try:
         with Noise(0.0):
             centre, again = sample(x, u), sample(x, u)
@@ -118,7 +122,9 @@ def drawn(sample: Sampler, x: Tensor, u: Tensor | None = None) -> Drawn | None:
             other = sample(x, u)
     except Exception:  # anybody's code: then it shows nothing
         return None
-    if not _codes(centre, len(x)) or not (centre.shape == again.shape == one.shape == other.shape):
+    if not _codes(centre, None if batch else len(x)) or not (
+        centre.shape == again.shape == one.shape == other.shape
+    ):
         return None
     if not torch.equal(centre, again) or (same(centre, one) and same(centre, other)):
         return None
@@ -128,9 +134,9 @@ def drawn(sample: Sampler, x: Tensor, u: Tensor | None = None) -> Drawn | None:
     return Drawn(centre, std.square(), gaussian)
 
 
-def _codes(z: Any, n: int) -> bool:
+def _codes(z: Any, n: int | None) -> bool:
     return (
-        isinstance(z, Tensor) and z.ndim > 1 and len(z) == n and z.is_floating_point()
+        isinstance(z, Tensor) and z.ndim > 1 and n in (None, len(z)) and z.is_floating_point()
         and bool(torch.isfinite(z).all())
     )  # fmt: skip
 

@@ -15,31 +15,32 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vaescope.adapters.arguments import parameters_of
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.draws import Forward, leaves
+from vaescope.adapters.batch_inference import with_batches_that_work
+from vaescope.adapters.decoders import decoders_of, output_of
+from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
-from vaescope.adapters.likelihood_inference import LOSSES, Shown, likelihoods, shown_by
-from vaescope.adapters.likelihoods import Likelihood
-from vaescope.adapters.losses import Rate, rate_of
+from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
+from vaescope.adapters.likelihoods import ModelLikelihood
 from vaescope.adapters.output_format import (
     OUTPUTS,
     RANGES,
     UNIT,
     Decoded,
     Range,
-    decoded,
     ends_of,
+    error_of,
     pixels,
 )
-from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
+from vaescope.adapters.posterior_format import Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
 from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Function, Source
-from vaescope.adapters.spread_inference import apart, costs_of, fitting, named_spread
-from vaescope.distributions import Distribution
-from vaescope.errors import ReadingError, UsageError
+from vaescope.adapters.spread_inference import with_spread
+from vaescope.errors import ReadingError, UnreadableError, UsageError
 
-__all__ = ["choose", "rate_shown"]
+__all__ = ["choose"]
 
 #: Errors within this ratio are equal: a wrong reading is worse by far more on a trained model.
 EQUAL = 1.02
@@ -70,6 +71,7 @@ def choose(
     two are about equally good.
     """
     asked.check()
+    source, x, u = with_batches_that_work(source, x, u, asked.kind)
     problems: list[str] = []
     told = asked.value_range or source.range
     default = told or came
@@ -89,15 +91,15 @@ def choose(
         missing = next((w for w, has in (("encode", source.encoders), ("decode", source.decoders))
                         if not has), None)  # fmt: skip
         if missing is not None:
-            raise ReadingError(
+            raise UnreadableError(
                 f"{source.name} has neither {missing} nor {missing}r, and its forward does not "
                 "show latents.",
                 f"Pass {missing}= as a function of a batch of tensors.",
                 tuple(dict.fromkeys(problems)),
             )
-        raise ReadingError(
+        raise UnreadableError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
-            + "; ".join(list(dict.fromkeys(problems))[:2]) + ".",
+            + _brief(problems) + ".",
             _CONDITION if u is None and _takes_more(source, problems)
             else "Pass images of the size that it was trained on, or encode= as a function that "
             "returns Normal(mean, std) of torch and decode= as one of latents.",
@@ -112,7 +114,7 @@ def choose(
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
             "functions that return Normal(mean, std) of torch and an image.",
         )
-    first = _with_spread(source, first, x, u)
+    first = with_spread(source, first, x, u, asked.kind)
     _refuse_company(source, first, x, u)
     return first, len(tried)
 
@@ -121,66 +123,8 @@ def _takes_more(source: Source, problems: list[str]) -> bool:
     """Whether an encoder or decoder may want labels beside images or latents."""
     own = [function for _, function in (*source.encoders, *source.decoders)]
     return any("required positional" in problem for problem in problems) or any(
-        getattr(function, "conditional", False) for function in own
+        len(parameters_of(getattr(function, "__wrapped__", function)) or ()) > 1 for function in own
     )
-
-
-def _with_spread(source: Source, first: Reading, x: Tensor, u: Tensor | None) -> Reading:
-    """The reading with its spread settled, where nothing has shown it."""
-    if first.opening.evidence or first.opening.spread is not None or first.spread == "none":
-        return first
-    parts, event = first.opening.parts(x, u, first.value_range), tuple(x.shape[1:])
-    shown = rate_shown(source, first, x, u, parts)
-    if shown is not None:
-        return _settled(first, shown.kind, f"its {shown.loss} has the KL of it")
-    assert parts.spread is not None
-    named = named_spread(first.way.encoder[1], parts.spread)
-    if named is not None:
-        kind, name = named
-        return _settled(first, kind, f"its code calls it {name}; nothing draws from it here")
-
-    def density(z: Tensor) -> Distribution:
-        output = first.decoder[1](z.reshape(len(z), *first.shape), u)
-        return first.likelihood.of(decoded(output, event))
-
-    taken, *rivals = apart(costs_of(parts, x, density))
-    fits = fitting([taken, *rivals])
-    if rivals and fits is not None:
-        why = "only so have the codes the prior's second moment; nothing draws from it here"
-        return _settled(first, fits.kind, why)
-    if rivals:
-        rivals = [taken, *rivals]
-        two = sorted(rivals, key=lambda cost: cost.distortion + cost.rate)[:2]
-        raise ReadingError(
-            f"{source.name} draws no latents here, so that its second output could be either: "
-            f"{' or '.join(map(str, two))}.",
-            f"Say which with posterior=, one of {', '.join(SPREADS)} (after reversed, where the "
-            "spread comes first); if none, pass encode= as a function that returns "
-            "Normal(mean, std) of torch.",
-            tuple(map(str, rivals)),
-        )
-    return replace(first, spread=taken.kind)
-
-
-def _settled(reading: Reading, kind: str, evidence: str) -> Reading:
-    return replace(reading, spread=kind, opening=replace(reading.opening, evidence=evidence))
-
-
-def rate_shown(
-    source: Source, reading: Reading, x: Tensor, u: Tensor | None, parts: Parts
-) -> Rate | None:
-    """The KL in the model's own loss, by calling it."""
-    few = min(len(x), LOSSES)
-    if source.model is None or parts.spread is None:
-        return None
-    given = None if u is None else u[:few]
-    z = parts.mean[:few]
-    y = reading.decoder[1](z.reshape(few, *reading.shape), given)
-    image = next((leaf for _, leaf in leaves(y) if leaf.ndim > 1), None)
-    if image is None:
-        return None
-    fed = reading.way.formed(x[:few]).to(image)
-    return rate_of(source.model, fed, image, Parts(z, parts.spread[:few]))
 
 
 def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source:
@@ -242,6 +186,20 @@ def _best_output(tried: list[Reading], default: Range) -> Reading:
     return first
 
 
+def _brief(problems: list[str], *, width: int = 160) -> str:
+    """The first, cut short, and others that differ in what went wrong while there is room: `.tried`
+    has all of them whole."""
+    by_fault: dict[str, str] = {}
+    for problem in problems:
+        by_fault.setdefault(problem.partition(": ")[2] or problem, problem.rstrip("."))
+    first, *others = by_fault.values()
+    said = first if len(first) <= width else f"{first[:width].rstrip()} (cut)"
+    for other in others:
+        if len(said) + len(other) <= width:
+            said += f"; {other}"
+    return said
+
+
 def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> Reading:
     best = min(chosen, key=lambda reading: reading.error)
     poor = best.error > POOR
@@ -252,10 +210,16 @@ def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> R
     equal = [r for r in chosen if r.error <= (EQUAL_IF_POOR if poor else EQUAL) * best.error]
     # encode() that gives means and encoder() that gives spreads too: one model, the latter whole.
     equal = [r for r in equal if r.spread != "none"] or equal
+    if not equal:  # comparisons with NaN are false
+        raise UnreadableError(
+            f"Reconstructions of {source.name} are not finite beside data of this size.",
+            "Pass data on the scale that it was trained on.",
+            tuple(r.says() for r in tried),
+        )
     first = equal[0]
     rivals = [r for r in equal if r.layout != first.layout]
     if rivals:
-        choices = "; ".join(dict.fromkeys(r.says() for r in (first, *rivals)))
+        choices = "; ".join(list(dict.fromkeys(r.says() for r in (first, *rivals)))[:2])
         raise ReadingError(
             f"Several readings of {source.name} are equally good: {choices}.",
             f"Say which with posterior= and output= (--posterior {first.layout}, --output "
@@ -283,10 +247,11 @@ def _refuse_company(source: Source, first: Reading, x: Tensor, u: Tensor | None)
     if few < 2:
         return
     take = first.opening.candidate.take
-    whole = take(first.way(x, u)).mean[:few]
-    alone = take(first.way(x[:few], None if u is None else u[:few])).mean
+    whole = take(first.way(x, u)).mean[-few:]
+    # The second half: of a sequence, what comes first never depends on what comes later.
+    alone = take(first.way(x[-few:], None if u is None else u[-few:])).mean
     if alone.shape == whole.shape and (alone - whole).norm() > COMPANY * whole.norm():
-        raise UsageError(
+        raise UnreadableError(
             f"{source.name} gives an image other codes where there are other images in its batch.",
             "Put it into evaluation mode, model.eval(), and pass the model itself rather than "
             "functions that hide it; batch norm then uses its running statistics.",
@@ -299,9 +264,9 @@ def _readings(
 ) -> list[Reading]:  # fmt: skip
     """An opening in every range, with every meaning of the output."""
     ranges = tuple(dict.fromkeys((came, *RANGES)))
-    ranges = (told,) if told else ranges if images_of(x) else (UNIT,)
+    ranges = (told,) if told else ranges if images_of(x, asked.kind) else (UNIT,)
     found: list[Reading] = []
-    shown: Shown | None = None
+    shown: StatedLikelihood | None = None
     for value_range in ranges:
         try:
             parts = opening.parts(x, u, value_range)
@@ -314,13 +279,13 @@ def _readings(
             problems.append(f"{opening.way.encoder[0]} {fault}")
             continue
         z = posterior_of(parts, spread).mean
-        for decoder in _decoders(source, forward, opening):
-            output, shape = _output(decoder, z, u, opening, x, problems)
+        for decoder in decoders_of(source, forward, opening):
+            output, shape = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)
             if output is None:
                 continue
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
-                shown = shown_by(source, decoder, shape, z, u, parts, fed, x)
+                shown = shown_by(source, decoder, shape, z, u, parts, fed, x, asked.kind)
             options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
             for likelihood, why in options:
                 found.append(
@@ -337,46 +302,18 @@ def _readings(
     return found
 
 
-def _decoders(
-    source: Source, forward: Forward | None, opening: Opening
-) -> list[tuple[str, Function]]:
-    own = list(source.decoders)
-    if forward is not None and forward.entry is not None and opening.shape is not None:
-        own.append(("forward from its latents on", forward.decode))
-    return own
-
-
-def _output(
-    decoder: tuple[str, Function], z: Tensor, u: Tensor | None, opening: Opening, x: Tensor,
-    problems: list[str],
-) -> tuple[Decoded | None, tuple[int, ...]]:  # fmt: skip
-    """What a decoder gives of latents in a shape that it takes."""
-    event = tuple(x.shape[1:])
-    d = z[0].numel()
-    shapes = [tuple(z.shape[1:]), opening.shape, (d,), (d, 1, 1)]
-    for shape in dict.fromkeys(s for s in shapes if s is not None):
-        try:
-            given = z.reshape(len(z), *shape)
-            y, again = (decoded(decoder[1](given, u), event) for _ in range(2))
-        except Exception as error:  # anybody's code
-            problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
-            continue
-        fault = _output_fault(y.values, again.values, len(x))
-        if fault is None:
-            return y, shape
-        problems.append(f"{decoder[0]} gives {fault}")
-    return None, ()
-
-
 def _scored(
     opening: Opening, value_range: Range, decoder: tuple[str, Function], shape: tuple[int, ...],
-    parts: Parts, spread: str, likelihood: Likelihood, why: str, output: Decoded, x: Tensor,
+    parts: Parts, spread: str, likelihood: ModelLikelihood, why: str, output: Decoded, x: Tensor,
 ) -> Reading:  # fmt: skip
     mean = pixels(output.values.to(x), likelihood.output, likelihood.output_range)
     if likelihood.own is not None:
         mean = likelihood.of_values(output.values).mean.to(x)
-    error = _error(mean, x)
-    squares = float((mean - x).square().mean().clamp_min(1e-12))
+    if output.tokens:
+        mean = output.values.exp()
+    error = error_of(mean, x)
+    constant = float((x - x.mean(0)).square().mean().clamp_min(1e-12))
+    squares = max(error * constant, 1e-12)
     distortion = 0.5 * x[0].numel() * float(torch.tensor(squares).log())
     nats = -likelihood.of(output).log_prob(x.to(output.values)).double().mean()
     rate = _rate(parts, spread)
@@ -408,26 +345,9 @@ def _spread_fault(parts: Parts, spread: str, asked: Asked) -> str:
     )
 
 
-def _output_fault(y: Tensor, again: Tensor, n: int) -> str | None:
-    """Why these can be no means of n images; None where they can."""
-    if len(y) != n:
-        return f"{len(y)} outputs of {n} latents"
-    if not torch.isfinite(y).all():
-        return "values that are not finite"
-    if not torch.allclose(y, again, rtol=1e-2, atol=1e-2 * float(y.std())):
-        return "other values when called again, so these are samples; wanted their means"
-    return None
-
-
 def _spread(parts: Parts) -> str:
     """For a start: log variances where values are below 0, or where these are nearer to N(0, 1)."""
     if parts.spread is None:
         return "none"
     negative = float(parts.spread.min()) < 0
     return "logvar" if negative else min(("std", "logvar"), key=lambda kind: _rate(parts, kind))
-
-
-def _error(y: Tensor, x: Tensor) -> float:
-    """Mean squared error, over that of the mean image: 1 is no better than knowing nothing."""
-    constant = (x - x.mean(0)).square().mean()
-    return float((y - x).square().mean() / constant.clamp_min(1e-12))

@@ -9,30 +9,47 @@ from torch import Tensor
 from vaescope.adapters.output_format import UNIT, Range
 from vaescope.adapters.sources import Function
 
-__all__ = ["FORMS", "Way", "forms_of", "images_of"]
+__all__ = ["FORMS", "Way", "few_of", "forms_of", "images_of"]
 
 
-def images_of(x: Tensor) -> bool:
+def images_of(x: Tensor, kind: str | None) -> bool:
     """Whether data are images, which models take in several ranges."""
-    return x.ndim == 4
+    return kind in (None, "images") and x.ndim == 4
 
 
-#: Forms of images that encoders take, in the order in which they are tried.
+#: Forms of data that encoders take.
 FORMS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "as they are": lambda x: x,
+    "numbers": lambda x: x.round().long(),
     "channels last": lambda x: x.movedim(1, -1),
+    "channels first": lambda x: x.movedim(-1, 1),
+    "channels before time": lambda x: x.transpose(1, 2),
+    "with an axis of channels": lambda x: x.unsqueeze(1),
     "without channels": lambda x: x.squeeze(1),
     "flat": lambda x: x.flatten(1),
 }
 
 
-def forms_of(x: Tensor) -> tuple[str, ...]:
-    """Those that differ on the data."""
+def forms_of(x: Tensor, kind: str | None = None) -> tuple[str, ...]:
+    """Those that differ on the data, in the order in which they are tried."""
+    if kind == "tokens":
+        return ("numbers",)
+    if images_of(x, kind):
+        grey = ("without channels",) if x.shape[1] == 1 else ()
+        return ("as they are", "channels last", *grey, "flat")
     if x.ndim == 2:
-        return ("as they are",)
-    if not images_of(x):
-        return ("as they are", "flat")
-    return tuple(form for form in FORMS if form != "without channels" or x.shape[1] == 1)
+        return ("as they are", "with an axis of channels")
+    video = ("channels before time",) if x.ndim == 5 else ()
+    return ("as they are", *video, "channels first", "with an axis of channels", "flat")
+
+
+def few_of(x: Tensor, most: int) -> int:
+    """How many examples to try: a number that no other axis has, so that a batch can be told from
+    the steps of a sequence."""
+    n = min(most, len(x))
+    while n > 2 and n in x.shape[1:]:
+        n -= 1
+    return n
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ from torch.nn import functional
 
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.draws import leaves
-from vaescope.adapters.likelihoods import Likelihood, family_of
+from vaescope.adapters.input_format import images_of
+from vaescope.adapters.likelihoods import ModelLikelihood, family_of
 from vaescope.adapters.losses import Call, Given, calls_of, losses_of, terms_of
 from vaescope.adapters.output_format import (
     OUTPUTS,
@@ -21,13 +22,14 @@ from vaescope.adapters.output_format import (
     Range,
     decoded,
     ends_of,
+    event_of,
     meanings,
     pixels,
 )
 from vaescope.adapters.posterior_format import SPREADS, Parts
 from vaescope.adapters.sources import Function, Source
 
-__all__ = ["LOSSES", "Shown", "likelihoods", "shown_by"]
+__all__ = ["LOSSES", "StatedLikelihood", "likelihoods", "shown_by"]
 
 #: Nodes of autograd that only move values.
 _MOVES = re.compile(r"View|Reshape|Squeeze|Permute|Transpose|Clone|Expand|Copy|Slice|Select|Clamp")
@@ -50,7 +52,7 @@ _UNEXPLAINED = 1e-4
 
 
 @dataclass(frozen=True)
-class Shown:
+class StatedLikelihood:
     """What a model shows of its likelihood."""
 
     end: str  # sigmoid, tanh, or ""
@@ -60,9 +62,9 @@ class Shown:
 
 def shown_by(
     source: Source, decoder: tuple[str, Function], shape: tuple[int, ...], z: Tensor,
-    u: Tensor | None, parts: Parts, fed: Tensor, x: Tensor,
-) -> Shown:  # fmt: skip
-    event = tuple(x.shape[1:])
+    u: Tensor | None, parts: Parts, fed: Tensor, x: Tensor, kind: str | None,
+) -> StatedLikelihood:  # fmt: skip
+    event = event_of(x, kind)
     few = min(len(x), LOSSES)
     given = None if u is None else u[:few]
 
@@ -77,29 +79,34 @@ def shown_by(
         raw = decoder[1]((z[:few] + noise).reshape(few, *shape), given)
         first = next((leaf for _, leaf in leaves(raw) if leaf.ndim > 1), None)
         if first is None or first[0].numel() != x[0].numel():
-            return Shown(_ending(values, z), "", "")
+            return StatedLikelihood(_ending(values, z), "", "")
         outputs.append(first)
     spread = None if parts.spread is None else parts.spread[:few]
     loss = _shown_loss(source, fed[:few].to(outputs[0]), outputs, parts.mean[:few], spread)
-    return Shown(_ending(values, z), *(loss or ("", "")))
+    return StatedLikelihood(_ending(values, z), *(loss or ("", "")))
 
 
 def likelihoods(
-    source: Source, output: Decoded, shown: Shown, x: Tensor, asked: Asked, told: Range | None,
-    value_range: Range, ranges: Sequence[Range],
-) -> list[tuple[Likelihood, str]]:  # fmt: skip
+    source: Source, output: Decoded, shown: StatedLikelihood, x: Tensor, asked: Asked,
+    told: Range | None, value_range: Range, ranges: Sequence[Range],
+) -> list[tuple[ModelLikelihood, str]]:  # fmt: skip
     """What an output may mean, and why."""
     if source.likelihood is not None and asked.output in (None, "own"):
-        own = Likelihood("own", UNIT, value_range, "own", own=source.likelihood)
+        own = ModelLikelihood("own", UNIT, value_range, "own", own=source.likelihood)
         return [(own, OUTPUTS["own"])]
     named = asked.likelihood if isinstance(asked.likelihood, str) else ""
+    if output.tokens:
+        k = output.values.shape[-1]
+        return [(ModelLikelihood("own", UNIT, value_range, "tokens"), f"logits of {k} tokens")]
     if output.levels is not None:
         k = output.levels.shape[-1]
-        return [(Likelihood("own", UNIT, value_range, "categorical"), f"{k} levels of each pixel")]
+        return [
+            (ModelLikelihood("own", UNIT, value_range, "categorical"), f"{k} levels of each pixel")
+        ]
     if output.distribution is not None and asked.output in (None, "own") and not named:
         near, held, words = family_of(output.distribution)
         spans = (told,) if told else ranges
-        return [(Likelihood("own", span, value_range, near, held), f"decode returns {words}")
+        return [(ModelLikelihood("own", span, value_range, near, held), f"decode returns {words}")
                 for span in spans]  # fmt: skip
     found = []
     word, _, number = named.partition(":")
@@ -117,17 +124,18 @@ def likelihoods(
         scale = float(number) if number else None
         if family in ("gaussian", "laplace") and scale is None and kind is None and word:
             scale = _fitted(output.values, family, meaning, span, value_range, x)
-        found.append((Likelihood(meaning, span, value_range, family, scale, kind), why))
+        found.append((ModelLikelihood(meaning, span, value_range, family, scale, kind), why))
     return found
 
 
 def _meanings(
-    output: Decoded, shown: Shown, x: Tensor, asked: Asked, told: Range | None,
+    output: Decoded, shown: StatedLikelihood, x: Tensor, asked: Asked, told: Range | None,
     ranges: Sequence[Range], family: str,
 ) -> list[tuple[str, Range]]:  # fmt: skip
     """What an output may mean, as far as the model does not show it itself."""
     seen = ends_of(output.values)
-    options = list(meanings(seen, x, asked.output, told, ranges))
+    images = images_of(x, asked.kind)
+    options = list(meanings(seen, x, asked.output, told, ranges, images=images))
     if asked.output is not None:
         return options
     if shown.loss == "logits":

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -11,13 +11,14 @@ from torch import Tensor, distributions
 from vaescope.adapters.output_format import UNIT, Decoded, Range, pixels
 from vaescope.distributions import (
     Bernoulli,
+    Categorical,
     DiagonalGaussian,
     Distribution,
     Laplace,
     sum_event,
 )
 
-__all__ = ["Likelihood", "family_of"]
+__all__ = ["ModelLikelihood", "Padded", "family_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,31 @@ class Levels(Distribution):
 
 
 @dataclass(frozen=True, eq=False)
-class Likelihood:
+class Padded(Distribution):
+    """Sequences of which only so many steps are data; the rest is padding and is not scored."""
+
+    inner: Distribution
+    lengths: Tensor  # (batch,)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.inner.mean
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        # Each step as an example of its own: densities are independent over steps.
+        whole = self.mean.shape
+        flat = {
+            entry.name: value.expand(whole).flatten(0, 1)
+            for entry in fields(self.inner)  # type: ignore[arg-type]
+            if isinstance(value := getattr(self.inner, entry.name), Tensor)
+        }
+        steps = replace(self.inner, **flat).log_prob(x.flatten(0, 1)).reshape(x.shape[:2])  # type: ignore[type-var]
+        counted = torch.arange(x.shape[1], device=x.device) < self.lengths[:, None]
+        return (steps * counted).sum(1)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelLikelihood:
     """What a decoder's output means: its mean image, and the density of an image."""
 
     output: str  # a key of OUTPUTS
@@ -92,6 +117,8 @@ class Likelihood:
         """Of an output in the shape of the data, with images in [0, 1]."""
         if self.own is not None:
             return self.own(y)
+        if self.family == "tokens":
+            return Categorical(y)
         if self.family == "bernoulli" and self.output == "logits":
             return Bernoulli(y)
         mean = pixels(y, self.output, self.output_range)
@@ -137,15 +164,19 @@ class Likelihood:
     @property
     def exact(self) -> bool:
         """Whether its nats can be compared with a rate: it is a Bernoulli, or the model's own."""
-        return self.family in ("bernoulli", "categorical") or self.output == "own"
+        return self.family in ("bernoulli", "categorical", "tokens") or self.output == "own"
 
     @property
     def _plain(self) -> bool:
         """Whether `of_values` says it all."""
-        return self.own is not None or (
-            self.output != "own"
-            and self.spread is None
-            and (self.units == UNIT or self.family == "bernoulli")
+        return (
+            self.own is not None
+            or self.family == "tokens"
+            or (
+                self.output != "own"
+                and self.spread is None
+                and (self.units == UNIT or self.family == "bernoulli")
+            )
         )
 
     def _of_distribution(self, inner: Any, values: Tensor) -> Distribution:

@@ -1,5 +1,6 @@
 """What decoders of other libraries return, taken apart, and what it may mean."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -8,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, distributions
+from torch.nn import functional
 
 from vaescope.adapters.draws import leaves
 from vaescope.errors import ShapeError, UsageError
@@ -21,6 +23,8 @@ __all__ = [
     "Range",
     "decoded",
     "ends_of",
+    "error_of",
+    "event_of",
     "meanings",
     "pixels",
 ]
@@ -52,6 +56,25 @@ class Decoded:
     distribution: distributions.Distribution | None = None
     spread: Tensor | None = None  # a second output for each pixel
     levels: Tensor | None = None  # logits of each level of a pixel, levels last
+    tokens: bool = False  # values are log-probabilities of tokens, the vocabulary last
+
+
+#: The size of a vocabulary in the shape of tokens: the decoder tells it.
+VOCABULARY = -1
+
+
+def event_of(x: Tensor, kind: str | None) -> tuple[int, ...]:
+    """The shape of one example as decoders give it: tokens have one more axis."""
+    shape = tuple(x.shape[1:])
+    return (*shape, VOCABULARY) if kind == "tokens" else shape
+
+
+def error_of(mean: Tensor, x: Tensor) -> float:
+    """Mean squared error, over that of the mean of all examples: 1 is no better than knowing
+    nothing. Of tokens, the error of their probabilities."""
+    target = functional.one_hot(x.long(), mean.shape[-1]).to(mean) if mean.ndim > x.ndim else x
+    constant = (target - target.mean(0)).square().mean()
+    return float((mean - target).square().mean() / constant.clamp_min(1e-12))
 
 
 def decoded(output: Any, event: tuple[int, ...]) -> Decoded:
@@ -116,11 +139,18 @@ def _of_distribution(output: distributions.Distribution, event: tuple[int, ...])
         base = base.base_dist
     if isinstance(base, distributions.Categorical):
         return _of_tensor(base.logits, event, last=True)
+    if event and event[-1] == VOCABULARY:
+        raise ShapeError(
+            f"decode returned a {type(base).__name__}; tokens have a Categorical.",
+            "Pass decode= as a function that returns logits of shape (n, t, vocabulary).",
+        )
     return Decoded(_shaped(output.mean, event), output)
 
 
 def _of_tensor(tensor: Tensor, event: tuple[int, ...], *, last: bool = False) -> Decoded:
     """Logits of levels have one axis more than images."""
+    if event and event[-1] == VOCABULARY:
+        return _of_tokens(tensor, event[:-1])
     if not last and (len(event) != 3 or tensor.ndim != 5):
         return Decoded(_shaped(tensor, event))
     shape = tuple(tensor.shape[1:])
@@ -135,18 +165,44 @@ def _of_tensor(tensor: Tensor, event: tuple[int, ...], *, last: bool = False) ->
     return Decoded(_shaped(tensor, event))
 
 
+def _of_tokens(tensor: Tensor, event: tuple[int, ...]) -> Decoded:
+    """Logits, log-probabilities or probabilities over a vocabulary: the last axis, or the one after
+    the batch where only that fits; steps may be in one axis with the batch."""
+    if tensor.ndim == 2 and len(tensor) % max(math.prod(event), 1) == 0:
+        tensor = tensor.reshape(-1, *event, tensor.shape[-1])
+    shape = tuple(tensor.shape[1:])
+    if shape[:-1] != event and shape[1:] == event:
+        tensor = tensor.movedim(1, -1)
+    elif shape[:-1] != event:
+        raise ShapeError(
+            f"decode returned shape {tuple(tensor.shape)}; wanted logits over the vocabulary for "
+            f"each token, (n, {', '.join(map(str, event))}, vocabulary).",
+            "Pass decode= as a function that returns them.",
+        )
+    sums = tensor.detach().sum(-1)
+    shares = float(tensor.detach().min()) >= 0 and torch.allclose(
+        sums, torch.ones_like(sums), atol=1e-3
+    )
+    logits = tensor.clamp_min(1e-30).log() if shares else tensor
+    return Decoded(logits.log_softmax(-1), tokens=True)
+
+
 def _shaped(tensor: Tensor, event: tuple[int, ...]) -> Tensor:
     """A tensor in the shape of the data."""
     shape = tuple(tensor.shape[1:])
     if len(event) == 3 and shape == (*event[1:], event[0]) and event[0] > 1:
         return tensor.movedim(-1, 1)  # channels last
+    if len(event) in (2, 4) and shape != event and shape == (event[-1], *event[:-1]):
+        return tensor.movedim(1, -1)  # channels first
+    if len(event) == 4 and shape != event and shape == (event[1], event[0], *event[2:]):
+        return tensor.transpose(1, 2)  # channels before time
     # Sizes may be split or merged, but in other places they would be other pixels.
     own, wanted = _cuts(shape), _cuts(event)
     if tensor.ndim == 0 or max(own) != max(wanted) or not (own <= wanted or wanted <= own):
         raise ShapeError(
             f"decode returned shape {tuple(tensor.shape)}; the data have shape "
             f"(n, {', '.join(map(str, event))}).",
-            "Give images of the size that the model was trained on, or another decode=.",
+            "Give data of the size that the model was trained on, or another decode=.",
         )
     # Not len: exporters keep the size of a batch open in a shape, not in a number of Python.
     return tensor.reshape(tensor.shape[0], *event)
@@ -158,11 +214,11 @@ def _cuts(shape: tuple[int, ...]) -> set[int]:
 
 
 def meanings(
-    seen: Range, x: Tensor, asked: str | None, told: Range | None, ranges: Sequence[Range]
-) -> Iterator[tuple[str, Range]]:
+    seen: Range, x: Tensor, asked: str | None, told: Range | None, ranges: Sequence[Range],
+    *, images: bool,
+) -> Iterator[tuple[str, Range]]:  # fmt: skip
     """What an output with values between `seen` may mean, the commonest first, and in which range
     it has pixels; `told` is the range of data where it is known."""
-    images = x.ndim == 4
     if not images and (float(x.min()) < 0 or float(x.max()) > 1):
         if asked in (None, "pixels"):
             yield "pixels", UNIT

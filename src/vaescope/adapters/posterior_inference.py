@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.draws import Drawn, Forward, Sampler, drawn, leaves, same, trace_forward
-from vaescope.adapters.input_format import FORMS, Way, forms_of
+from vaescope.adapters.input_format import FORMS, Way, few_of, forms_of
 from vaescope.adapters.noise import Noise, sampling
 from vaescope.adapters.output_format import Range
 from vaescope.adapters.posterior_format import (
@@ -26,9 +26,9 @@ from vaescope.adapters.posterior_format import (
     whole_numbers,
 )
 from vaescope.adapters.sources import Source
-from vaescope.errors import ReadingError, UsageError, VaescopeError
+from vaescope.errors import UnreadableError, UsageError, VaescopeError
 
-__all__ = ["Opening", "line_of", "openings"]
+__all__ = ["Opening", "line_of", "methods_that_draw", "openings", "spread_of_draws"]
 
 #: Images on which models are made to draw.
 DRAWN = 32
@@ -77,16 +77,16 @@ def openings(
 ) -> tuple[list[Opening], Forward | None]:  # fmt: skip
     """What is possible, or, where something is settled, that alone; and a whole pass through the
     model where there is one."""
-    form, forward = _traced(source, x, u, value_range)
+    few = source.batch or few_of(x, DRAWN)
+    form, forward = _traced(source, x[:few], _first(u, few), value_range, asked.kind)
     encoders = list(source.encoders)
     if forward is not None:
         encoders.append(("forward", forward.__call__))
         if forward.several:
             _refuse_levels(source)
     ways = [way for encoder in encoders
-            if (way := _working(encoder, x, u, value_range, problems)) is not None]  # fmt: skip
-    rows = source.batch or DRAWN
-    draws = list(_draws(source, ways, form, forward, x[:rows], _first(u, rows), value_range))
+            if (way := _working(encoder, x, u, value_range, asked.kind, problems))]  # fmt: skip
+    draws = list(_draws(source, ways, form, forward, x[:few], _first(u, few), value_range))
     found: list[Opening] = []
     for way in ways:
         here = [_settle(one, draws, source, x, u, asked)
@@ -102,29 +102,29 @@ def openings(
     return found, forward
 
 
-def _first(u: Tensor | None, rows: int) -> Tensor | None:
-    return None if u is None else u[:rows]
+def _first(u: Tensor | None, few: int) -> Tensor | None:
+    return None if u is None else u[:few]
 
 
 def _traced(
-    source: Source, x: Tensor, u: Tensor | None, value_range: Range
+    source: Source, x: Tensor, u: Tensor | None, value_range: Range, kind: str | None
 ) -> tuple[str, Forward | None]:
     """A whole pass through the model on some images, and the form in which it takes them."""
-    rows = source.batch or DRAWN
-    for form in forms_of(x):
+    for form in forms_of(x, kind):
         for whole in source.forwards:
-            fed = Way(("forward", whole), form, value_range).formed(x[:rows])
-            found = trace_forward(whole, source.model, fed, _first(u, rows), source.batch)
+            fed = Way(("forward", whole), form, value_range).formed(x)
+            found = trace_forward(whole, source.model, fed, u, source.batch)
             if found is not None:
                 return form, found
     return "", None
 
 
 def _working(
-    encoder: Any, x: Tensor, u: Tensor | None, value_range: Range, problems: list[str]
-) -> Way | None:
-    """The first form of images that an encoder takes."""
-    for form in forms_of(x):
+    encoder: Any, x: Tensor, u: Tensor | None, value_range: Range, kind: str | None,
+    problems: list[str],
+) -> Way | None:  # fmt: skip
+    """The first form of the data that an encoder takes."""
+    for form in forms_of(x, kind):
         way = Way(encoder, form, value_range)
         try:
             way(x, u)
@@ -210,17 +210,17 @@ def _settle(
     one: Opening, draws: list[_Draw], source: Source, x: Tensor, u: Tensor | None, asked: Asked
 ) -> Opening:
     """With evidence, where the means and variances are those of which the model draws."""
-    rows = source.batch or DRAWN
-    parts = one.candidate.take(one.way(x[:rows], _first(u, rows)))
+    few = source.batch or few_of(x, DRAWN)
+    parts = one.candidate.take(one.way(x[:few], _first(u, few)))
     for draw in draws:
-        kind = _kind(parts, draw.posterior, one.spread, told=asked.spread() is not None)
+        kind = spread_of_draws(parts, draw.posterior, one.spread, told=asked.spread() is not None)
         if kind is not None:
             return replace(one, spread=kind, evidence=draw.says, shape=draw.shape)
     if draws:
         return one
-    for draw in () if one.candidate.kind else _methods(source, parts, one.way):
+    for draw in () if one.candidate.kind else methods_that_draw(source, parts, one.way):
         # Takes any two tensors: shows the spread only, and may be given what forward makes of it.
-        kind = _kind(parts, draw.posterior, one.spread, told=asked.spread() is not None)
+        kind = spread_of_draws(parts, draw.posterior, one.spread, told=asked.spread() is not None)
         positive = parts.spread is not None and float(parts.spread.min()) >= 0
         if kind is not None and (positive or kind not in ("std", "variance")):
             settled = one.candidate.layout == "pair"
@@ -230,7 +230,7 @@ def _settle(
     return one
 
 
-def _kind(parts: Parts, posterior: Drawn, said: str | None, *, told: bool) -> str | None:
+def spread_of_draws(parts: Parts, posterior: Drawn, said: str | None, *, told: bool) -> str | None:
     """What the spread must be for means and variances to be those of the draws; None where the
     means are others, or no kind fits. What was said is kept where it fits, what was told always."""
     if parts.spread is None or parts.mean[0].numel() != posterior.mean[0].numel():
@@ -251,7 +251,7 @@ def _kind(parts: Parts, posterior: Drawn, said: str | None, *, told: bool) -> st
     return min(gaps, key=gaps.__getitem__, default=None)
 
 
-def _methods(source: Source, parts: Parts, way: Way) -> Iterator[_Draw]:
+def methods_that_draw(source: Source, parts: Parts, way: Any = None) -> Iterator[_Draw]:
     """What the model's own `reparameterize` makes of means and spreads."""
     if parts.spread is None or source.model is None:
         return
@@ -298,7 +298,7 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
 
 
 def _refuse_noise(source: Source) -> None:
-    raise ReadingError(
+    raise UnreadableError(
         f"{source.name} draws from a noise that cannot be told from its latents': not normal, not "
         "torch's, or added to the images. Its posterior may be no Gaussian.",
         "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from vaescope.adapters.input_format import Way
-from vaescope.adapters.likelihoods import Likelihood
+from vaescope.adapters.likelihoods import ModelLikelihood
 from vaescope.adapters.output_format import Range
 from vaescope.adapters.posterior_inference import Opening
 from vaescope.adapters.sources import Function
@@ -20,7 +20,7 @@ class Reading:
     decoder: tuple[str, Function]
     shape: tuple[int, ...]  # of latents as the decoder takes them
     spread: str  # a key of SPREADS, or "none"
-    likelihood: Likelihood
+    likelihood: ModelLikelihood
     error: float  # mean squared error over that of the best constant image
     own_elbo_nats: float  # of an image, at the posterior's mean
     elbo_nats: float  # of an image, by the best Gaussian around its reconstruction

@@ -1,6 +1,6 @@
 """Where a model keeps its encoder and decoder."""
 
-import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,12 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vaescope.adapters.arguments import Call, fed
+from vaescope.adapters.condition import Form
 from vaescope.adapters.output_format import UNIT
+from vaescope.adapters.time_first import TimeFirst
 from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
 from vaescope.vae import VAE
 
-__all__ = ["Function", "Source", "source_of"]
+__all__ = ["Function", "Source", "is_of", "source_of", "source_of_encoder"]
 
 #: Of a batch, and of what it is conditioned on where there is something.
 Function = Callable[[Tensor, Tensor | None], Any]
@@ -41,12 +44,15 @@ class Source:
     says: str = ""  # which library
     likelihood: Callable[[Tensor], Distribution] | None = None  # of our own models
     batch: int | None = None  # rows of every batch, where the model takes no other
+    prior: Callable[[], Any] | None = None  # where the model states it
 
 
 def source_of(
-    model: Any = None, encode: Given | None = None, decode: Given | None = None
-) -> Source:
-    """The functions given, or else those of the model."""
+    model: Any = None, encode: Given | None = None, decode: Given | None = None,
+    *, form: Form | None = None, batch_axis: int = 0,
+) -> Source:  # fmt: skip
+    """The functions given, or else those of the model. `form` says what they get beside x and z,
+    `batch_axis` where their batches lie."""
     if model is None and (encode is None or decode is None):
         raise UsageError(
             "Neither a model nor both functions were given.",
@@ -56,6 +62,8 @@ def source_of(
         raise UsageError(
             f"{model.__name__} is a class; wanted a model.", f"Pass {model.__name__}(...), trained."
         )
+    if encode is None and decode is None and _has_programs(model):
+        return _pyro(model, form)
     model = _unwrapped(model)
     if encode is None and decode is None and _is_estimator(model):
         return _estimator(model)
@@ -72,14 +80,27 @@ def source_of(
                 f"{name} has neither {what} nor {what}r.",
                 f"Pass {what}= as a function of a batch of tensors.",
             )
-    called = [tuple((word, _placed(f, module)) for word, f in found)
-              for found in (encoders, decoders)]  # fmt: skip
-    passes = tuple(_placed(f, module) for f in forwards)
+    called = [tuple((word, _placed(f, module, form, batch_axis, data=found is decoders))
+                    for word, f in found) for found in (encoders, decoders)]  # fmt: skip
+    passes = tuple(_placed(f, module, form, batch_axis) for f in forwards)
     scaling = getattr(getattr(model, "config", None), "scaling_factor", None)
     if isinstance(scaling, float) and name.startswith("Autoencoder"):
         return Source(name, called[0], called[1], module, (), model, (-1.0, 1.0), scaling,
                       "diffusers' autoencoders take and give images in [-1, 1]")  # fmt: skip
     return Source(name, called[0], called[1], module, passes, model)
+
+
+def source_of_encoder(model: Any, encode: Given | None) -> Source:
+    """The encoder alone, as it is: it is given whatever its batches are."""
+    model = _unwrapped(model)
+    encoders = [("encode", encode)] if encode else _methods(model, "encode", "encoder")
+    if not encoders and not isinstance(model, nn.Module):
+        raise UsageError(
+            f"{type(model).__name__} has neither encode nor encoder.",
+            "Pass encode= as a function encode(batch) that returns (mean, logvar).",
+        )
+    name = "functions" if model is None else type(model).__name__
+    return Source(name, tuple(encoders), (), _module(model, encode), (), model)
 
 
 def _unwrapped(model: Any) -> Any:
@@ -111,34 +132,23 @@ def _forwards(model: Any, encode: Given | None, decode: Given | None) -> list[Gi
     return [model, of_dictionary]
 
 
-def _placed(function: Given, module: nn.Module | None) -> Function:
-    """The function, fed on the device and in the precision of the module behind it: contiguous
-    copies, since it may change them in place, and `view` fails on other layouts."""
-    conditional = _positional(function) > 1
+def _placed(
+    function: Given, module: nn.Module | None, form: Form | None = None, batch_axis: int = 0,
+    *, data: bool = False,
+) -> Function:  # fmt: skip
+    """The function, fed on the device and in the precision of the module behind it; with `data`, it
+    may be given the data beside latents, as decoders that see the tokens before are."""
+    call = Call(TimeFirst(function) if batch_axis else function, form, function, sees_data=data)
 
-    def call(values: Tensor, u: Tensor | None = None) -> Any:
+    def placed(values: Tensor, u: Tensor | None = None) -> Any:
         parameters = iter(()) if module is None else module.parameters()
         own = next((p for p in parameters if p.is_floating_point()), values)
-        fed = values.to(own.device, own.dtype, copy=True).contiguous()
-        if u is None or not conditional:
-            return function(fed)
-        return function(fed, u.to(own.device, own.dtype if u.is_floating_point() else u.dtype))
+        dtype = own.dtype if own.is_floating_point() else torch.float32
+        beside = u if u is None else u.to(own.device)
+        return call(fed(values, dtype, own.device), beside)
 
-    call.__wrapped__ = function  # type: ignore[attr-defined] # whose code says what it returns
-    call.conditional = conditional  # type: ignore[attr-defined]
-    return call
-
-
-def _positional(function: Given) -> int:
-    """How many arguments a function takes by place."""
-    try:
-        known = inspect.signature(getattr(function, "forward", function)).parameters.values()
-    except (TypeError, ValueError):
-        return 1
-    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in known):
-        return 2
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in kinds for one in known)
+    placed.__wrapped__ = function  # type: ignore[attr-defined] # its code says what it returns
+    return placed
 
 
 def _module(model: Any, *functions: Any) -> nn.Module | None:
@@ -171,6 +181,29 @@ def _vae(model: VAE) -> Source:
     decoders = (("decoder", _placed(model.decoder.body, model)),)
     return Source("VAE", encoders, decoders, model, range=UNIT, likelihood=own,
                   says="its data are as they are")  # fmt: skip
+
+
+def is_of(value: Any, library: str) -> bool:
+    """Whether a class of the library is among those that the value is of; imports nothing."""
+    return any(kind.__module__.partition(".")[0] == library for kind in type(value).__mro__)
+
+
+def _has_programs(model: Any) -> bool:
+    """Whether an object has the two programs of Pyro."""
+    programs = (getattr(model, name, None) for name in ("model", "guide"))
+    return "pyro" in sys.modules and all(map(callable, programs))
+
+
+def _pyro(model: Any, form: Form | None) -> Source:
+    """Two programs that say all but the range of the images."""
+    from vaescope.adapters.pyro import Programs
+
+    programs, module = Programs(model), _module(model)
+    return Source(
+        type(model).__name__, (("guide", _placed(programs.posterior, module, form)),),
+        (("model", _placed(programs.likelihood, module, form)),), module, model=model,
+        prior=programs.prior,
+    )  # fmt: skip
 
 
 def _is_estimator(model: Any) -> bool:

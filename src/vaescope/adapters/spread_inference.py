@@ -11,16 +11,23 @@ import inspect
 import math
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from vaescope.adapters.posterior_format import Parts, kind_named, posterior_of
+from vaescope.adapters.draws import leaves
+from vaescope.adapters.likelihood_inference import LOSSES
+from vaescope.adapters.losses import Rate, rate_of
+from vaescope.adapters.output_format import decoded, event_of
+from vaescope.adapters.posterior_format import SPREADS, Parts, kind_named, posterior_of
+from vaescope.adapters.reading import Reading
+from vaescope.adapters.sources import Source
 from vaescope.distributions import Distribution
+from vaescope.errors import ReadingError
 
-__all__ = ["Cost", "apart", "costs_of", "fitting", "named_spread"]
+__all__ = ["Cost", "apart", "costs_of", "fitting", "named_spread", "rate_shown", "with_spread"]
 
 #: Draws of the noise under which distortions are taken.
 DRAWS = 4
@@ -49,6 +56,66 @@ class Cost:
 
     def __str__(self) -> str:
         return f"posterior={self.kind} (distortion {self.distortion:.1f}, rate {self.rate:.1f})"
+
+
+def with_spread(
+    source: Source, first: Reading, x: Tensor, u: Tensor | None, data_kind: str | None
+) -> Reading:
+    """The reading with its spread settled, where nothing has shown it."""
+    if first.opening.evidence or first.opening.spread is not None or first.spread == "none":
+        return first
+    parts, event = first.opening.parts(x, u, first.value_range), event_of(x, data_kind)
+    shown = rate_shown(source, first, x, u, parts)
+    if shown is not None:
+        return _settled(first, shown.kind, f"its {shown.loss} has the KL of it")
+    assert parts.spread is not None
+    named = named_spread(first.way.encoder[1], parts.spread)
+    if named is not None:
+        kind, name = named
+        return _settled(first, kind, f"its code calls it {name}; nothing draws from it here")
+
+    def density(z: Tensor) -> Distribution:
+        output = first.decoder[1](z.reshape(len(z), *first.shape), u)
+        return first.likelihood.of(decoded(output, event))
+
+    taken, *rivals = apart(costs_of(parts, x, density))
+    fits = fitting([taken, *rivals])
+    if rivals and fits is not None:
+        why = "only so have the codes the prior's second moment; nothing draws from it here"
+        return _settled(first, fits.kind, why)
+    if rivals:
+        rivals = [taken, *rivals]
+        two = sorted(rivals, key=lambda cost: cost.distortion + cost.rate)[:2]
+        raise ReadingError(
+            f"{source.name} draws no latents here, so that its second output could be either: "
+            f"{' or '.join(map(str, two))}.",
+            f"Say which with posterior=, one of {', '.join(SPREADS)} (after reversed, where the "
+            "spread comes first); if none, pass encode= as a function that returns "
+            "Normal(mean, std) of torch.",
+            tuple(map(str, rivals)),
+        )
+    return replace(first, spread=taken.kind)
+
+
+def _settled(reading: Reading, kind: str, evidence: str) -> Reading:
+    return replace(reading, spread=kind, opening=replace(reading.opening, evidence=evidence))
+
+
+def rate_shown(
+    source: Source, reading: Reading, x: Tensor, u: Tensor | None, parts: Parts
+) -> Rate | None:
+    """The KL in the model's own loss, by calling it."""
+    few = min(len(x), LOSSES)
+    if source.model is None or parts.spread is None:
+        return None
+    given = None if u is None else u[:few]
+    z = parts.mean[:few]
+    y = reading.decoder[1](z.reshape(few, *reading.shape), given)
+    image = next((leaf for _, leaf in leaves(y) if leaf.ndim > 1), None)
+    if image is None:
+        return None
+    fed = reading.way.formed(x[:few]).to(image)
+    return rate_of(source.model, fed, image, Parts(z, parts.spread[:few]))
 
 
 def costs_of(parts: Parts, x: Tensor, decode: Density) -> list[Cost]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.encoding import assemble
-from vaescope.principal import leading_axes
+from vaescope.leading_axes import leading_axes
 from vaescope.seeds import rng
 from vaescope.types import Floats, Integers
 

@@ -1,4 +1,4 @@
-"""`vaescope sweep`: many models; the same command again goes on where it stopped."""
+"""`vaescope sweep`: many models; the same command again resumes."""
 
 import time
 from collections import deque
@@ -20,7 +20,7 @@ from vaescope.cli.signals import stop_on_signals
 
 if TYPE_CHECKING:
     from vaescope.sweeps.driver import Status
-    from vaescope.sweeps.engine import Outcome
+    from vaescope.sweeps.engine import WorkOutcome
 
 __all__ = ["sweep"]
 
@@ -51,7 +51,7 @@ def _line(status: "Status") -> str:
     )
 
 
-def _drawn(status: "Status", last: "deque[Outcome]") -> Group:
+def _drawn(status: "Status", last: "deque[WorkOutcome]") -> Group:
     counts = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("done", "failed", "skipped", "running", "total", "time", "to go"):
         counts.add_column(name, justify="right")
@@ -67,12 +67,12 @@ def _drawn(status: "Status", last: "deque[Outcome]") -> Group:
     return Group(counts, bar, runs)
 
 
-def _show(statuses: "Iterator[Status]", console: Console) -> "tuple[Status, list[Outcome]]":
+def _show(statuses: "Iterator[Status]", console: Console) -> "tuple[Status, list[WorkOutcome]]":
     """Draws a sweep to its end: a live table on a terminal, else a plain line every few seconds.
     Gives where it ended, and what failed."""
     first = status = next(statuses)
-    failures: list[Outcome] = []
-    last: deque[Outcome] = deque(maxlen=SHOWN)
+    failures: list[WorkOutcome] = []
+    last: deque[WorkOutcome] = deque(maxlen=SHOWN)
     spoken = 0.0
     live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
     if live is None:
@@ -112,7 +112,7 @@ def sweep(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train all runs of a sweep file. The same command again goes on where it stopped.
+    """Train all runs of a sweep file. The same command again resumes.
 
     Example: vaescope sweep betas.yaml --out sweeps/betas --workers 2
     """

@@ -21,7 +21,7 @@ from vaescope.errors import UsageError
 
 if TYPE_CHECKING:
     from vaescope.tuning.curve import By
-    from vaescope.tuning.run import Progress
+    from vaescope.tuning.run import TuningProgress
 
 __all__ = ["tune_beta"]
 
@@ -50,7 +50,7 @@ class _Teller:
     def __init__(self, console: Console) -> None:
         self.console, self.spoken = console, time.monotonic()
 
-    def __call__(self, told: "Progress") -> None:
+    def __call__(self, told: "TuningProgress") -> None:
         point = told.point
         what = "check from scratch at beta" if told.checking else "beta"
         if point is not None:
@@ -93,7 +93,7 @@ def tune_beta(
 ) -> None:
     """Find the range of useful betas by short runs with warm starts, and one to use.
 
-    The same command again goes on where it stopped.
+    The same command again resumes.
 
     Example: vaescope tune-beta beta-vae data.name=synth-linear latent=2 optimiser.lr=1e-2
     """

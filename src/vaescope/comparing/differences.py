@@ -17,7 +17,7 @@ from vaescope.comparing.intervals import (
     without_interval,
 )
 from vaescope.comparing.matching import Match
-from vaescope.comparing.result import SAME, Latent, Measured
+from vaescope.comparing.result import SAME, ComparedLatent, ComparedNumber
 from vaescope.comparing.scores import Number
 from vaescope.latents import Types, kl_of_rows
 
@@ -26,7 +26,7 @@ __all__ = ["latent_of", "of_numbers", "of_rows"]
 Vector = NDArray[np.float64]
 
 
-def of_rows(rows: Sequence[Vector | None], sides: Sequence[Side]) -> Measured:
+def of_rows(rows: Sequence[Vector | None], sides: Sequence[Side]) -> ComparedNumber:
     """A mean over images of each run; None where a run has none, or it is infinite."""
     known = [None if own is None or not np.isfinite(own).all() else own for own in rows]
     values = [None if own is None else float(own.mean()) for own in known]
@@ -41,7 +41,7 @@ def of_rows(rows: Sequence[Vector | None], sides: Sequence[Side]) -> Measured:
     return _measured(values, sides, on_images)
 
 
-def of_numbers(numbers: Sequence[Number | None], sides: Sequence[Side], n: int) -> Measured:
+def of_numbers(numbers: Sequence[Number | None], sides: Sequence[Side], n: int) -> ComparedNumber:
     """Another number of each run, over n images; None where a run has none."""
     values = [None if own is None else own.value for own in numbers]
 
@@ -61,7 +61,7 @@ def of_numbers(numbers: Sequence[Number | None], sides: Sequence[Side], n: int) 
 
 def _measured(
     values: Sequence[float | None], sides: Sequence[Side], on_images: Callable[[Side], Gap]
-) -> Measured:
+) -> ComparedNumber:
     def gap_of(side: Side) -> Gap:
         if any(values[place] is None for place in (*side.first, *side.second)):
             return no_gap()
@@ -69,12 +69,12 @@ def _measured(
             return on_images(side)
         return over_seeds(side, [np.nan if value is None else value for value in values])
 
-    return Measured(tuple(values), tuple(gap_of(side) for side in sides))
+    return ComparedNumber(tuple(values), tuple(gap_of(side) for side in sides))
 
 
 def latent_of(
     match: Match, codes: Sequence[Codes], kinds: Sequence[Types], sides: Sequence[Side]
-) -> Latent:
+) -> ComparedLatent:
     """A matched latent in all runs, and how it differs between sides."""
     kls: list[Vector | None] = [None] * len(match)
     variances: list[Vector | None] = [None] * len(match)
@@ -87,7 +87,7 @@ def latent_of(
     used = [kind not in ("passive", None) for kind in types]
     judged = tuple(any(used[place] for place in (*side.first, *side.second)) for side in sides)
     measured = {"kl": of_rows(kls, sides), "mean_variance": of_rows(variances, sides)}
-    return Latent(
+    return ComparedLatent(
         match,
         tuple(types),
         judged,
@@ -96,7 +96,7 @@ def latent_of(
     )
 
 
-def _where(measured: Measured, judged: Sequence[bool]) -> Measured:
+def _where(measured: ComparedNumber, judged: Sequence[bool]) -> ComparedNumber:
     """Without intervals where a latent is passive in all runs: which one it is means nothing."""
     gaps = zip(measured.gaps, judged, strict=True)
     return replace(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from vaescope.comparing.members import Member
+from vaescope.comparing.compared_runs import Member
 from vaescope.information.bootstrap import interval as bootstrap_interval
 from vaescope.statistics import LEVEL, Estimate, paired, t_interval
 

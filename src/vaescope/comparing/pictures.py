@@ -11,14 +11,14 @@ from vaescope.models import OpenModel
 from vaescope.traversals import Decode, reconstruct, traverse
 from vaescope.types import Floats
 
-__all__ = ["Shown", "show"]
+__all__ = ["ComparedPictures", "show"]
 
 EXAMPLES = 12
 STEPS = 9
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ComparedPictures:
     """Pictures of the first runs. Mirrored latents run backwards, so that all rows agree."""
 
     runs: int  # so many of the runs
@@ -28,7 +28,7 @@ class Shown:
     strips: tuple[tuple[Floats | None, ...], ...]  # match, run: (steps, *event)
 
 
-def show(opened: Sequence[OpenModel], matches: Sequence[Match], *, most: int) -> Shown:
+def show(opened: Sequence[OpenModel], matches: Sequence[Match], *, most: int) -> ComparedPictures:
     """Of the first `most` runs. All traversals start from the same image, that of a typical code of
     the first run."""
     rows = opened[0].rows
@@ -49,7 +49,7 @@ def show(opened: Sequence[OpenModel], matches: Sequence[Match], *, most: int) ->
         for match in matches
     )  # fmt: skip
     values = tuple(float(value) for value in moved[0].values)
-    return Shown(len(moved), originals, np.stack(outputs), values, strips)
+    return ComparedPictures(len(moved), originals, np.stack(outputs), values, strips)
 
 
 def _means(model: OpenModel) -> Decode:

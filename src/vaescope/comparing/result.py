@@ -7,21 +7,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from vaescope.comparing.compared_runs import Member, letter
 from vaescope.comparing.intervals import Gap, Side
 from vaescope.comparing.matching import Match
-from vaescope.comparing.members import Member, letter
-from vaescope.comparing.pictures import Shown
+from vaescope.comparing.pictures import ComparedPictures
 from vaescope.latents import Types
 from vaescope.verdicts import Verdict
 
-__all__ = ["Comparison", "Latent", "Measured"]
+__all__ = ["ComparedLatent", "ComparedNumber", "Comparison"]
 
 #: Of squared rank correlation: below, two latents share less than half of their variance.
 SAME = 0.5
 
 
 @dataclass(frozen=True)
-class Measured:
+class ComparedNumber:
     """A number of each run, and the gap on each side."""
 
     values: tuple[float | None, ...]  # by run
@@ -46,13 +46,13 @@ def _any(answers: Any) -> bool | None:
 
 
 @dataclass(frozen=True)
-class Latent:
+class ComparedLatent:
     """One latent as it stands in each run."""
 
     match: Match  # by run
     types: tuple[str | None, ...]  # by run
     judged: tuple[bool, ...]  # by side: not where it is passive in all runs
-    measured: Mapping[str, Measured]  # kl and mean_variance
+    measured: Mapping[str, ComparedNumber]  # kl and mean_variance
     alone: tuple[bool, ...]  # by side: whether only one has it
 
     def differs_in(self, side: int) -> tuple[str, ...]:
@@ -87,8 +87,8 @@ class Comparison:
     members: tuple[Member, ...]
     kinds: tuple[Types, ...]  # of the latents of each run
     sides: tuple[Side, ...]
-    latents: tuple[Latent, ...]
-    metrics: Mapping[str, Measured]
+    latents: tuple[ComparedLatent, ...]
+    metrics: Mapping[str, ComparedNumber]
     spec_diff: Mapping[str, tuple[Any, ...]]  # dotted setting -> its value in each run
     data: str
     n: int  # images that all runs saw
@@ -96,7 +96,11 @@ class Comparison:
     verdicts: tuple[Verdict, ...] = ()
     notes: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
-    shown: Shown | None = None
+    shown: ComparedPictures | None = None
+
+    def __repr__(self) -> str:
+        names = ", ".join(own.name for own in self.members)
+        return f"Comparison({names} on {self.n:,} rows of {self.data}; see .summary())"
 
     @property
     def differs(self) -> bool:

@@ -17,7 +17,7 @@ from vaescope.metrics.mig_sup import mig_sup_of
 from vaescope.metrics.modularity import modularity_of
 from vaescope.metrics.rows import numbers
 from vaescope.metrics.sap import top_two
-from vaescope.metrics.table import RESAMPLES, Table, Tally, counted
+from vaescope.metrics.table import RESAMPLES, InformationTable, Tally, counted
 from vaescope.seeds import rng
 from vaescope.types import Floats
 
@@ -37,7 +37,9 @@ class Number:
 
 
 #: Of the table of information between latents and factors.
-INFORMATION: Mapping[str, tuple[Callable[[Tally], Table], Callable[[Table], Score]]] = {
+INFORMATION: Mapping[
+    str, tuple[Callable[[Tally], InformationTable], Callable[[InformationTable], Score]]
+] = {
     "mig": (Tally.plug_in, mig_of),
     "mig_sup": (Tally.adjusted, lambda table: mig_sup_of(table, table.informed)),
     "modularity": (Tally.adjusted, lambda table: modularity_of(table, table.informed)),
@@ -118,7 +120,9 @@ def _dependence(values: Floats, seed: int) -> Number:
 
 
 def _of_information(
-    tally: Tally, table_of: Callable[[Tally], Table], metric: Callable[[Table], Score]
+    tally: Tally,
+    table_of: Callable[[Tally], InformationTable],
+    metric: Callable[[InformationTable], Score],
 ) -> Number:
     table = table_of(tally)
     value = metric(replace(table, replicates=None)).value

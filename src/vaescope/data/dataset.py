@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,24 @@ from vaescope.errors import UsageError
 from vaescope.seeds import rng
 from vaescope.types import Array, Integers
 
-__all__ = ["Dataset", "grid_choice"]
+__all__ = ["Dataset", "Kind", "Scale", "grid_choice"]
+
+#: Images are shown as such, and models may take them in other ranges; signals are what they are;
+#: tokens are numbers of words of a vocabulary. Vectors are signals, whatever `kind` says.
+Kind = Literal["images", "signals", "tokens"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """The standardisation of data, undone where they are shown: x * std + mean."""
+
+    mean: NDArray[np.float32]
+    std: NDArray[np.float32]
+
+    def undone(self, values: NDArray[Any], event: int) -> NDArray[Any]:
+        """Values whose last `event` axes are one example's; one number for each channel."""
+        shape = (-1, *(1,) * (event - 1)) if event > 1 else (-1,)
+        return np.asarray(values * self.std.reshape(shape) + self.mean.reshape(shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +47,14 @@ class Dataset:
     recipe: Mapping[str, Any] | None = None
     #: The range in which images came, before they were brought to [0, 1].
     value_range: tuple[float, float] = (0.0, 1.0)
+    kind: Kind = "images"
+    #: Names of the columns of a table, of the channels of signals, or of the tokens.
+    columns: tuple[str, ...] = ()
+    scale: Scale | None = None  # of standardised data, where it is known
+
+    def __repr__(self) -> str:
+        known = "no factors" if self.factors is None else f"factors {', '.join(self.factors.names)}"
+        return f"Dataset({self.name}: {len(self):,} rows of shape {self.shape}, {known})"
 
     @property
     def name(self) -> str:
@@ -44,7 +69,7 @@ class Dataset:
         return self.store.shape
 
     def rows(self, index: Integers) -> NDArray[np.float32]:
-        """Rows as float32; images are NCHW in [0, 1]."""
+        """Rows as float32; images are NCHW in [0, 1], signals as they came."""
         return self.store.rows(index)
 
     def require_factors(self, what: str) -> Factors:

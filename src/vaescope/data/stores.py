@@ -6,9 +6,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.errors import UsageError
 from vaescope.types import Array, Integers
 
-__all__ = ["Bits", "Bytes", "Numbers", "Picked", "Sparse", "Store"]
+__all__ = ["Absent", "Bits", "Bytes", "Numbers", "Picked", "Sparse", "Store"]
 
 
 class Store(Protocol):
@@ -129,3 +130,22 @@ class Picked:
 
     def rows(self, index: Integers) -> NDArray[np.float32]:
         return self.whole.rows(self.chosen[index])
+
+
+@dataclass(frozen=True, eq=False)
+class Absent:
+    """Rows of which only the number is known: their batches went to a model untouched."""
+
+    n: int
+    shape: tuple[int, ...] = ()
+    range: tuple[float, float] = (np.nan, np.nan)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def rows(self, index: Integers) -> NDArray[np.float32]:
+        raise UsageError(
+            "These data came in batches that went to the model untouched, so that no row of them "
+            "can be taken.",
+            "Use what codes tell, or pass an array with one row for each example.",
+        )

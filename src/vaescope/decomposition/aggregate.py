@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.latents.mixture import Estimate, log_mixture, log_prior, posteriors_of, subset
+from vaescope.latents.mixture import (
+    MonteCarloEstimate,
+    log_mixture,
+    log_prior,
+    posteriors_of,
+    subset,
+)
 from vaescope.latents.moments import chunks, moments
 from vaescope.seeds import rng
 
@@ -32,7 +38,7 @@ class Aggregate:
 
     mmd: float  # summed over latents, as the code of mathieu2019
     mmd_joint: float
-    inclusive_kl: Estimate | None  # KL(p || q), nats; None for point posteriors
+    inclusive_kl: MonteCarloEstimate | None  # KL(p || q), nats; None for point posteriors
     mean: Vector  # of the aggregate posterior, exact from the posteriors
     covariance: Matrix
     n: int
@@ -117,7 +123,7 @@ def _check(x: Matrix, y: Matrix) -> None:
         )
 
 
-def inclusive_kl(codes: Codes, *, seed: int = 0) -> Estimate:
+def inclusive_kl(codes: Codes, *, seed: int = 0) -> MonteCarloEstimate:
     """KL(p || q) = E over z from the prior of log p(z) - log q(z), q the mixture of posteriors.
 
     At 1,000 points, with at most 10,000 posteriors. Depends on how many there are: few narrow
@@ -129,7 +135,7 @@ def inclusive_kl(codes: Codes, *, seed: int = 0) -> Estimate:
     rows = chosen[stream.integers(len(chosen), size=POINTS)] if prior.per_row else None
     z = prior.draw(stream, POINTS, rows)
     gap = log_prior(z, prior, chosen) - log_mixture(z, q)
-    return Estimate(float(gap.mean()), float(gap.std() / np.sqrt(POINTS)))
+    return MonteCarloEstimate(float(gap.mean()), float(gap.std() / np.sqrt(POINTS)))
 
 
 def aggregate(codes: Codes, *, seed: int = 0) -> Aggregate:

@@ -10,11 +10,11 @@ from vaescope.decomposition.overlap import Overlap, overlap
 from vaescope.decomposition.sparsity import Sparsity, hoyer
 from vaescope.errors import ShapeError
 
-__all__ = ["Decomposition", "decomposition"]
+__all__ = ["DecompositionMeasures", "decomposition"]
 
 
 @dataclass(frozen=True, eq=False)
-class Decomposition:
+class DecompositionMeasures:
     """The parts; None where the codes do not allow one, with the reason in `skipped`."""
 
     overlap: Overlap | None
@@ -51,7 +51,7 @@ class Decomposition:
         return f"<code>{html.escape(self.summary())}</code>"
 
 
-def decomposition(codes: Codes, *, seed: int = 0) -> Decomposition:
+def decomposition(codes: Codes, *, seed: int = 0) -> DecompositionMeasures:
     """Overlap of the encodings, match of their aggregate with the prior, and sparsity.
 
     What grows with the square of n is on seeded subsets: 1,000 codes against 10,000 posteriors for
@@ -64,7 +64,7 @@ def decomposition(codes: Codes, *, seed: int = 0) -> Decomposition:
         sparsity = hoyer(codes)
     except ShapeError as error:
         sparsity, skipped["hoyer"] = None, str(error)
-    return Decomposition(
+    return DecompositionMeasures(
         overlap(codes, seed=seed) if codes.stochastic else None,
         aggregate(codes, seed=seed),
         sparsity,

@@ -2,11 +2,11 @@
 
 from vaescope.exporting.card import ModelCard, model_card
 from vaescope.exporting.hub import Published, load_pretrained, save_pretrained
-from vaescope.exporting.onnx import Check, OnnxExport, export_onnx
+from vaescope.exporting.onnx import OnnxCheck, OnnxExport, export_onnx
 
 __all__ = [
-    "Check",
     "ModelCard",
+    "OnnxCheck",
     "OnnxExport",
     "Published",
     "export_onnx",

@@ -30,7 +30,7 @@ from vaescope.paths import disk_errors, replace_file
 from vaescope.seeds import derive
 from vaescope.types import Array, Integers
 
-__all__ = ["OUTPUTS", "Check", "OnnxExport", "export_onnx"]
+__all__ = ["OUTPUTS", "OnnxCheck", "OnnxExport", "export_onnx"]
 
 #: What the two files give, in this order; covariance only where the posterior has one.
 OUTPUTS = {"encoder": ("mean", "variance", "covariance"), "decoder": ("mean",)}
@@ -45,7 +45,7 @@ _NEEDED = ("onnx", "onnxscript", "onnxruntime")
 
 
 @dataclass(frozen=True)
-class Check:
+class OnnxCheck:
     """onnxruntime against torch on the same inputs, over all batch sizes."""
 
     file: str  # encoder or decoder
@@ -73,7 +73,7 @@ class OnnxExport:
     folder: Path
     inputs: Mapping[str, tuple[str, ...]]  # of each file
     outputs: Mapping[str, tuple[str, ...]]
-    checks: tuple[Check, ...]
+    checks: tuple[OnnxCheck, ...]
     tolerance: float
 
     @property
@@ -276,7 +276,9 @@ def _quiet() -> Iterator[None]:
         log.setLevel(level)
 
 
-def _compare(runtime: Any, graph: _Graph, on: str, inputs: Mapping[str, Tensor]) -> Iterator[Check]:
+def _compare(
+    runtime: Any, graph: _Graph, on: str, inputs: Mapping[str, Tensor]
+) -> Iterator[OnnxCheck]:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     session = runtime.InferenceSession(graph.content, options, providers=["CPUExecutionProvider"])
@@ -295,7 +297,7 @@ def _compare(runtime: Any, graph: _Graph, on: str, inputs: Mapping[str, Tensor])
         ours = _array(wanted[place])
         largest = float(np.abs(ours).max())
         rounding = None if exact is None else _apart(_array(exact[place]), ours) / max(1.0, largest)
-        yield Check(graph.file, name, on, n, batches, differences[name], largest, rounding)
+        yield OnnxCheck(graph.file, name, on, n, batches, differences[name], largest, rounding)
 
 
 def _array(tensor: Tensor) -> Array:

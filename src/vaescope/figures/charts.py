@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from vaescope.inspection import Factors, Histograms, Latent, Training
+from vaescope.inspection import FactorSummary, Histograms, Latent, Training
+from vaescope.latent_types import ALPHA
 from vaescope.latents import Types
-from vaescope.regime import ALPHA
 from vaescope.traversals import Traversals
 
 __all__ = [
@@ -270,7 +270,7 @@ def curves_chart(training: Training) -> Chart:
     )
 
 
-def factors_chart(factors: Factors, latents: Sequence[Latent]) -> Chart:
+def factors_chart(factors: FactorSummary, latents: Sequence[Latent]) -> Chart:
     """What each latent knows of each factor, darker where it knows more."""
     encoding = {
         "x": {

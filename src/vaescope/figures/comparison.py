@@ -3,8 +3,8 @@
 from typing import Any
 
 from vaescope.comparing import Comparison
-from vaescope.comparing.members import letter
-from vaescope.comparing.sentences import latent_name, side_name
+from vaescope.comparing.compared_runs import letter
+from vaescope.comparing.verdicts import latent_name, side_name
 from vaescope.figures.charts import Chart
 from vaescope.figures.palette import SERIES
 

@@ -6,7 +6,7 @@ The report has its own, for light and dark, in `report/templates/style.css`.
 
 from collections.abc import Mapping
 
-from vaescope.regime import LatentType
+from vaescope.latent_types import LatentType
 
 __all__ = ["ACCENT", "INK", "MUTED", "SERIES", "TYPES"]
 

@@ -12,7 +12,7 @@ from vaescope.figures.axes import grid_of_axes, quiet
 from vaescope.figures.palette import INK, MUTED, SERIES
 from vaescope.statistics import t_interval
 from vaescope.studies.effects import Where
-from vaescope.studies.panels import Curves, Dots, Histograms, Images, Panel, Scatter
+from vaescope.studies.panels import Curves, Dots, HistogramPanel, Images, Panel, Scatter
 from vaescope.studies.running import Pictures
 from vaescope.tables import Table, Value
 from vaescope.types import Floats
@@ -35,7 +35,7 @@ def draw_study(panels: Sequence[Panel], table: Table, pictures: Sequence[Picture
             _curves(axes, panel, table)
         elif isinstance(panel, Scatter):
             _scatter(axes, panel, table)
-        elif isinstance(panel, Histograms):
+        elif isinstance(panel, HistogramPanel):
             _histograms(axes, panel, pictures)
         else:
             _images(axes, panel, table, pictures)
@@ -48,10 +48,10 @@ def draw_study(panels: Sequence[Panel], table: Table, pictures: Sequence[Picture
 def _can_be_drawn(panel: Panel, pictures: Sequence[Pictures]) -> bool:
     if isinstance(panel, Images):
         return any(panel.name in one for one in pictures)
-    return not isinstance(panel, Histograms) or _first(panel, pictures) is not None
+    return not isinstance(panel, HistogramPanel) or _first(panel, pictures) is not None
 
 
-def _first(panel: Histograms, pictures: Sequence[Pictures]) -> Pictures | None:
+def _first(panel: HistogramPanel, pictures: Sequence[Pictures]) -> Pictures | None:
     """What lies beside the first row that has all that the panel shows."""
     names = panel.names.values()
     return next((one for one in pictures if all(len(one.get(n, ())) for n in names)), None)
@@ -157,7 +157,7 @@ def _legend(axes: Axes, by: str) -> None:
         axes.legend(fontsize=6, frameon=False, title=by, title_fontsize=6)
 
 
-def _histograms(axes: Axes, panel: Histograms, pictures: Sequence[Pictures]) -> None:
+def _histograms(axes: Axes, panel: HistogramPanel, pictures: Sequence[Pictures]) -> None:
     """All outlines over the same bins; height is the share of the fullest bin of each."""
     own = _first(panel, pictures)
     assert own is not None  # panels without are not drawn

@@ -20,6 +20,7 @@ from vaescope.geometry.columns import (
     column_norm_of,
 )
 from vaescope.geometry.data_bias import DataBias, data_bias
+from vaescope.geometry.ima_contrast import Mechanism, ima_contrast, ima_contrast_of
 from vaescope.geometry.jacobian import Grams, Jacobians, grams, grams_of, jacobians
 from vaescope.geometry.local_decoder import (
     LocalDecoders,
@@ -27,7 +28,6 @@ from vaescope.geometry.local_decoder import (
     StochasticLoss,
     local_decoders,
 )
-from vaescope.geometry.mechanism import Mechanism, ima_contrast, ima_contrast_of
 from vaescope.geometry.neighbours import Neighbours, neighbours
 from vaescope.geometry.od_score import LegacyOD, ODScore, legacy_od, od_score, od_score_of
 from vaescope.geometry.orthogonality import (
@@ -47,7 +47,7 @@ from vaescope.geometry.pca import (
 )
 from vaescope.geometry.polar import Coordinates, coordinate_system, coordinate_systems
 from vaescope.geometry.reconstruction import ReconstructionParts, reconstruction_parts
-from vaescope.geometry.result import Measured, Spread
+from vaescope.geometry.result import GeometryMeasure, Spread
 from vaescope.geometry.rotation import (
     ElboUnderRotation,
     RateUnderRotation,
@@ -76,12 +76,12 @@ __all__ = [
     "Coordinates",
     "DataBias",
     "ElboUnderRotation",
+    "GeometryMeasure",
     "Grams",
     "Jacobians",
     "LegacyOD",
     "LocalDecoders",
     "LocalErrors",
-    "Measured",
     "Mechanism",
     "Neighbours",
     "ODScore",

@@ -16,7 +16,7 @@ from torch import Tensor
 from vaescope.errors import ShapeError
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.reader import variances_of
-from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
+from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_mean, spread_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.types import Array, Floats
 
@@ -64,7 +64,7 @@ def budget_bound_over_rotations(gram: Floats, budget: float | Floats = 0.0) -> M
 
 
 @dataclass(frozen=True, eq=False)
-class Budget(Measured):
+class Budget(GeometryMeasure):
     """The value is the noise's cost over the least cost at the same budget: 1 at the optimum."""
 
     rotation: Spread  # that least cost over the least one over rotations: 1 if orthogonal

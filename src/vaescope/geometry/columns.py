@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.geometry.jacobian import Grams, grams
-from vaescope.geometry.result import Measured, interval_of_mean
+from vaescope.geometry.result import GeometryMeasure, interval_of_mean
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.types import Array, Floats
 
@@ -28,7 +28,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnCosine(Measured):
+class ColumnCosine(GeometryMeasure):
     """Mean |cosine| over pairs of columns, and the mean of each pair."""
 
     per_point: Matrix
@@ -43,7 +43,7 @@ class ColumnCosine(Measured):
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnNorm(Measured):
+class ColumnNorm(GeometryMeasure):
     """Mean column norm over columns and points, and that of each column."""
 
     per_column: Matrix

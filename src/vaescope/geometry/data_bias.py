@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 from vaescope.errors import ShapeError
 from vaescope.geometry.orthogonality import DEGENERATE
 from vaescope.geometry.pca import matched
-from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
+from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_mean, spread_of
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats, Integers
 
@@ -29,7 +29,7 @@ _TURNS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class DataBias(Measured):
+class DataBias(GeometryMeasure):
     """The value is the mean angle, degrees, between factors' directions and the local principal
     axes, over points and factors where it is defined; n counts points where one is."""
 

@@ -19,7 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from vaescope.errors import RangeError, ShapeError
 from vaescope.geometry.pushforward import pushforward
 from vaescope.geometry.reader import Reader, as_points, columns_of, read_at
-from vaescope.geometry.result import Shown
+from vaescope.geometry.result import GeometryResult
 from vaescope.geometry.space import Decode, LikelihoodOf, Space, read
 from vaescope.types import Array, Floats
 
@@ -37,7 +37,7 @@ _IN_FLIGHT = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Jacobians(Shown):
+class Jacobians(GeometryResult):
     """dx/dz at each point, in one space: rows are weighted by it, so that J'J is its metric."""
 
     values: Floats  # (n, outputs, columns)
@@ -63,7 +63,7 @@ class Jacobians(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class Grams(Shown):
+class Grams(GeometryResult):
     """J'J at each point, float64: the metric that a decoder pulls back to its latents.
 
     Column norms, cosines, singular values and right singular vectors of J all follow from it.

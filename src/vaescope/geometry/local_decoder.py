@@ -21,7 +21,7 @@ from torch import Tensor
 from vaescope.errors import RangeError, ShapeError
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.reader import Reader, as_points, columns_of, read_at, spaced
-from vaescope.geometry.result import Measured, Shown, Spread, spread_of
+from vaescope.geometry.result import GeometryMeasure, GeometryResult, Spread, spread_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.tanh_fit import fit_tanh
 from vaescope.seeds import derive
@@ -36,7 +36,7 @@ _MOST = 2**28
 
 
 @dataclass(frozen=True, eq=False)
-class LocalErrors(Measured):
+class LocalErrors(GeometryMeasure):
     """Normalised errors on fresh noise, means over points; the value is the linear one's.
 
     Each has its own n: tanh and quadratic models may be fitted at fewer points than linear ones.
@@ -68,7 +68,7 @@ class LocalErrors(Measured):
 
 
 @dataclass(frozen=True, eq=False)
-class StochasticLoss(Measured):
+class StochasticLoss(GeometryMeasure):
     """E||Dec(mu + eps) - Dec(mu)||^2, its estimates, and their errors relative to it.
 
     All are taken at the same fresh noise, so that none is blamed for the luck of the draw. As tanh
@@ -92,7 +92,7 @@ class StochasticLoss(Measured):
 
 
 @dataclass(frozen=True, eq=False)
-class LocalDecoders(Shown):
+class LocalDecoders(GeometryResult):
     """What the fits say, and Gram matrices for the OD-Score: of M of the linear fit, and of the
     derivative at 0 of the tanh fit, whose M alone has rows scaled by its biases."""
 

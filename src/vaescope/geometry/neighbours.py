@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import RangeError, ShapeError
-from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
+from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_mean, spread_of
 from vaescope.latents.kl import rate_of_rows
 from vaescope.prior_density import PriorDensity, standard_normal
 from vaescope.types import Floats
@@ -26,7 +26,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours(Measured):
+class Neighbours(GeometryMeasure):
     """The value is the share of the k nearest posteriors that are among the k nearest examples."""
 
     chance: float  # that share for posteriors without any relation to the data

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.orthogonality import degeneracy_warning, degenerate, distances
-from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
+from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_mean, spread_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats
@@ -32,7 +32,7 @@ _TURNS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class ODScore(Measured):
+class ODScore(GeometryMeasure):
     """(u^2 / 2d + s^2 + v^2 / 2d) / 3: 0 for orthogonal columns, less than 4/3 - 1/sqrt(d).
 
     Nearly equal columns come near that end: 0.46 for d = 2, 1.01 for 20, 1.12 for 50. What
@@ -43,7 +43,7 @@ class ODScore(Measured):
     u: Spread  # ||U - M's columns made unit||_F after alignment
     s: Spread  # ||sorted S - sorted column norms|| / ||S||
     v: Spread  # ||V P' - I||_F: the distance to orthogonality
-    chance: Spread  # the score of axes turned at random, with these singular values
+    chance: Spread  # the score of randomly rotated axes, with these singular values
     degenerate_share: float  # of points where two singular values cannot be told apart
     columns: tuple[int, ...]
 

@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 
 from vaescope.geometry.jacobian import Grams, grams
-from vaescope.geometry.result import Interval, Measured, Spread, interval_of_mean
+from vaescope.geometry.result import GeometryMeasure, Interval, Spread, interval_of_mean
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats
@@ -119,11 +119,11 @@ def degeneracy_warning(share: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Orthogonality(Measured):
+class Orthogonality(GeometryMeasure):
     """DtO, 0 for orthogonal columns of distinct norms, with what to hold it against."""
 
     per_point: Matrix
-    haar: Spread  # axes turned at random
+    haar: Spread  # randomly rotated axes
     random_decoder: Spread | None  # untrained decoders at the same codes; n counts decoders
     degenerate_share: float  # of points where two singular values cannot be told apart
     columns: tuple[int, ...]

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from vaescope.errors import ShapeError, VaescopeError
 from vaescope.geometry.columns import column_cosine_of, column_norm_of
+from vaescope.geometry.ima_contrast import ima_contrast_of
 from vaescope.geometry.jacobian import grams
 from vaescope.geometry.local_decoder import local_decoders
-from vaescope.geometry.mechanism import ima_contrast_of
 from vaescope.geometry.od_score import od_score_of
 from vaescope.geometry.orthogonality import distance_of, random_decoder_baseline
 from vaescope.geometry.reader import as_points, columns_of, spaced
-from vaescope.geometry.result import Measured, Shown, Spread
+from vaescope.geometry.result import GeometryMeasure, GeometryResult, Spread
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.variance_law import variance_law_of
 from vaescope.types import Array, Floats
@@ -32,10 +32,10 @@ KEYS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Overview(Shown):
+class Overview(GeometryResult):
     """Measures by their name in the interface, and why some are missing."""
 
-    measures: Mapping[str, Measured]
+    measures: Mapping[str, GeometryMeasure]
     skipped: Mapping[str, str]
     columns: tuple[int, ...]
     method: str  # how the Jacobians were had
@@ -87,7 +87,7 @@ def overview(
         )
     at = z[rows]
     found = grams(decode, at, space=space, likelihood=likelihood, columns=chosen)
-    measures: dict[str, Measured] = {"column_norm": column_norm_of(found)}
+    measures: dict[str, GeometryMeasure] = {"column_norm": column_norm_of(found)}
     if not found.values.any():
         flat = "the decoder's output does not change with any used latent"
         return _ordered(measures, dict.fromkeys(set(KEYS) - set(measures), flat), found, [])
@@ -122,7 +122,7 @@ def overview(
     if math.isfinite(law.value):
         measures["variance_law"] = law
     else:
-        skipped["variance_law"] = "column norms do not differ, so no slope can be had"
+        skipped["variance_law"] = "column norms do not differ, so there is no slope"
     few = rows[spaced(len(rows), fits)]
     try:
         fitted = local_decoders(
@@ -154,7 +154,10 @@ def _untrained_distance(
 
 
 def _ordered(
-    measures: Mapping[str, Measured], skipped: Mapping[str, str], found: Any, notes: list[str]
+    measures: Mapping[str, GeometryMeasure],
+    skipped: Mapping[str, str],
+    found: Any,
+    notes: list[str],
 ) -> Overview:
     return Overview(
         {name: measures[name] for name in KEYS if name in measures},

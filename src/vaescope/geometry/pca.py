@@ -18,7 +18,7 @@ from vaescope.errors import ShapeError
 from vaescope.geometry.jacobian import grams, jacobians
 from vaescope.geometry.orthogonality import DEGENERATE
 from vaescope.geometry.reader import as_points, read_at, variances_of
-from vaescope.geometry.result import Measured, interval_of_mean
+from vaescope.geometry.result import GeometryMeasure, interval_of_mean
 from vaescope.geometry.space import Decode
 from vaescope.types import Array, Floats
 
@@ -70,7 +70,7 @@ def _close(singular: Matrix) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class PrincipalAlignment(Measured):
+class PrincipalAlignment(GeometryMeasure):
     """The value is the largest angle, degrees, between a column and its principal axis."""
 
     angles: Matrix  # (columns,) means over points
@@ -114,7 +114,7 @@ def principal_alignment(
 
 
 @dataclass(frozen=True, eq=False)
-class PrincipalOrder(Measured):
+class PrincipalOrder(GeometryMeasure):
     """The value is Spearman's correlation of certainty with column length: 1 if the latents that
     are encoded most precisely move the output most. n counts points."""
 

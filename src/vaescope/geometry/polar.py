@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.geometry.result import Interval, Measured
+from vaescope.geometry.result import GeometryMeasure, Interval
 from vaescope.seeds import rng
 from vaescope.types import Array
 
@@ -31,7 +31,7 @@ EXPLAINS, MARGIN, SPAN = 0.5, 0.1, 90.0
 
 
 @dataclass(frozen=True, eq=False)
-class Coordinates(Measured):
+class Coordinates(GeometryMeasure):
     """Shares of the two factors' variance that functions of single coordinates explain. The value
     is polar minus the best of straight axes; n counts rows."""
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import jvp, vmap
 from torch.nn import functional as F
 
-from vaescope.geometry.phases import fits, upsample
+from vaescope.geometry.fast_deconvolution import fits, upsample
 from vaescope.nets.conv import Deconvolution
 
 __all__ = ["Map", "pushforward"]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vaescope.errors import ShapeError
 from vaescope.geometry.reader import as_points, read_at
-from vaescope.geometry.result import Measured, Spread, interval_of_ratio, spread_of
+from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_ratio, spread_of
 from vaescope.geometry.space import Decode
 from vaescope.seeds import derive
 from vaescope.types import Floats
@@ -23,7 +23,7 @@ __all__ = ["ReconstructionParts", "reconstruction_parts"]
 
 
 @dataclass(frozen=True, eq=False)
-class ReconstructionParts(Measured):
+class ReconstructionParts(GeometryMeasure):
     """Squared errors per example, summed over outputs. The value is the cross term's share of
     the total: 0 if decoding noise is unbiased."""
 

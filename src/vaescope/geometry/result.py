@@ -14,9 +14,9 @@ from scipy import stats
 from vaescope.seeds import rng
 
 __all__ = [
+    "GeometryMeasure",
+    "GeometryResult",
     "Interval",
-    "Measured",
-    "Shown",
     "Spread",
     "interval_of_mean",
     "interval_of_ratio",
@@ -26,7 +26,7 @@ __all__ = [
 Interval = tuple[float, float]
 
 
-class Shown(ABC):
+class GeometryResult(ABC):
     """Declares what a result can say of itself; notebooks show it."""
 
     @abstractmethod
@@ -42,7 +42,7 @@ class Shown(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Measured(Shown):
+class GeometryMeasure(GeometryResult):
     """Declares what all measures have; each one's own class adds the numbers behind it."""
 
     value: float
@@ -56,7 +56,7 @@ class Measured(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class Spread(Measured):
+class Spread(GeometryMeasure):
     """A mean with its 95% interval and nothing else."""
 
     def summary(self) -> str:
@@ -106,7 +106,7 @@ def _number(value: float) -> float | None:
 
 def _plain(value: Any) -> Any:
     match value:
-        case Measured():
+        case GeometryMeasure():
             return value.to_dict()
         case np.ndarray() if value.ndim == 0:
             return _plain(value.item())

@@ -17,7 +17,7 @@ from torch import Tensor
 from vaescope.codes import Codes
 from vaescope.distributions import Distribution, FullGaussian
 from vaescope.errors import ShapeError
-from vaescope.geometry.result import Measured, Spread, interval_of_mean, spread_of
+from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_mean, spread_of
 from vaescope.geometry.space import Decode, LikelihoodOf
 from vaescope.prior_density import GaussianDensity
 from vaescope.seeds import derive, rng
@@ -88,7 +88,7 @@ def rotated(codes: Codes, rotation: Floats) -> Codes:
 
 
 @dataclass(frozen=True, eq=False)
-class ElboUnderRotation(Measured):
+class ElboUnderRotation(GeometryMeasure):
     """The value is the loss of ELBO, nats per example, when the rotated posterior is squeezed
     back into the diagonal family; n counts rotations."""
 
@@ -177,7 +177,7 @@ def _tensor(output: Tensor | Distribution) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreUnderRotation(Measured):
+class ScoreUnderRotation(GeometryMeasure):
     """The value is the score as it is; n counts rotations."""
 
     rotated: Spread  # scores after random rotations
@@ -208,7 +208,7 @@ def score_under_rotation(
 
 
 @dataclass(frozen=True, eq=False)
-class RateUnderRotation(Measured):
+class RateUnderRotation(GeometryMeasure):
     """The value is the least rate over the rotations, relative to the optimum over all of them,
     in nats: 0 if one of them makes the columns orthogonal; n counts rotations."""
 

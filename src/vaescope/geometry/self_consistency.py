@@ -12,7 +12,7 @@ from torch import Tensor
 from vaescope.distributions import Distribution
 from vaescope.errors import ShapeError
 from vaescope.geometry.reader import as_points, columns_of
-from vaescope.geometry.result import Measured, Spread, interval_of_ratio, spread_of
+from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_ratio, spread_of
 from vaescope.geometry.space import Decode
 from vaescope.types import Array, Floats
 
@@ -20,7 +20,7 @@ __all__ = ["SelfConsistency", "self_consistency"]
 
 
 @dataclass(frozen=True, eq=False)
-class SelfConsistency(Measured):
+class SelfConsistency(GeometryMeasure):
     """The value is E||mu(Dec(z)) - z||^2 over the variance of z: 0 if the encoder inverts the
     decoder, 1 if it answers with the mean code."""
 

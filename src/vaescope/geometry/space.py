@@ -3,8 +3,8 @@
 The theory of zietlow2022 and bhowal2024 is about squared error. Its counterpart for any likelihood
 is the Fisher metric: KL(p(x|z) || p(x|z + dz)) = dz' G dz / 2 with G = J' I J, where J is the
 Jacobian of the likelihood's parameters and I their information: p (1 - p) for logits, 1 / variance
-for the mean of a Gaussian, 1 / scale^2 for that of a Laplace. A number about a Jacobian means
-nothing without the name of its space.
+for the mean of a Gaussian, 1 / scale^2 for that of a Laplace, p for the log-probability of a token.
+A number about a Jacobian means nothing without the name of its space.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from vaescope.distributions import Bernoulli, DiagonalGaussian, Distribution, Laplace
+from vaescope.distributions import Bernoulli, Categorical, DiagonalGaussian, Distribution, Laplace
 from vaescope.errors import UsageError
 
 __all__ = [
@@ -82,9 +82,15 @@ def _laplace(p: Laplace) -> tuple[Tensor, Tensor | None]:
     return _located(p.loc, (-p.log_scale).exp(), p.log_scale, 1.0)
 
 
+def _categorical(p: Categorical) -> tuple[Tensor, Tensor | None]:
+    log_p = p.logits.log_softmax(-1)
+    return _rows(log_p), _rows((0.5 * log_p).exp())
+
+
 # Parameters of each likelihood and the square roots of their information.
 _LIKELIHOODS: Mapping[type, Callable[[Any], tuple[Tensor, Tensor | None]]] = {
     Bernoulli: _bernoulli,
+    Categorical: _categorical,
     DiagonalGaussian: _gaussian,
     Laplace: _laplace,
 }

@@ -18,7 +18,7 @@ from torch import Tensor
 from vaescope.errors import ShapeError
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.reader import variances_of
-from vaescope.geometry.result import Interval, Measured
+from vaescope.geometry.result import GeometryMeasure, Interval
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats
@@ -29,9 +29,9 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class VarianceLaw(Measured):
+class VarianceLaw(GeometryMeasure):
     """The value is the slope of log variance on log G_jj over points and latents: -1 by the
-    theorem, flatter where latents are near the prior. NaN where no slope can be had."""
+    theorem, flatter where latents are near the prior. NaN where there is no slope."""
 
     ratio: float | None  # geometric mean of variance over the law's prediction: 1 if it holds
     law_slope: float | None  # of log variance on log prediction: 1 if it holds

@@ -8,12 +8,12 @@ from vaescope.inspection.dissect import PARTS
 from vaescope.inspection.effort import EFFORTS
 from vaescope.inspection.inspect import inspect
 from vaescope.inspection.results import (
-    Factors,
+    FactorSummary,
     Fit,
     Histograms,
     Inspection,
     Latent,
-    Moments,
+    MomentSummary,
     Settings,
     Subject,
     Training,
@@ -22,12 +22,12 @@ from vaescope.inspection.results import (
 __all__ = [
     "EFFORTS",
     "PARTS",
-    "Factors",
+    "FactorSummary",
     "Fit",
     "Histograms",
     "Inspection",
     "Latent",
-    "Moments",
+    "MomentSummary",
     "Settings",
     "Subject",
     "Training",

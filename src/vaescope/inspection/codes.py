@@ -7,8 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.codes import Codes
-from vaescope.inspection.results import Factors, Histograms, Inspection, Latent, Moments, Subject
-from vaescope.latents import Types, kl, types
+from vaescope.inspection.results import (
+    FactorSummary,
+    Histograms,
+    Inspection,
+    Latent,
+    MomentSummary,
+    Subject,
+)
+from vaescope.latents import Groups, Types, groups, kl, types
+from vaescope.latents.groups import LEAST_ROWS
 from vaescope.measures import Measures, measure_codes
 from vaescope.metrics import mig
 from vaescope.prior_density import GaussianDensity, PriorDensity, standard_normal
@@ -18,7 +26,7 @@ from vaescope.verdicts import judge
 __all__ = ["describe_codes", "inspect_codes", "judged"]
 
 
-def _factors(codes: Codes, measures: Measures | None) -> Factors | None:
+def _factors(codes: Codes, measures: Measures | None) -> FactorSummary | None:
     if codes.factors is None or codes.d < 2 or not np.ptp(codes.factors, axis=0).any():
         return None
     score = None if measures is None else measures.scores.get("mean", {}).get("mig")
@@ -31,10 +39,17 @@ def _factors(codes: Codes, measures: Measures | None) -> Factors | None:
     classes = np.array([len(np.unique(column)) for column in codes.factors.T])[varies]
     bins = int(score.protocol.settings["bins"])
     by_chance = (bins - 1) * (classes - 1) / (2.0 * score.protocol.n * entropy)
-    return Factors(names, score, normalised, codes.supervised, by_chance)
+    return FactorSummary(names, score, normalised, codes.supervised, by_chance)
 
 
-def _known(factors: Factors | None, latent: int) -> tuple[str, float] | None:
+def _groups(codes: Codes, kinds: Types) -> Groups | None:
+    known = codes.factors if codes.factors is not None else codes.factor_values
+    if known is None or codes.n < LEAST_ROWS or not np.ptp(known, axis=0).any():
+        return None
+    return groups(codes, kinds=kinds)
+
+
+def _known(factors: FactorSummary | None, latent: int) -> tuple[str, float] | None:
     """The factor that a latent knows best, where it knows any."""
     if factors is None:
         return None
@@ -43,7 +58,7 @@ def _known(factors: Factors | None, latent: int) -> tuple[str, float] | None:
     return (factors.names[best], share) if share >= factors.least[best] else None
 
 
-def _latents(codes: Codes, factors: Factors | None, kinds: Types) -> tuple[Latent, ...]:
+def _latents(codes: Codes, factors: FactorSummary | None, kinds: Types) -> tuple[Latent, ...]:
     nats = kl(codes).nats
     spread = codes.mean.astype(np.float64).var(axis=0)
     rows = []
@@ -102,14 +117,14 @@ def _prior_densities(prior: PriorDensity, edges: NDArray[np.float64]) -> NDArray
     return np.array(rows)
 
 
-def _moments(codes: Codes) -> Moments:
+def _moments(codes: Codes) -> MomentSummary:
     """Of the samples, as normal scores of the prior."""
     prior = codes.prior
     scores = prior.normal_scores(codes.sample.astype(np.float64))
     units = "in normal scores of the prior"
     if isinstance(prior, GaussianDensity):
         units = "" if prior.standard else "in units of the prior"
-    return Moments(
+    return MomentSummary(
         scores.mean(axis=0), scores.var(axis=0), codes.n, prior.says, units, codes.prior_assumed
     )
 
@@ -130,7 +145,8 @@ def describe_codes(
     price = price_of(codes, kinds.passive.tolist()) if priced else None
     return Inspection(
         subject, _latents(codes, factors, kinds), _histograms(codes), _moments(codes), (), factors,
-        measures=measures, types=kinds, price=price, supervised=codes.supervised,
+        groups=_groups(codes, kinds) if measured else None, measures=measures,
+        types=kinds, price=price, supervised=codes.supervised,
     )  # fmt: skip
 
 

@@ -8,9 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vaescope.adapters.output_format import error_of
 from vaescope.codes import Codes, central
 from vaescope.distributions import Distribution
 from vaescope.errors import VaescopeError
+from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta_of, unreadable
 from vaescope.geometry.overview import KEYS, Overview, overview
 from vaescope.inspection.codes import describe_codes, judged
 from vaescope.inspection.effort import Effort
@@ -22,16 +24,15 @@ from vaescope.inspection.results import Inspection, Settings, Subject
 from vaescope.latents.unused import unused_units
 from vaescope.models import OpenModel
 from vaescope.objectives.unused import rate_law
+from vaescope.progress import Progress
 from vaescope.specs import to_dict
 from vaescope.traversals import Reconstructions, reconstruct, traverse
 from vaescope.types import Floats, Integers
 
-__all__ = ["PARTS", "Progress", "dissect", "silent"]
+__all__ = ["PARTS", "dissect", "silent"]
 
 SHOWN = 12  # examples beside their reconstructions
 
-#: Told before each part, by its name.
-Progress = Callable[[str], None]
 PARTS = ("codes", "measures", "geometry", "fit", "pictures")
 
 
@@ -58,12 +59,16 @@ def dissect(
     )
     if not effort.whole:
         return judged(found)
+    if model.undecoded:
+        parts = (*KEYS, "fit", "traversals", "reconstructions")
+        return judged(replace(found, skipped=dict.fromkeys(parts, model.undecoded)))
     # Jacobians need gradients; every other part switches them off itself.
     with model.evaluating(gradients=True):
         progress("geometry")
         geometry, skipped = _geometry(model, found, effort)
         progress("fit")
         fit = fit_of(model, effort)
+        weight = _effective_beta(model, effort)
         progress("pictures")
         decode = _means(model.decode_codes, model.device)
         centre, scale = _prior_units(codes)
@@ -79,6 +84,7 @@ def dissect(
             geometry=geometry,
             column_norm=norms,
             fit=fit,
+            effective_beta=weight,
             unexplained=_unexplained(model),
             traversals=moved,
             reconstructions=_reconstructions(model) if images else None,
@@ -91,15 +97,18 @@ def dissect(
 
 @torch.no_grad()
 def _unexplained(model: OpenModel, *, most: int = 512) -> float | None:
-    """Squared error of reconstructions at posterior means over that of the mean image."""
+    """Squared error of reconstructions at posterior means over that of the mean example; of tokens,
+    the error of their probabilities."""
     places = np.unique(np.linspace(0, len(model.rows) - 1, most).astype(np.int64))
     x = model.x(model.rows[places])
+    means = torch.cat([_mean(model, places[i : i + 128]) for i in range(0, len(x), 128)])
+    return error_of(means, x) if bool((x != x[:1]).any()) else None
+
+
+def _mean(model: OpenModel, places: Integers) -> Tensor:
+    """Reconstructions of some rows at their posterior means, each with its own u."""
     z = torch.from_numpy(model.latents(places)).float().to(model.device)
-    missed = torch.cat(
-        [model.decode(z[i : i + 128]).mean - x[i : i + 128] for i in range(0, len(x), 128)]
-    )
-    spread = (x - x.mean(0)).square().mean()
-    return float(missed.square().mean() / spread) if float(spread) > 0 else None
+    return model.decode(z, model.u(model.rows[places])).mean
 
 
 def _prior_units(codes: Codes) -> tuple[Floats, Floats]:
@@ -138,6 +147,15 @@ def _geometry(
         return None, dict.fromkeys(KEYS, lines[0] if lines else type(error).__name__)
 
 
+def _effective_beta(model: OpenModel, effort: Effort) -> EffectiveBeta:
+    try:
+        return effective_beta_of(model, rows=effort.weighed, draws=4)
+    except (VaescopeError, RuntimeError, NotImplementedError) as error:
+        # Anybody's decoder: one without a gradient has no weight to be read.
+        lines = str(error).splitlines()
+        return unreadable(lines[0] if lines else type(error).__name__)
+
+
 def _law(model: OpenModel) -> dict[str, Any]:
     """What the law of posterior variances needs to know of objective and prior."""
     if model.objective is None or model.unused is None:
@@ -160,7 +178,7 @@ def _reconstructions(model: OpenModel) -> Reconstructions:
     rows, codes = model.rows, model.codes
     few = np.unique(np.linspace(0, len(rows) - 1, SHOWN + 2).astype(np.int64)[1:-1])
     originals = model.data.rows(rows[few])
-    decode = _means(model.decode, model.device)
+    decode = _means(lambda z: model.decode(z, model.u(rows[few])), model.device)
     return reconstruct(decode, model.latents(few), originals, rows[few], _labels(codes, rows, few))
 
 

@@ -47,6 +47,7 @@ def _log_likelihood(model: OpenModel, place: int, draws: int) -> float:
     z = q.at(noise)
     rows = model.rows[places]
     x = model.x(rows[:1]).expand(draws, *model.data.shape)
-    log_prior = model.prior(model.u(rows)).log_prob(z)
-    weights = model.decode(z).log_prob(x) + log_prior - q.log_prob(z)
+    u = model.u(rows)
+    log_prior = model.prior(u).log_prob(z)
+    weights = model.decode(z, u).log_prob(x) + log_prior - q.log_prob(z)
     return float(weights.double().logsumexp(0)) - math.log(draws)

@@ -11,24 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.encoding import Maps
+from vaescope.geometry.effective_beta import EffectiveBeta
 from vaescope.geometry.overview import KEYS, Overview
 from vaescope.inspection.network import Network
-from vaescope.latents import Types
+from vaescope.latent_types import LatentType
+from vaescope.latents import Groups, Types
 from vaescope.measures import Measures
 from vaescope.metrics import Score
 from vaescope.models import Inference
 from vaescope.pruning.price import Price
-from vaescope.regime import LatentType
 from vaescope.traversals import Reconstructions, Traversals
 from vaescope.verdicts import THRESHOLDS, Verdict
 
 __all__ = [
-    "Factors",
+    "FactorSummary",
     "Fit",
     "Histograms",
     "Inspection",
     "Latent",
-    "Moments",
+    "MomentSummary",
     "Settings",
     "Subject",
     "Training",
@@ -63,7 +64,7 @@ class Latent:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class MomentSummary:
     """Mean and variance of each latent's samples over the data, in units in which the prior is
     N(0, 1); n examples."""
 
@@ -97,7 +98,7 @@ class Histograms:
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
+class FactorSummary:
     """What the latents know of the ground truth."""
 
     names: tuple[str, ...]
@@ -171,14 +172,16 @@ class Inspection:
     subject: Subject
     latents: tuple[Latent, ...]  # by variance over an unused latent's, the most certain first
     histograms: Histograms
-    samples: Moments
+    samples: MomentSummary
     verdicts: tuple[Verdict, ...]
-    factors: Factors | None = None
+    factors: FactorSummary | None = None
+    groups: Groups | None = None  # which latents together hold which factors
     measures: Measures | None = None
     geometry: Overview | None = None
     column_norm: Vector | None = None  # of each latent in the decoder's first layer
     maps: Maps | None = None
     fit: Fit | None = None
+    effective_beta: EffectiveBeta | None = None  # the weight of the rate that the model obeys
     unexplained: float | None = None  # squared error of reconstructions over that of the mean image
     traversals: Traversals | None = None
     reconstructions: Reconstructions | None = None
@@ -191,6 +194,11 @@ class Inspection:
     types: Types | None = None  # what the latents' types were decided by
     price: Price | None = None  # of dropping the passive latents, where factors are known
     supervised: bool = False  # the encoder saw the factors
+
+    def __repr__(self) -> str:
+        kinds = [latent.type for latent in self.latents]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in ("active", "mixed", "passive"))
+        return f"Inspection({self.subject.name} on {self.subject.data}: {counts}; see .summary())"
 
     def summary(self) -> str:
         """What was inferred about the model, then the verdicts, one a line."""
@@ -214,7 +222,11 @@ class Inspection:
             "skipped": content.get("skipped", {}) | skipped | dict(self.skipped),
             "geometry": geometry,
             "fit": None if self.fit is None else self.fit.to_dict(),
+            "effective_beta": (
+                None if self.effective_beta is None else self.effective_beta.to_dict()
+            ),
             "column_norm": None if self.column_norm is None else self.column_norm.tolist(),
+            "groups": [] if self.groups is None else self.groups.to_dict()["groups"],
             "maps": None if self.maps is None else self.maps.to_dict(),
             "inferred": [
                 {

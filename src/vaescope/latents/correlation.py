@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
 from vaescope.information.bootstrap import bootstrap, interval
+from vaescope.latent_types import LatentType
 from vaescope.latents.pairwise import Pairwise, as_correlation, pairwise
 from vaescope.latents.types import Types, types
-from vaescope.regime import LatentType
 from vaescope.seeds import rng
 from vaescope.types import Floats
 

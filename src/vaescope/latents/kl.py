@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.codes import Codes
-from vaescope.latents.mixture import Components, Estimate, posteriors_of
+from vaescope.latents.mixture import Components, MonteCarloEstimate, posteriors_of
 from vaescope.latents.moments import chunks
 from vaescope.seeds import rng
 
@@ -98,12 +98,12 @@ def _log_ratio(
     return np.asarray(log_q - codes.prior.log_prob(q.at(noise), rows))
 
 
-def rate(codes: Codes, *, seed: int = 0) -> Estimate:
+def rate(codes: Codes, *, seed: int = 0) -> MonteCarloEstimate:
     """Mean over the examples of KL(q(z|x) || p(z)), and the standard error of its draws: 0 where it
     needs none."""
     nats = rate_of_rows(codes, seed=seed)
     value = float(nats.mean())
     if len(nats) == 1:
-        return Estimate(value, 0.0)
+        return MonteCarloEstimate(value, 0.0)
     within = nats.var(axis=0, ddof=1) / len(nats)
-    return Estimate(value, float(np.sqrt(within.sum()) / codes.n))
+    return MonteCarloEstimate(value, float(np.sqrt(within.sum()) / codes.n))

@@ -19,8 +19,8 @@ from vaescope.seeds import rng
 
 __all__ = [
     "Components",
-    "Estimate",
     "Mixture",
+    "MonteCarloEstimate",
     "log_densities",
     "log_mixture",
     "log_prior",
@@ -155,7 +155,7 @@ def log_marginals(z: Matrix, of: Components) -> Matrix:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MonteCarloEstimate:
     """A mean over sampled points and its standard error."""
 
     value: float
@@ -166,9 +166,9 @@ class Estimate:
 class Mixture:
     """What the aggregate posterior of `n` codes is, in nats, at `draws` points of each."""
 
-    total_correlation: Estimate
-    index_code_information: Estimate  # at most log n
-    kl_to_prior: Estimate  # KL(q(z) || p(z))
+    total_correlation: MonteCarloEstimate
+    index_code_information: MonteCarloEstimate  # at most log n
+    kl_to_prior: MonteCarloEstimate  # KL(q(z) || p(z))
     n: int
     of: int  # codes that there were
     draws: int
@@ -241,9 +241,9 @@ def _controls(z: Matrix, noise: Matrix, q: Components, draws: int) -> Matrix:
     return np.concatenate(columns, axis=1)
 
 
-def _expect(values: Vector, controls: Matrix, *, most: float = np.inf) -> Estimate:
+def _expect(values: Vector, controls: Matrix, *, most: float = np.inf) -> MonteCarloEstimate:
     """The mean that the values would have if the controls had theirs; never negative here."""
     weights = np.linalg.lstsq(controls - controls.mean(axis=0), values - values.mean())[0]
     adjusted = values - controls @ weights
     value = float(np.clip(adjusted.mean(), 0.0, most))
-    return Estimate(value, float(adjusted.std() / np.sqrt(len(values))))
+    return MonteCarloEstimate(value, float(adjusted.std() / np.sqrt(len(values))))

@@ -17,11 +17,11 @@ from scipy.special import ndtr
 
 from vaescope.codes import Codes
 from vaescope.errors import RangeError
+from vaescope.latent_types import ALPHA, LatentType
 from vaescope.latents.kl import kl_of_rows
 from vaescope.latents.moments import chunks
 from vaescope.latents.types import Criterion, Types, types
 from vaescope.latents.unused import PASSIVE_KL_NATS, excess_of_rows, in_unused_units, unused_units
-from vaescope.regime import ALPHA, LatentType
 from vaescope.seeds import rng
 
 __all__ = ["DeltaKL", "Polarised", "Statement", "delta_kl", "ks_distance", "polarised"]

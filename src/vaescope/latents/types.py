@@ -1,7 +1,7 @@
 """Types of latents from codes: active, passive, mixed.
 
 A latent is passive where its posterior is the one that a latent has that ignores x. Under N(0, I)
-and the ELBO that is N(0, 1) and the rule bonheme2023's (`vaescope.regime`); other priors and
+and the ELBO that is N(0, 1) and the rule bonheme2023's (`vaescope.latent_types`); other priors and
 objectives have another one, which the codes know.
 """
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vaescope import paper_aliases
 from vaescope.codes import Codes
 from vaescope.errors import UsageError
+from vaescope.latent_types import ALPHA, LatentType, Typed, types_of
 from vaescope.latents.kl import kl_of_rows
 from vaescope.latents.moments import chunks, moments
 from vaescope.latents.unused import (
@@ -25,7 +26,6 @@ from vaescope.latents.unused import (
     unused_is_prior,
     unused_units,
 )
-from vaescope.regime import ALPHA, LatentType, Typed, types_of
 
 __all__ = [
     "CONSTANT",
@@ -46,6 +46,9 @@ Criterion = Literal[
 
 #: Examples of one kind that are too few to name a latent after them.
 _FEW = 0.05
+
+#: Share of examples that a passive latent may be used for unsaid, and movement that is none.
+_RARE, _CONSTANT = 0.01, 1e-3
 
 #: Steps from a variance to that of an unused latent, and nats that a barrier has at least.
 _PATH, _BARRIER = 65, 1e-3
@@ -77,8 +80,29 @@ class Types(Typed):
     variance_of_ratio: NDArray[np.float64]
     kind_of_mixed: tuple[str, ...]  # of each latent; empty for active and passive ones
     trapped_nats: NDArray[np.float64]  # rate above an unused latent's, of those of kind `TRAPPED`
-    spread: NDArray[np.float64] | None = None  # of `vaescope.regime.types_of`
-    why: str = ""  # why no latent can be called passive
+    spread: NDArray[np.float64] | None = None  # of `vaescope.latent_types.types_of`
+    why: str = ""  # why some latents cannot be called passive
+    borderline: tuple[int, ...] = ()  # of another type if the threshold were a tenth off
+
+    @property
+    def faint(self) -> tuple[int, ...]:
+        """Passive latents that follow the data weakly or now and then: over one example in a
+        hundred has a posterior that is not an unused latent's, and they are not all the same."""
+        moves = self.movement + self.variance_of_ratio > _CONSTANT
+        rarely = self.passive_fraction < 1.0 - _RARE
+        return tuple(j for j in self.passive.tolist() if moves[j] and rarely[j])
+
+    def of_faint(self) -> str:
+        """What there is to say of them; else empty."""
+        if not self.faint:
+            return ""
+        one = len(self.faint) == 1
+        most = 1.0 - min(self.passive_fraction[list(self.faint)])
+        return (
+            f"Of the passive, {', '.join(map(str, self.faint))} {'is' if one else 'are'} not quite "
+            f"unused: in {'' if one else 'up to '}{most:.0%} of the examples the posterior is over "
+            f"{PASSIVE_KL_NATS:g} nats from an unused latent's."
+        )
 
     def summary(self) -> str:
         """One line, e.g. `3 active (0, 4, 7), 0 mixed, 7 passive (1, 2, 3, 5, 6, 8, 9)`."""
@@ -116,6 +140,7 @@ class Types(Typed):
             "trapped_nats": self.trapped_nats.tolist(),
             "criterion": self.criterion,
             "why": self.why,
+            "borderline": list(self.borderline),
         }
 
     def _repr_html_(self) -> str:
@@ -135,7 +160,7 @@ class _Statistics:
     movement: NDArray[np.float64]
     spread: NDArray[np.float64] | None
     narrow: NDArray[np.float64]  # share of examples that are as certain as an active latent
-    wide: NDArray[np.float64]  # share of examples that are as uncertain as an unused one
+    wide: NDArray[np.float64]  # share of examples that are nearly as an unused latent's
 
 
 def _spread(codes: Codes, units: NDArray[Any]) -> NDArray[np.float64] | None:
@@ -159,8 +184,10 @@ def _statistics(codes: Codes) -> _Statistics:
         excess = nats if same else excess_of_rows(codes, units, rows)
         own = scaled_variance[rows]
         narrow = own <= ALPHA if spread is None else own * spread <= ALPHA
+        # Wide and where the prior is: a wide posterior that moves tells its example apart.
+        wide = (own >= 1.0 - ALPHA) & (np.square(scaled_mean[rows]) < ALPHA)
         ones = np.ones(len(nats))  # a product sums long columns three times as fast as `sum` does
-        parts = (nats, excess, excess < PASSIVE_KL_NATS, narrow, own >= 1.0 - ALPHA)
+        parts = (nats, excess, excess < PASSIVE_KL_NATS, narrow, wide)
         sums += np.stack([ones @ part for part in parts])
     kl, excess, passive, narrow, wide = sums / codes.n
     return _Statistics(
@@ -171,6 +198,15 @@ def _statistics(codes: Codes) -> _Statistics:
 
 def _by_unused(s: _Statistics) -> list[LatentType]:
     return types_of(s.mean_ratio, s.variance_of_ratio, s.movement, spread=s.spread)
+
+
+def _borderline(s: _Statistics) -> tuple[int, ...]:
+    """Latents whose type would be another if the threshold were a tenth lower or higher."""
+    by_limit = [
+        types_of(s.mean_ratio, s.variance_of_ratio, s.movement, spread=s.spread, alpha=alpha)
+        for alpha in (0.9 * ALPHA, ALPHA, 1.1 * ALPHA)
+    ]
+    return tuple(j for j, names in enumerate(zip(*by_limit, strict=True)) if len(set(names)) > 1)
 
 
 def _by_variance(s: _Statistics) -> list[LatentType]:
@@ -249,7 +285,13 @@ def _why(codes: Codes) -> str:
     reason = codes.unused_why or (
         f"{codes.prior.says} has several best posteriors of different variances"
     )
-    return f"types cannot tell which latents ignore x: {reason}"
+    none = np.flatnonzero(np.isnan(np.atleast_2d(codes.unused_variance)).any(axis=0))
+    which = (
+        "which latents ignore x"
+        if len(none) == codes.d
+        else (f"whether {', '.join(map(str, none))} ignore{'s' * (len(none) == 1)} x")
+    )
+    return f"types cannot tell {which}: {reason}"
 
 
 def types(codes: Codes, *, criterion: str | None = None) -> Types:
@@ -291,5 +333,5 @@ def types(codes: Codes, *, criterion: str | None = None) -> Types:
     return Types(
         tuple(names), s.mean_variance, s.variance_of_variance, s.kl, s.variance_of_mean,
         s.passive_fraction, known, codes.n, s.mean_ratio, s.movement, s.variance_of_ratio,
-        tuple(kinds), trapped, s.spread, why,
+        tuple(kinds), trapped, s.spread, why, _borderline(s) if known == "unused" else (),
     )  # fmt: skip

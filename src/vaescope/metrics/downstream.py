@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.metrics.logistic import Classifier, cross_validated, standardised_multinomial
-from vaescope.metrics.rows import Representation, Split, split
+from vaescope.metrics.rows import Representation, RowSplit, split
 from vaescope.metrics.score import Protocol, Score
 
 __all__ = ["Readout", "downstream", "downstream_of", "read_out"]
@@ -22,7 +22,7 @@ class Readout:
     """One classifier per factor, and the rows that it learnt from and is judged by."""
 
     classifiers: tuple[Classifier, ...]
-    rows: Split
+    rows: RowSplit
     seed: int
 
     def protocol(self) -> Protocol:
@@ -35,7 +35,7 @@ class Readout:
         return Protocol("default", rows.n, settings, rows.train.representation, codes.supervised)
 
 
-def read_out(rows: Split, fit: Callable[..., Classifier], *, seed: int) -> Readout:
+def read_out(rows: RowSplit, fit: Callable[..., Classifier], *, seed: int) -> Readout:
     """A classifier of each factor, by `fit(codes, classes, seed=...)`."""
     train = rows.train
     return Readout(tuple(fit(train.z, y, seed=seed) for y in train.factors.T), rows, seed)

@@ -91,7 +91,7 @@ def _import_lightgbm() -> Any:
     except ImportError as error:
         raise UsageError(
             "The engine lightgbm needs the package of that name.",
-            "pip install lightgbm, or use the engine first-order, which needs nothing.",
+            "Run pip install 'vaescope[lightgbm]', or use the engine first-order.",
         ) from error
 
 

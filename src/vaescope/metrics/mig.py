@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from vaescope.codes import Codes
 from vaescope.metrics.rows import Representation
 from vaescope.metrics.score import Score
-from vaescope.metrics.table import RESAMPLES, Table, counted
+from vaescope.metrics.table import RESAMPLES, InformationTable, counted
 from vaescope.seeds import rng
 from vaescope.types import Floats
 
@@ -63,7 +63,7 @@ def by_chance(
     return nothing, float(np.mean(1.0 - np.minimum(runner_up / entropy, 1.0)))
 
 
-def mig_of(table: Table) -> Score:
+def mig_of(table: InformationTable) -> Score:
     """MIG of a table of information."""
     table.require("mig", latents=2)
     information, entropy = table.information[:, table.varies], table.entropy[table.varies]

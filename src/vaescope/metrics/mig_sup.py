@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from vaescope.codes import Codes
 from vaescope.metrics.rows import Representation
 from vaescope.metrics.score import Score
-from vaescope.metrics.table import RESAMPLES, Table, counted
+from vaescope.metrics.table import RESAMPLES, InformationTable, counted
 from vaescope.types import Floats
 
 __all__ = ["mig_sup", "mig_sup_of"]
@@ -38,7 +38,7 @@ def _gaps(information: Floats, entropy: Floats) -> Floats:
     return np.asarray(ranked[..., -1] - ranked[..., -2])
 
 
-def mig_sup_of(table: Table, counts: NDArray[np.bool_] | None = None) -> Score:
+def mig_sup_of(table: InformationTable, counts: NDArray[np.bool_] | None = None) -> Score:
     """MIG-sup of a table of information, over the latents that `counts` says; None: over all."""
     table.require("mig_sup", factors=2)
     which = np.ones(len(table.information), bool) if counts is None else counts

@@ -12,7 +12,7 @@ from vaescope.codes import Codes
 from vaescope.errors import RangeError, ShapeError
 from vaescope.metrics.rows import labelled
 from vaescope.metrics.score import Protocol
-from vaescope.metrics.table import Table
+from vaescope.metrics.table import InformationTable
 from vaescope.seeds import rng
 from vaescope.types import Floats
 
@@ -47,7 +47,7 @@ def from_posteriors(
     samples: int = 10_000,
     leave_out: Sequence[str] | None = None,
     seed: int = 0,
-) -> Table:
+) -> InformationTable:
     """I(z_j; v_k) = E log q(z_j | v_k) / q(z_j), with q(z_j) the mean over rows of q(z_j | x).
 
     The mean is over at most `samples` rows' samples. Both mixtures are over all rows: a mixture of
@@ -95,7 +95,7 @@ def from_posteriors(
     }  # fmt: skip
     sizes = [len(np.unique(values)) for values in factors.T]
     active = codes.mean.astype(np.float64).var(axis=0) > 0.01
-    return Table(
+    return InformationTable(
         information, np.log(sizes), active, None,
         Protocol("default", codes.n, settings, "sample", codes.supervised),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from vaescope.types import Array, Floats, Integers
 __all__ = [
     "Labelled",
     "Representation",
-    "Split",
+    "RowSplit",
     "labelled",
     "mean_or_sample",
     "numbers",
@@ -52,7 +52,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class RowSplit:
     """Rows to learn from and rows to judge by."""
 
     train: Labelled
@@ -141,7 +141,7 @@ def split(
     seed: int = 0,
     latents: int = 1,
     factors: int = 1,
-) -> Split:
+) -> RowSplit:
     """The first `train` rows and the next `test`; of rows in grid order, drawn at random.
 
     Without numbers 10,000 and 5,000, or what there is in the ratio 2:1. Factors that are constant
@@ -170,7 +170,7 @@ def split(
             whole.z[rows], whole.factors[rows][:, varies], whole.columns[varies], codes, on
         )
 
-    return Split(part(slice(0, train)), part(slice(train, train + test)))
+    return RowSplit(part(slice(0, train)), part(slice(train, train + test)))
 
 
 def sizes(n: int, train: int | None, test: int | None) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from vaescope.metrics.rows import Representation, sizes, split
 from vaescope.metrics.sap import sap
 from vaescope.metrics.sap_continuous import sap_continuous
 from vaescope.metrics.score import Score
-from vaescope.metrics.table import Table, Tally, counted
+from vaescope.metrics.table import InformationTable, Tally, counted
 
 __all__ = ["METRICS", "Metric", "measure_metrics"]
 
@@ -41,7 +41,7 @@ class Work:
     seed: int
 
     @cached_property
-    def of_factors(self) -> Table:
+    def of_factors(self) -> InformationTable:
         """Of MIG, which compares latents: these have the same bias."""
         if self.protocol.posterior_information:
             if self.on == "mean":
@@ -53,7 +53,7 @@ class Work:
         return self._tally.plug_in()
 
     @cached_property
-    def of_latents(self) -> Table:
+    def of_latents(self) -> InformationTable:
         """Of MIG-sup and modularity, which compare factors of different sizes."""
         adjusted = self.protocol.adjusted_information
         return self._tally.adjusted() if adjusted else self._tally.plug_in()

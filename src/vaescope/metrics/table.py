@@ -18,7 +18,7 @@ from vaescope.metrics.score import Protocol
 from vaescope.seeds import rng
 from vaescope.types import Floats
 
-__all__ = ["RESAMPLES", "Table", "Tally", "counted"]
+__all__ = ["RESAMPLES", "InformationTable", "Tally", "counted"]
 
 Matrix = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ _AFFORDABLE = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class InformationTable:
     """Mutual information in nats, and its replicates on resampled rows.
 
     Constant factors keep their columns here, with entropy 0; metrics leave them out.
@@ -85,27 +85,27 @@ class Tally:
     drawn: Replicates | None  # plug-in
     protocol: Protocol
 
-    def plug_in(self) -> Table:
+    def plug_in(self) -> InformationTable:
         """As disentanglement_lib has it: of independent columns (bins - 1)(classes - 1) / 2n."""
         all_latents = np.ones(len(self.counts.joint), dtype=bool)
         table = self._table(self.counts.information(), all_latents, "plug-in", 1.0)
         return replace(table, chance=(self.counts.chance(), self.counts.chance_deviation()))
 
-    def adjusted(self) -> Table:
+    def adjusted(self) -> InformationTable:
         """Less what random pairing would give: else factors of many classes seem better known."""
         information, informed = self.counts.adjusted_information(), self.counts.informed()
         return self._table(information, informed, "adjusted for chance", 2.0)
 
     def _table(
         self, information: Matrix, informed: NDArray[np.bool_], estimator: str, biases: float
-    ) -> Table:
+    ) -> InformationTable:
         replicates = None
         if self.drawn is not None:
             # A resample adds the plug-in bias to the one that the counts have.
             centred = np.maximum(self.drawn.information - biases * self.counts.chance(), 0.0)
             replicates = Replicates(centred, self.drawn.entropy_of_b)
         settings = {**self.protocol.settings, "estimator": estimator}
-        return Table(
+        return InformationTable(
             information,
             self.counts.entropy_of_b(),
             informed,

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from vaescope import divergences
+from vaescope import aggregate_posterior
 from vaescope.distributions import Reparameterised
 from vaescope.objectives.elbo import BetaVAE
 from vaescope.objectives.terms import Objective, Pull, Terms
@@ -38,28 +38,30 @@ class Sides:
     dataset_size: int
 
 
-#: D(q(z), p(z)) as a value; the ones below are `vaescope.divergences` on a batch.
+#: D(q(z), p(z)) as a value; the ones below are `vaescope.aggregate_posterior` on a batch.
 Divergence = Callable[[Sides], Tensor]
 
 
 def joint_mmd(sides: Sides) -> Tensor:
     """Inverse multiquadric discrepancy of whole codes."""
-    return divergences.mmd(sides.samples, sides.prior_samples)
+    return aggregate_posterior.mmd(sides.samples, sides.prior_samples)
 
 
 def marginal_mmd(sides: Sides) -> Tensor:
     """The same of each latent, added up: what mathieu2019's code minimises."""
-    return divergences.mmd_per_latent(sides.samples, sides.prior_samples)
+    return aggregate_posterior.mmd_per_latent(sides.samples, sides.prior_samples)
 
 
 def inclusive_kl(sides: Sides) -> Tensor:
     """KL(p(z) || q(z))."""
-    return divergences.inclusive_kl(sides.posterior, sides.prior, sides.prior_samples)
+    return aggregate_posterior.inclusive_kl(sides.posterior, sides.prior, sides.prior_samples)
 
 
 def exclusive_kl(sides: Sides) -> Tensor:
-    """KL(q(z) || p(z)), biased: see `vaescope.divergences.exclusive_kl`."""
-    return divergences.exclusive_kl(sides.posterior, sides.prior, sides.samples, sides.dataset_size)
+    """KL(q(z) || p(z)), biased: see `vaescope.aggregate_posterior.exclusive_kl`."""
+    return aggregate_posterior.exclusive_kl(
+        sides.posterior, sides.prior, sides.samples, sides.dataset_size
+    )
 
 
 @dataclass(frozen=True)

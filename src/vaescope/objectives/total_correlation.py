@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from vaescope.divergences import Weights, log_densities, weighted
+from vaescope.aggregate_posterior import Weights, log_densities, weighted
 from vaescope.objectives.elbo import BetaVAE
 from vaescope.objectives.terms import Objective, Pull, Terms
 from vaescope.schedules import Constant, Schedule
@@ -26,9 +26,9 @@ class BetaTCVAE(Objective):
     disentanglement_lib, that sum is the rate in closed form: the same expectation with less
     variance, and exactly the ELBO at beta = 1.
 
-    `estimator`: how a batch stands for the data, from `vaescope.divergences`. `weighted` has the
-    gradients of disentanglement_lib and Chen's default; `stratified` is Chen's better one. The
-    last part is a sum of divergences of single latents only if the prior is a product.
+    `estimator`: how a batch stands for the data, from `vaescope.aggregate_posterior`. `weighted`
+    has the gradients of disentanglement_lib and Chen's default; `stratified` is Chen's better one.
+    The last part is a sum of divergences of single latents only if the prior is a product.
     """
 
     beta: Schedule = field(default_factory=lambda: Constant(6.0))

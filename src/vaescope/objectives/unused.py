@@ -50,7 +50,7 @@ class UnusedPosterior:
     floor: float  # rate of all of them together
     units: Vector | None
     factor: float = 1.0  # of the prior's variance, where that depends on u
-    spread: Vector | None = None  # of `vaescope.regime.types_of`, where the prior has a spike
+    spread: Vector | None = None  # of `vaescope.latent_types.types_of`, where the prior has a spike
     why: str = ""
 
     @property

@@ -18,7 +18,7 @@ from typing import Any
 
 from vaescope.errors import RunError, UsageError
 
-__all__ = ["Source", "find", "load", "search_in"]
+__all__ = ["SourceFile", "find", "load", "search_in"]
 
 _LOG = logging.getLogger("vaescope")
 
@@ -29,7 +29,7 @@ _REMEDY = (
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """The source file of `module`, as it is now."""
 
     path: str  # module:Name
@@ -48,7 +48,7 @@ def search_in(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
-def find(path: str) -> Source:
+def find(path: str) -> SourceFile:
     """The source of an import path. Nothing is imported.
 
     Raises:
@@ -66,7 +66,7 @@ def find(path: str) -> Source:
         raise UsageError(f"{module} is not a Python file of yours or of a package.", _REMEDY)
     file = Path(spec.origin)
     try:
-        return Source(path, file, file.read_bytes(), spec)
+        return SourceFile(path, file, file.read_bytes(), spec)
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error}.", _REMEDY) from error
 
@@ -93,7 +93,7 @@ def _module_spec(module: str) -> ModuleSpec | None:
 _MODULES: dict[tuple[Path, str], ModuleType] = {}
 
 
-def load(source: Source, sha256: str | None = None) -> Any:
+def load(source: SourceFile, sha256: str | None = None) -> Any:
     """What an import path names. The module is run, unless its file is not what `sha256` says.
 
     Raises:
@@ -119,7 +119,7 @@ def load(source: Source, sha256: str | None = None) -> Any:
     return value
 
 
-def _run(source: Source) -> ModuleType:
+def _run(source: SourceFile) -> ModuleType:
     name = source.spec.name
     parent = name.rpartition(".")[0]
     module = module_from_spec(source.spec)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from vaescope.data import Dataset
 from vaescope.distributions import DiagonalGaussian
 from vaescope.errors import UsageError
-from vaescope.principal import leading_axes
+from vaescope.leading_axes import leading_axes
 from vaescope.prior_density import GaussianDensity
 from vaescope.seeds import rng
 from vaescope.types import Floats

@@ -43,4 +43,4 @@ def _reconstruction(
     model: OpenModel, places: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> torch.Tensor:
     with model.evaluating():
-        return model.decode(model.posterior(places).mean).mean
+        return model.decode(model.posterior(places).mean, model.u(model.rows[places])).mean

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
 from vaescope.metrics.logistic import standardised_multinomial
-from vaescope.metrics.rows import Split, split
+from vaescope.metrics.rows import RowSplit, split
 from vaescope.seeds import rng
 from vaescope.types import Floats, Integers
 
@@ -37,6 +37,11 @@ class Loss:
     @property
     def lost(self) -> float:
         return self.before - self.after
+
+    @property
+    def most(self) -> float:
+        """What may be lost, within two standard errors."""
+        return max(0.0, self.lost + 2.0 * self.error)
 
     @property
     def matters(self) -> bool:
@@ -68,10 +73,14 @@ class Price:
 
 def _sentence(who: str, loss: Loss) -> str:
     verb = "lose" if who.endswith("s") else "loses"
-    figures = f"{loss.before:.3f} to {loss.after:.3f}, {loss.by_lot:.3f} without as many used ones"
+    used = f"{loss.by_lot:.3f} without as many used ones"
+    figures = f"{loss.before:.3f} to {loss.after:.3f}, {used}"
     if loss.matters:
         return f"{who} on means {verb} accuracy on the factors ({figures}): keep these means there."
-    return f"{who} on means {verb} no accuracy on the factors ({figures}): drop them."
+    return (
+        f"{who} on means {verb} no accuracy on the factors that stands out of the noise "
+        f"({figures}; at most {loss.most:.3f}): drop them."
+    )
 
 
 Learner = Callable[[Floats, Integers, Floats], Integers]
@@ -118,7 +127,7 @@ def price_of(codes: Codes, dropped: Sequence[int], *, seed: int = 0) -> Price | 
 
 
 def _loss(
-    learn: Learner, rows: Split, every: list[int], used: list[int], lots: list[list[int]]
+    learn: Learner, rows: RowSplit, every: list[int], used: list[int], lots: list[list[int]]
 ) -> Loss:
     before, after = (_right(learn, rows, own) for own in (every, used))
     by_lot = float(np.mean([_right(learn, rows, own).mean() for own in lots]))
@@ -126,7 +135,7 @@ def _loss(
     return Loss(float(before.mean()), float(after.mean()), by_lot, error)
 
 
-def _right(learn: Learner, rows: Split, latents: list[int]) -> NDArray[np.float64]:
+def _right(learn: Learner, rows: RowSplit, latents: list[int]) -> NDArray[np.float64]:
     """Share of the factors that is predicted right, of each held-out row."""
     x, at = rows.train.z[:, latents], rows.test.z[:, latents]
     pairs = zip(rows.train.factors.T, rows.test.factors.T, strict=True)

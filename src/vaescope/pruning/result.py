@@ -12,11 +12,11 @@ from vaescope.codes import Codes
 from vaescope.latents import types
 from vaescope.pruning.price import Price, price_of
 
-__all__ = ["Change", "Plan", "Pruning", "listed", "plan_of", "pruning_of"]
+__all__ = ["Change", "Pruning", "PruningPlan", "listed", "plan_of", "pruning_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class PruningPlan:
     """Which latents go, what stands for them, and why."""
 
     latents: int
@@ -59,11 +59,12 @@ class Pruning:
         """One line."""
         if not self.dropped:
             return self.reason
+        price = "" if self.price is None else f" {self.price.advice()}"
         return (
-            f"{self.reason} {self.before} latents became {self.after}: no reconstructed value "
-            f"changes by more than {self.max_reconstruction_change:.3g}, the ELBO by "
-            f"{self.elbo_change:+.3g} nats per example (standard error {self.elbo_error:.2g}, "
-            f"n = {self.n:,}).{'' if self.price is None else ' ' + self.price.advice()}"
+            f"{self.reason} {self.before} latents became {self.after}: on these examples no "
+            f"reconstructed value changes by more than {self.max_reconstruction_change:.3g}, the "
+            f"ELBO by {self.elbo_change:+.3g} nats per example (standard error "
+            f"{self.elbo_error:.2g}, n = {self.n:,}).{price}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,32 +86,36 @@ class Pruning:
         return f"<code>{html.escape(self.summary())}</code>"
 
 
-def plan_of(codes: Codes) -> Plan:
+def plan_of(codes: Codes) -> PruningPlan:
     """Drops the passive latents, unless that leaves none. Mixed ones stay: they are used."""
     constants = codes.mean.astype(np.float64).mean(axis=0)
     if not codes.stochastic:
         reason = "Nothing was dropped: the codes are points without noise, so none is passive."
-        return Plan(codes.d, (), constants, reason)
+        return PruningPlan(codes.d, (), constants, reason)
     kinds = types(codes)
     passive = tuple(kinds.passive.tolist())
     if not passive:
         reason = f"Nothing was dropped: no latent is passive ({kinds.summary()})."
-        return Plan(codes.d, (), constants, reason)
+        return PruningPlan(codes.d, (), constants, reason)
     if len(passive) == codes.d:
         reason = (
-            f"Nothing was dropped: all {codes.d} latents are passive, and a model without any "
-            "would decode the same output always. Train it again with a lower beta."
+            "Nothing was dropped: "
+            + ("the only latent is" if codes.d == 1 else f"all {codes.d} latents are")
+            + " passive, and a model without any would decode the same output always. Train it "
+            "again with a lower beta."
         )
-        return Plan(codes.d, (), constants, reason)
-    reason = f"{len(passive)} of {codes.d} latents are passive: {listed(passive)}."
-    return Plan(codes.d, passive, constants, reason)
+        return PruningPlan(codes.d, (), constants, reason)
+    verb = "is" if len(passive) == 1 else "are"
+    reason = f"{len(passive)} of {codes.d} latents {verb} passive: {listed(passive)}."
+    reason += f" {kinds.of_faint()}" if kinds.faint else ""
+    return PruningPlan(codes.d, passive, constants, reason)
 
 
 def listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def pruning_of(plan: Plan, change: Change, model: Any, codes: Codes) -> Pruning:
+def pruning_of(plan: PruningPlan, change: Change, model: Any, codes: Codes) -> Pruning:
     """The result of a plan that was carried out on these codes."""
     constants = tuple(float(plan.constants[latent]) for latent in plan.dropped)
     return Pruning(

@@ -20,7 +20,7 @@ from vaescope.own_parts.specs import is_own
 from vaescope.paths import replace_file
 from vaescope.priors import ConditionalPrior
 from vaescope.pruning.change import change_of
-from vaescope.pruning.result import Change, Plan, Pruning, plan_of, pruning_of
+from vaescope.pruning.result import Change, Pruning, PruningPlan, plan_of, pruning_of
 from vaescope.runs import Run
 from vaescope.specs import FORMAT, Experiment, digest, resolve
 from vaescope.training.checkpoint import weights_bytes
@@ -47,7 +47,7 @@ def prune_run(run: Run, opened: OpenModel, out: Run) -> Pruning:
     return result
 
 
-def pruned_vae(spec: Experiment, vae: VAE, plan: Plan) -> tuple[Experiment, VAE]:
+def pruned_vae(spec: Experiment, vae: VAE, plan: PruningPlan) -> tuple[Experiment, VAE]:
     """The spec of the smaller model, which says what it was made of, and the model."""
     kept = plan.kept
     if spec.posterior.name not in HEADS:
@@ -83,7 +83,7 @@ def pruned_vae(spec: Experiment, vae: VAE, plan: Plan) -> tuple[Experiment, VAE]
     return smaller, small.eval()
 
 
-def _folded(weight: Tensor, bias: Tensor, plan: Plan) -> dict[str, Tensor]:
+def _folded(weight: Tensor, bias: Tensor, plan: PruningPlan) -> dict[str, Tensor]:
     """W z + b = W_kept z_kept + (b + W_dropped c), summed in float64."""
     dropped = list(plan.dropped)
     constants = torch.from_numpy(plan.constants[dropped])
@@ -120,7 +120,7 @@ def _prior(spec: Experiment, vae: VAE, kept: list[int]) -> tuple[Any, dict[str, 
 def _write(out: Run, run: Run, spec: Experiment, vae: VAE, result: Pruning) -> None:
     out.create(spec)
     with out.lock():
-        if run.environment.exists():  # that of the training: nothing was trained here
+        if run.environment.is_file():  # that of the training: nothing was trained here
             replace_file(out.environment, run.environment.read_bytes())
         weights = weights_bytes(vae)
         replace_file(out.weights, weights)

@@ -9,10 +9,10 @@ import numpy as np
 
 from vaescope import __version__
 from vaescope.comparing import Comparison
+from vaescope.comparing.compared_runs import letter, letters
 from vaescope.comparing.intervals import Gap
-from vaescope.comparing.members import letter, letters
-from vaescope.comparing.result import Latent
-from vaescope.comparing.sentences import latent_name, side_name
+from vaescope.comparing.result import ComparedLatent
+from vaescope.comparing.verdicts import latent_name, side_name
 from vaescope.figures.comparison import certain_first, comparison_chart
 from vaescope.paths import disk_errors, replace_file
 from vaescope.report.drawn import figure
@@ -20,13 +20,13 @@ from vaescope.report.page import (
     Column,
     Fact,
     Page,
+    PageStatement,
+    PageTable,
     Part,
     Picture,
     Pictures,
     Prose,
     Section,
-    Statement,
-    Table,
     Value,
 )
 from vaescope.report.pictures import columns_of, rows_of
@@ -65,7 +65,7 @@ def comparison_page(comparison: Comparison, *, images: bool = True) -> Page:
         f"of {comparison.data}.",
         _facts(comparison),
         tuple(
-            Statement(one.tone, one.shown, one.says, one.rule, one.advice, one.section)
+            PageStatement(one.tone, one.shown, one.says, one.rule, one.advice, one.section)
             for one in comparison.verdicts
         ),
         tuple(sections),
@@ -117,7 +117,7 @@ def _runs(comparison: Comparison) -> Section:
         Column("Passive", "number", 0),
     )  # fmt: skip
     parts: list[Part] = [
-        Table("runs", "Runs and the letters they have here.", columns, tuple(rows))
+        PageTable("runs", "Runs and the letters they have here.", columns, tuple(rows))
     ]
     parts += [Prose(note) for note in comparison.notes]
     return Section("runs", "Runs", "Runs of one setting differ in their seeds only.", tuple(parts))
@@ -125,7 +125,7 @@ def _runs(comparison: Comparison) -> Section:
 
 def _latents(comparison: Comparison) -> Section:
     names = [letter(place) for place in range(len(comparison.members))]
-    matching = Table(
+    matching = PageTable(
         "matching", "Matched latents: the number in each run, and the rank correlation of means.",
         (*(Column(own) for own in names), Column("Type"), Column("Differs")),
         tuple(
@@ -155,7 +155,7 @@ def _latents(comparison: Comparison) -> Section:
     return Section("latents", "Latents", lead, tuple(parts))
 
 
-def _ordered(comparison: Comparison) -> list[Latent]:
+def _ordered(comparison: Comparison) -> list[ComparedLatent]:
     """The most certain first."""
     return [comparison.latents[place] for place in certain_first(comparison)]
 
@@ -169,7 +169,7 @@ def _found(found: Any) -> str | None:
     return f"{found.latent}{HOLD}({what})"
 
 
-def _types(latent: Latent) -> str:
+def _types(latent: ComparedLatent) -> str:
     kinds = [kind or "none" for kind in latent.types]
     if len(set(kinds)) == 1:
         return kinds[0]
@@ -178,12 +178,12 @@ def _types(latent: Latent) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in Counter(kinds).items())
 
 
-def _differs(latent: Latent) -> str:
+def _differs(latent: ComparedLatent) -> str:
     names = dict.fromkeys(n for s in range(len(latent.judged)) for n in latent.differs_in(s))
     return ", ".join(LABELS[name] for name in names) or ("nothing" if any(latent.judged) else "")
 
 
-def _alt(latent: Latent) -> str:
+def _alt(latent: ComparedLatent) -> str:
     values = ", ".join(
         f"{letter(place)} {value:.2f}"
         for place, value in enumerate(latent.measured["kl"].values)
@@ -199,10 +199,10 @@ def _ends(gap: Gap, digits: int = 3) -> str | None:
     return f"{low}{HOLD}to{HOLD}{high}"
 
 
-def _latents_table(comparison: Comparison, place: int) -> Table:
+def _latents_table(comparison: Comparison, place: int) -> PageTable:
     side = comparison.sides[place]
     first, second = map(letters, (side.first, side.second))
-    columns = [Column("Latent")]
+    columns = [Column("ComparedLatent")]
     for label in ("KL", "Variance"):
         columns += [
             Column(f"{label} in {first}", "number"), Column(f"in {second}", "number"),
@@ -216,7 +216,7 @@ def _latents_table(comparison: Comparison, place: int) -> Table:
     caption = (
         f"{side_name(side)}: KL in nats and mean posterior variance; intervals over {side.basis}."
     )
-    return Table(f"latents-{place + 1}", caption, tuple(columns), tuple(rows))
+    return PageTable(f"latents-{place + 1}", caption, tuple(columns), tuple(rows))
 
 
 def _cells(gap: Gap) -> tuple[Value, ...]:
@@ -229,7 +229,7 @@ def _metrics(comparison: Comparison) -> Section:
         gaps = {name: own.gaps[place] for name, own in comparison.metrics.items()}
         first, second = map(letters, (side.first, side.second))
         parts.append(
-            Table(
+            PageTable(
                 f"metrics-{place + 1}", f"{side_name(side)}: intervals over {side.basis}.",
                 (
                     Column("Number"), Column(first, "number"), Column(second, "number"),
@@ -241,7 +241,7 @@ def _metrics(comparison: Comparison) -> Section:
     if len(comparison.members) > 2:
         names = [letter(place) for place in range(len(comparison.members))]
         parts.append(
-            Table(
+            PageTable(
                 "metrics-runs", "The same of each run.",
                 (Column("Number"), *(Column(own, "number") for own in names)),
                 tuple((name, *own.values) for name, own in comparison.metrics.items()),
@@ -273,7 +273,9 @@ def _settings(comparison: Comparison) -> Section:
     parts: tuple[Part, ...] = (Prose("All settings are the same."),)
     if rows:
         columns = (Column("Setting"), *(Column(own) for own in names))
-        parts = (Table("settings", "Settings that are not the same in all runs.", columns, rows),)
+        parts = (
+            PageTable("settings", "Settings that are not the same in all runs.", columns, rows),
+        )
     lead = "What was asked for, run by run."
     return Section("settings", "Settings", lead, parts)
 

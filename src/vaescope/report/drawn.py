@@ -1,7 +1,7 @@
 """A chart as a part of a page, with the numbers behind it."""
 
 from vaescope.figures.charts import Chart
-from vaescope.report.page import Column, Figure, Table
+from vaescope.report.page import Column, Figure, PageTable
 
 __all__ = ["figure"]
 
@@ -13,4 +13,4 @@ def figure(name: str, chart: Chart, caption: str, alt: str) -> Figure:
         for label, values in chart.columns.items()
     )
     rows = tuple(zip(*chart.columns.values(), strict=True))
-    return Figure(caption, alt, chart.spec, Table(name, caption, columns, rows))
+    return Figure(caption, alt, chart.spec, PageTable(name, caption, columns, rows))

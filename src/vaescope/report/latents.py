@@ -7,7 +7,7 @@ from vaescope.figures.charts import LEAST_KL, latents_chart
 from vaescope.inspection import Inspection, Latent
 from vaescope.latents import Types
 from vaescope.report.drawn import figure
-from vaescope.report.page import Column, Part, Prose, Section, Table
+from vaescope.report.page import Column, PageTable, Part, Prose, Section
 from vaescope.verdicts import THRESHOLDS
 
 __all__ = ["HOLD", "SHOWN_LATENTS", "SUPERVISED", "cut", "is_point", "latents_section", "named"]
@@ -100,7 +100,7 @@ def latents_section(inspection: Inspection) -> Section:
         rows = [(*row, z.factor, z.knowledge) for row, z in zip(rows, latents, strict=True)]
     n = inspection.subject.n
     over = " over that of an unused latent" if kinds is not None and kinds.rescaled else ""
-    table = Table(
+    table = PageTable(
         "latents", f"Latents by mean posterior variance{over}, over {n:,} examples.",
         tuple(columns), tuple(rows),
     )  # fmt: skip

@@ -14,14 +14,14 @@ __all__ = [
     "Figure",
     "Listing",
     "Page",
+    "PageStatement",
+    "PageTable",
     "Part",
     "Picture",
     "Pictures",
     "Prose",
     "Section",
     "Sliders",
-    "Statement",
-    "Table",
     "Value",
 ]
 
@@ -39,7 +39,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Rows that can be read and downloaded; the download has all digits."""
 
     kind: ClassVar[str] = "table"
@@ -57,7 +57,7 @@ class Figure:
     caption: str
     alt: str
     spec: Mapping[str, Any]
-    table: Table
+    table: PageTable
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Pictures:
     pictures: tuple[Picture, ...]
     layout: Literal["rows", "tiles", "wide"]
     scale: tuple[str, ...] = ()  # marks above rows, from left to right
-    table: Table | None = None  # numbers behind them
+    table: PageTable | None = None  # numbers behind them
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Sliders:
     network: Mapping[str, Any]  # what the page's script reads: `report/sliders.py`
 
 
-Part = Prose | Table | Figure | Pictures | Listing | Sliders
+Part = Prose | PageTable | Figure | Pictures | Listing | Sliders
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Statement:
+class PageStatement:
     """A verdict as it is shown: number first, then the sentence and what to do."""
 
     tone: Literal["good", "note", "warning"]
@@ -170,7 +170,7 @@ class Page:
     title: str
     lead: str
     facts: tuple[Fact, ...]
-    statements: tuple[Statement, ...]
+    statements: tuple[PageStatement, ...]
     sections: tuple[Section, ...]
     footer: tuple[str, ...] = ()
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
-from vaescope.report.page import Column, Figure, Page, Table, Value
+from vaescope.report.page import Column, Figure, Page, PageTable, Value
 from vaescope.runs import strict_json
 
 __all__ = ["asset", "csv_of", "render", "script_json"]
@@ -77,7 +77,7 @@ def _shown(value: Value, column: Column) -> str:
     return f"{value:,.{column.digits}f}".replace("-", MINUS)
 
 
-def _share(table: Table, place: int, value: Value) -> str:
+def _share(table: PageTable, place: int, value: Value) -> str:
     """How much of the longest bar of its column a value is."""
     numbers = [row[place] for row in table.rows]
     longest = max(
@@ -88,7 +88,7 @@ def _share(table: Table, place: int, value: Value) -> str:
     return f"{max(float(value), 0.0) / longest:.3f}"
 
 
-def csv_of(table: Table) -> str:
+def csv_of(table: PageTable) -> str:
     """The table as comma-separated values: seven significant digits, empty where there is none."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -98,7 +98,7 @@ def csv_of(table: Table) -> str:
     return buffer.getvalue()
 
 
-def _csv_link(table: Table) -> str:
+def _csv_link(table: PageTable) -> str:
     return "data:text/csv;charset=utf-8," + quote(csv_of(table), safe=",:;()")
 
 

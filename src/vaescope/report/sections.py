@@ -16,7 +16,7 @@ from vaescope.figures.charts import (
 from vaescope.inspection import Inspection
 from vaescope.metrics import Score
 from vaescope.paths import disk_errors, replace_file
-from vaescope.report import measured
+from vaescope.report import metric_sections
 from vaescope.report.drawn import figure
 from vaescope.report.latents import (
     HOLD,
@@ -32,13 +32,13 @@ from vaescope.report.page import (
     Fact,
     Listing,
     Page,
+    PageStatement,
+    PageTable,
     Part,
     Picture,
     Pictures,
     Prose,
     Section,
-    Statement,
-    Table,
 )
 from vaescope.report.pictures import columns_of, rows_of
 from vaescope.report.render import render
@@ -69,14 +69,14 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
         lambda: sliders(inspection, images=images),
         lambda: _reconstructions(inspection, images=images),
         lambda: _factors(inspection),
-        lambda: measured.correlation(inspection),
-        lambda: measured.geometry(inspection),
-        lambda: measured.metrics(inspection),
-        lambda: measured.decomposition(inspection),
-        lambda: measured.maps(inspection),
+        lambda: metric_sections.correlation(inspection),
+        lambda: metric_sections.geometry(inspection),
+        lambda: metric_sections.metrics(inspection),
+        lambda: metric_sections.decomposition(inspection),
+        lambda: metric_sections.maps(inspection),
         lambda: _prior(inspection),
         lambda: _training(inspection),
-        lambda: measured.inferred(inspection),
+        lambda: metric_sections.inferred(inspection),
         lambda: _settings(inspection),
     ]
     sections = tuple(section for make in made if (section := make()) is not None)
@@ -106,9 +106,9 @@ def _examples(n: int, of: int) -> str:
     return f"all {n:,} examples" if n == of else f"{n:,} of {of:,} examples"
 
 
-def _statement(verdict: Verdict) -> Statement:
+def _statement(verdict: Verdict) -> PageStatement:
     paper = None if verdict.paper is None else PAPERS[verdict.paper]
-    return Statement(
+    return PageStatement(
         verdict.tone, verdict.shown, verdict.says, verdict.rule, verdict.advice, verdict.section,
         "" if paper is None else paper.title, "" if paper is None else paper.url,
     )  # fmt: skip
@@ -144,7 +144,7 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
         "One latent moves, the others stay where a typical example has them. Its share is the part "
         "of all change along the rows that it makes."
     )
-    shares = Table(
+    shares = PageTable(
         "traversals", "Share of each latent in all change along the rows.",
         (
             Column("Latent", "number", 0), Column("Type", "type"),
@@ -207,6 +207,8 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
             "and one posterior sample of each."
         )
         parts.append(Prose(text, aside=True))
+    if inspection.effective_beta is not None:
+        parts.append(Prose(inspection.effective_beta.summary(), aside=True))
     return Section("reconstructions", "Reconstructions", lead, tuple(parts))
 
 
@@ -225,7 +227,7 @@ def _factors(inspection: Inspection) -> Section | None:
     score, latents = factors.mig, inspection.latents
     gaps = score.details["gaps"].tolist()
     best = factors.normalised.argmax(axis=0).tolist()
-    table = Table(
+    table = PageTable(
         "mig", "The gap of each factor between the two latents that know most of it.",
         (
             Column("Factor"), Column("Best latent", "number", 0),

@@ -11,12 +11,12 @@ from vaescope.report.page import (
     Column,
     Fact,
     Page,
+    PageStatement,
+    PageTable,
     Picture,
     Pictures,
     Prose,
     Section,
-    Statement,
-    Table,
 )
 from vaescope.report.render import render
 from vaescope.studies.running import Outcome
@@ -94,7 +94,7 @@ def _spread(verdict: Verdict) -> str:
     return " to ".join(_number(end) for end in verdict.interval)
 
 
-def _statement(verdict: Verdict) -> Statement:
+def _statement(verdict: Verdict) -> PageStatement:
     claim = verdict.claim
     more = ""
     if verdict.verdict == "undecided":
@@ -103,7 +103,7 @@ def _statement(verdict: Verdict) -> Statement:
     if claim.substituted:
         more = f"{more} Substituted: {claim.substituted}.".strip()
     paper = f". The paper: {claim.paper}" if claim.paper else ""
-    return Statement(
+    return PageStatement(
         _TONES[verdict.verdict],
         _number(verdict.effect),
         f"{verdict.verdict.capitalize()}: {claim.says} [{claim.where}]",
@@ -114,7 +114,7 @@ def _statement(verdict: Verdict) -> Statement:
     )
 
 
-def _claims(verdicts: Sequence[Verdict]) -> Table:
+def _claims(verdicts: Sequence[Verdict]) -> PageTable:
     columns = (
         Column("claim"), Column("place"), Column("verdict"), Column("measured"),
         Column("effect", "number", 4), Column("low", "number", 4), Column("high", "number", 4),
@@ -127,7 +127,7 @@ def _claims(verdicts: Sequence[Verdict]) -> Table:
         )
         for v in verdicts
     )  # fmt: skip
-    return Table("claims", "Every claim with its effect and interval.", columns, rows)
+    return PageTable("claims", "Every claim with its effect and interval.", columns, rows)
 
 
 def _figure(study: Study, outcome: Outcome) -> Pictures:
@@ -136,7 +136,7 @@ def _figure(study: Study, outcome: Outcome) -> Pictures:
     return Pictures("Dots are runs, lines means over seeds with 95% intervals.", (picture,), "wide")
 
 
-def _rows(study: Study, runs: Runs) -> Table:
+def _rows(study: Study, runs: Runs) -> PageTable:
     numbers = {
         name: any(isinstance(v, int | float) for v in values)
         for name, values in runs.columns.items()
@@ -145,4 +145,4 @@ def _rows(study: Study, runs: Runs) -> Table:
         Column(name, "number" if number else "text", 4) for name, number in numbers.items()
     )
     rows = tuple(tuple(row.values()) for row in runs.rows())
-    return Table(study.id.replace("/", "-"), "Settings and results.", columns, rows)
+    return PageTable(study.id.replace("/", "-"), "Settings and results.", columns, rows)

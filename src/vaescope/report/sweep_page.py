@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from vaescope import __version__
 from vaescope.paths import disk_errors, replace_file
-from vaescope.report.page import Fact, Listing, Page, Prose, Section, Statement
+from vaescope.report.page import Fact, Listing, Page, PageStatement, Prose, Section
 from vaescope.report.render import asset, render, script_json
 from vaescope.report.sweep_parts import (
     correlations_figure,
@@ -113,12 +113,12 @@ def _facts(runs: Runs, measures: Sequence[str]) -> tuple[Fact, ...]:
     )
 
 
-def _statements(runs: Runs, shares: dict[str, Shares]) -> list[Statement]:
+def _statements(runs: Runs, shares: dict[str, Shares]) -> list[PageStatement]:
     total, done = len(runs), sum(map(bool, runs.settings["done"]))
     failed = sum(error is not None for error in runs.results.get("error", ()))
     rest = f"{total - done:,} to go, of which {failed:,} failed."
     found = [
-        Statement(
+        PageStatement(
             "good" if done == total else "warning",
             f"{done:,}/{total:,}",
             "All runs are done." if done == total else f"{done:,} runs are done; {rest}",
@@ -135,7 +135,7 @@ def _statements(runs: Runs, shares: dict[str, Shares]) -> list[Statement]:
         share = loud[name].share["seed"]
         others = f" The same goes for {len(loud) - 1} other measures." if len(loud) > 1 else ""
         found.append(
-            Statement(
+            PageStatement(
                 "note",
                 f"{share:.0%}",
                 f"Seeds explain {share:.0%} of the variance of {name}, more than settings.{others}",

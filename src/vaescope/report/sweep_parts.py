@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from vaescope.report.page import Column, Figure, Table
+from vaescope.report.page import Column, Figure, PageTable
 from vaescope.statistics import Shares, Source, rank_correlations, summarise
 from vaescope.tables import Table as Runs
 from vaescope.tables import Value
@@ -98,7 +98,7 @@ def curves_figure(runs: Runs, measures: Sequence[str]) -> Figure | None:
     by = f", one line for each {' and '.join(series)}" if series else ""
     caption = f"Measures along {strength}{by}: mean over seeds and its 95% t interval."
     alt = f"Curves of {', '.join(measures)} along {strength}."
-    return Figure(caption, alt, spec, Table("curves", caption, columns, tuple(rows)))
+    return Figure(caption, alt, spec, PageTable("curves", caption, columns, tuple(rows)))
 
 
 def _text(value: Value) -> str:
@@ -117,7 +117,7 @@ def _scale(values: Any) -> dict[str, Any]:
     return {"zero": False}
 
 
-def means_table(runs: Runs, measures: Sequence[str]) -> Table:
+def means_table(runs: Runs, measures: Sequence[str]) -> PageTable:
     """Mean and half-width of the interval for each setting."""
     by = [name for name in runs.varying() if name != "seed"]
     found = {measure: summarise(runs, measure, by) for measure in measures}
@@ -138,7 +138,7 @@ def means_table(runs: Runs, measures: Sequence[str]) -> Table:
         rows.append(tuple(row))
     more = f" The first {ROWS} of {len(settings):,} settings." if len(settings) > ROWS else ""
     caption = f"Means over seeds and half the width of their 95% t intervals.{more}"
-    return Table("means", caption, tuple(columns), tuple(rows))
+    return PageTable("means", caption, tuple(columns), tuple(rows))
 
 
 def correlations_figure(runs: Runs, measures: Sequence[str]) -> Figure:
@@ -186,10 +186,10 @@ def correlations_figure(runs: Runs, measures: Sequence[str]) -> Figure:
     caption = f"Rank correlations between measures over {len(runs):,} runs."
     pairs = sum(abs(row[2]) >= 0.7 for row in rows if row[2] is not None and row[0] < row[1])
     alt = f"Rank correlations of {len(measures)} measures; {pairs} pairs are at 0.7 or more."
-    return Figure(caption, alt, spec, Table("correlations", caption, columns, rows))
+    return Figure(caption, alt, spec, PageTable("correlations", caption, columns, rows))
 
 
-def shares_table(shares: Mapping[str, Shares]) -> Table:
+def shares_table(shares: Mapping[str, Shares]) -> PageTable:
     """What each measure's variance is due to."""
     kinds: tuple[Source, ...] = ("objective", "strength", "seed")
     rows: list[tuple[Value, ...]] = [
@@ -197,4 +197,4 @@ def shares_table(shares: Mapping[str, Shares]) -> Table:
         for name, s in shares.items()
     ]
     columns = (Column("measure"), *(Column(kind) for kind in kinds), Column("runs", "number", 0))
-    return Table("variance", "Shares of variance, in brackets by chance.", columns, tuple(rows))
+    return PageTable("variance", "Shares of variance, in brackets by chance.", columns, tuple(rows))

@@ -5,7 +5,16 @@ from typing import Any
 
 from vaescope import __version__
 from vaescope.paths import replace_file
-from vaescope.report.page import Column, Fact, Figure, Page, Prose, Section, Statement, Table
+from vaescope.report.page import (
+    Column,
+    Fact,
+    Figure,
+    Page,
+    PageStatement,
+    PageTable,
+    Prose,
+    Section,
+)
 from vaescope.report.render import render
 from vaescope.tuning import Tuning
 
@@ -63,10 +72,10 @@ def _facts(found: Tuning) -> tuple[Fact, ...]:
     )
 
 
-def _statement(found: Tuning) -> Statement:
+def _statement(found: Tuning) -> PageStatement:
     doubt = found.beta is None or any(note.startswith("Doubt") for note in found.notes)
     first, ends, *_ = found.summary().splitlines()
-    return Statement(
+    return PageStatement(
         "warning" if doubt else "good", _number(found.beta), first,
         "a run from scratch there uses the latents that are needed", ends, "notes",
     )  # fmt: skip
@@ -123,7 +132,7 @@ def _variances(found: Tuning) -> Figure:
     )
     columns = (Column("beta", "number", 5), Column("latent", "text"))
     caption = "Mean posterior variance of each latent along beta."
-    table = Table("variances", caption, (*columns, Column("mean variance", "number")), rows)
+    table = PageTable("variances", caption, (*columns, Column("mean variance", "number")), rows)
     return Figure(caption, f"Line chart. {found.summary()}", spec, table)
 
 
@@ -144,4 +153,4 @@ def _measures(found: Tuning) -> Figure:
     rows = tuple(tuple(getattr(point, name) for name in names) for point in found.curve)
     columns = tuple(Column(name, "number", 5 if name == "beta" else 3) for name in names)
     caption = "Distortion, latents in use and DtO along beta."
-    return Figure(caption, caption, spec, Table("curve", caption, columns, rows))
+    return Figure(caption, caption, spec, PageTable("curve", caption, columns, rows))

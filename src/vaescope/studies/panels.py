@@ -6,7 +6,7 @@ from typing import final
 
 from vaescope.studies.effects import Where
 
-__all__ = ["Curves", "Dots", "Histograms", "Images", "Panel", "Scatter"]
+__all__ = ["Curves", "Dots", "HistogramPanel", "Images", "Panel", "Scatter"]
 
 
 @final
@@ -60,7 +60,7 @@ class Images:
 
 @final
 @dataclass(frozen=True)
-class Histograms:
+class HistogramPanel:
     """Distributions of numbers that the study kept of its first run: an outline for each of
     `names`, labelled."""
 
@@ -68,4 +68,4 @@ class Histograms:
     names: Mapping[str, str]
 
 
-Panel = Dots | Curves | Scatter | Images | Histograms
+Panel = Dots | Curves | Scatter | Images | HistogramPanel

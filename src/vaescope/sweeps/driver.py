@@ -16,7 +16,7 @@ from vaescope.errors import Interrupted, UsageError
 from vaescope.paths import disk_errors
 from vaescope.runs import Run
 from vaescope.specs import Experiment, to_dict
-from vaescope.sweeps.engine import Ended, Engine, Job, Outcome, Task
+from vaescope.sweeps.engine import Ended, Engine, Job, Task, WorkOutcome
 from vaescope.sweeps.grid import Plan
 from vaescope.sweeps.leases import is_shared
 from vaescope.sweeps.worker import failure_path, record_failure
@@ -58,7 +58,7 @@ class Status:
     running: int
     seconds: float  # since the sweep began
     eta_seconds: float | None  # until it ends, at the speed so far
-    ended: tuple[Outcome, ...] = ()  # since the last status
+    ended: tuple[WorkOutcome, ...] = ()  # since the last status
 
 
 _OPEN, _DONE, _FAILED = 0, 1, 2
@@ -79,7 +79,7 @@ class _Board:
     later: list[tuple[float, int]] = field(default_factory=list)  # heap of (when, busy group)
     pauses: dict[int, float] = field(default_factory=dict)
     deaths: dict[int, int] = field(default_factory=dict)
-    ended: list[Outcome] = field(default_factory=list)
+    ended: list[WorkOutcome] = field(default_factory=list)
     #: When some runs had ended, and how many by then: runs of a group end together.
     marks: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=WINDOW))
     failed_count: int = 0
@@ -89,7 +89,7 @@ class _Board:
     def over(self) -> bool:
         return not self.queue and not self.later
 
-    def settle(self, position: int, state: int, outcome: Outcome) -> None:
+    def settle(self, position: int, state: int, outcome: WorkOutcome) -> None:
         if self.states[position] == _OPEN:
             self.states[position] = state
             self.done_count += state == _DONE
@@ -122,9 +122,9 @@ class _Board:
             return
         name = self.plan.names[position]
         if Run(self.folder / name).is_done:
-            self.settle(position, _DONE, Outcome(name, "done"))
+            self.settle(position, _DONE, WorkOutcome(name, "done"))
         elif _failure_stamp(self.folder / name) not in (None, self.failures.get(position)):
-            self.settle(position, _FAILED, Outcome(name, "failed", "in another process"))
+            self.settle(position, _FAILED, WorkOutcome(name, "failed", "in another process"))
 
     def take_back(self, group: int, ended: Ended) -> None:
         """What came of a group."""
@@ -151,7 +151,7 @@ class _Board:
                 message = f"Its worker died {count} times; the last time: {how}."
                 remedy = "Does it fit in memory? Try fewer --workers, then give the command again."
                 record_failure(self.folder / name, "Died", message, remedy, "")
-                self.settle(position, _FAILED, Outcome(name, "failed", message))
+                self.settle(position, _FAILED, WorkOutcome(name, "failed", message))
 
     def task(self, group: int, device: str, *, lease: bool) -> Task:
         # The whole group, also those of its runs that are done: what is stacked stays stacked.
@@ -237,7 +237,7 @@ def sweep(
                 raise Interrupted(
                     f"Stopped by signal {number}: {board.done_count} of {len(plan)} runs are done, "
                     "those under way are saved.",
-                    "Give the same command again to go on.",
+                    "Run the same command again to resume.",
                     number,
                 )
             tasks = []

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from vaescope.errors import UsageError
 
-__all__ = ["ENGINES", "Ended", "Engine", "Job", "Outcome", "Task", "make_engine"]
+__all__ = ["ENGINES", "Ended", "Engine", "Job", "Task", "WorkOutcome", "make_engine"]
 
 #: trained: by this task. done: was done already. busy: somebody else has it. failed: with an error.
 State = Literal["trained", "done", "busy", "failed"]
@@ -38,7 +38,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class WorkOutcome:
     """How one run of a task ended."""
 
     run: str
@@ -51,7 +51,7 @@ class Ended:
     """A task that came back; `died` says how its worker died, and then there are no outcomes."""
 
     task: Task
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[WorkOutcome, ...] = ()
     died: str = ""
 
 

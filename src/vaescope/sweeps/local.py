@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vaescope.errors import RunError
 from vaescope.paths import disk_errors
-from vaescope.sweeps.engine import Ended, Outcome, Task
+from vaescope.sweeps.engine import Ended, Task, WorkOutcome
 
 __all__ = ["LocalEngine"]
 
@@ -117,7 +117,7 @@ class LocalEngine:
                     worker.ready = True
                     continue
                 assert worker.task is not None
-                outcomes = tuple(Outcome(**one) for one in json.loads(line))
+                outcomes = tuple(WorkOutcome(**one) for one in json.loads(line))
                 ended.append(Ended(worker.task, outcomes))
                 worker.task = None
         return ended

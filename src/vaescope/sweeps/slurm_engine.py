@@ -9,7 +9,7 @@ from typing import Any
 import submitit  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
 from vaescope.errors import UsageError
-from vaescope.sweeps.engine import Ended, Outcome, Task
+from vaescope.sweeps.engine import Ended, Task, WorkOutcome
 from vaescope.sweeps.worker import work
 
 __all__ = ["SlurmEngine"]
@@ -23,7 +23,7 @@ PAUSE = 0.5
 class _Job:
     """A task as a job. When its time is up it is requeued, and goes on from its last checkpoint."""
 
-    def __call__(self, task: Task) -> tuple[Outcome, ...]:
+    def __call__(self, task: Task) -> tuple[WorkOutcome, ...]:
         return work(task)
 
     def checkpoint(self, task: Task) -> Any:

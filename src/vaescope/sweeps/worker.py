@@ -22,7 +22,7 @@ from vaescope.paths import replace_file
 from vaescope.runs import Run, strict_json
 from vaescope.settings import experiment
 from vaescope.specs import FORMAT
-from vaescope.sweeps.engine import Job, Outcome, Task
+from vaescope.sweeps.engine import Job, Task, WorkOutcome
 from vaescope.sweeps.leases import held, lease
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def task_of(content: dict[str, Any]) -> Task:
     return Task(**{**content, "jobs": tuple(Job(**job) for job in content["jobs"])})
 
 
-def work(task: Task, stop: Stop = lambda: 0) -> tuple[Outcome, ...]:
+def work(task: Task, stop: Stop = lambda: 0) -> tuple[WorkOutcome, ...]:
     """Trains what of the task is neither done nor taken, in one thread; several runs stacked.
 
     Raises `Interrupted`, with the run under way saved, when `stop` gives the number of a signal.
@@ -68,25 +68,25 @@ def work(task: Task, stop: Stop = lambda: 0) -> tuple[Outcome, ...]:
     return tuple(_train(task, job, stop) for job in task.jobs)
 
 
-def _train(task: Task, job: Job, stop: Stop) -> Outcome:
+def _train(task: Task, job: Job, stop: Stop) -> WorkOutcome:
     run = Run(Path(task.folder) / job.name)
     try:
         if run.is_done:
-            return Outcome(job.name, "done")
+            return WorkOutcome(job.name, "done")
         spec = experiment(job.spec)
         run.create(spec)
         with _claim(run, task, stop) as halted:
             trained = _steps(run, task, halted)
         return _ended(run, trained=trained)
     except BusyError:
-        return Outcome(job.name, "busy")
+        return WorkOutcome(job.name, "busy")
     except Interrupted:
         raise
     except Exception as error:  # whatever it is, it concerns this run alone
         return _failed(run, error)
 
 
-def _train_together(task: Task, stop: Stop) -> tuple[Outcome, ...]:
+def _train_together(task: Task, stop: Stop) -> tuple[WorkOutcome, ...]:
     """A group is taken, and trained, as a whole; those of it that were done stay as they are."""
     from vaescope.training.group import train_group
 
@@ -105,7 +105,7 @@ def _train_together(task: Task, stop: Stop) -> tuple[Outcome, ...]:
                 for _ in train_group(runs, specs, _data_of(specs[0]), stop=halted):
                     trained = True
     except BusyError:
-        return tuple(Outcome(r.path.name, "done" if r.is_done else "busy") for r in runs)
+        return tuple(WorkOutcome(r.path.name, "done" if r.is_done else "busy") for r in runs)
     except Interrupted:
         raise
     except Exception as error:  # it concerns those runs that are not done
@@ -118,9 +118,9 @@ def _train_together(task: Task, stop: Stop) -> tuple[Outcome, ...]:
     )
 
 
-def _ended(run: Run, *, trained: bool) -> Outcome:
+def _ended(run: Run, *, trained: bool) -> WorkOutcome:
     failure_path(run.path).unlink(missing_ok=True)
-    return Outcome(run.path.name, "trained" if trained else "done")
+    return WorkOutcome(run.path.name, "trained" if trained else "done")
 
 
 def _steps(run: Run, task: Task, stop: Stop) -> bool:
@@ -168,7 +168,7 @@ def _claim(run: Run, task: Task, stop: Stop) -> Iterator[Stop]:
             raise BusyError(error.message, error.remedy) from error
 
 
-def _failed(run: Run, error: Exception) -> Outcome:
+def _failed(run: Run, error: Exception) -> WorkOutcome:
     kind, message, remedy = type(error).__name__, str(error), "Look at the traceback."
     if isinstance(error, VaescopeError):
         message, remedy = error.message, error.remedy
@@ -176,7 +176,7 @@ def _failed(run: Run, error: Exception) -> Outcome:
         record_failure(run.path, kind, message, remedy, _trace())
     except (VaescopeError, OSError):
         message += " (its traceback could not be written)"
-    return Outcome(run.path.name, "failed", f"{kind}: {message}")
+    return WorkOutcome(run.path.name, "failed", f"{kind}: {message}")
 
 
 def _trace() -> str:

@@ -15,10 +15,10 @@ __all__ = [
     "JUMP",
     "RESOLUTION",
     "By",
+    "CurvePoint",
+    "CurveReading",
     "Event",
     "Needed",
-    "Point",
-    "Reading",
     "jumps",
     "loses_a_tenth",
     "needed_of",
@@ -44,7 +44,7 @@ DECADE = 10.0
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """A model after its short run at one beta."""
 
     beta: float
@@ -92,7 +92,7 @@ class Needed:
 
 
 @dataclass(frozen=True)
-class Reading:
+class CurveReading:
     """The events of a curve and the strength to use; None for what was not found."""
 
     needed: Needed
@@ -104,13 +104,13 @@ class Reading:
     notes: tuple[str, ...]
 
 
-def _span(curve: Sequence[Point]) -> float:
+def _span(curve: Sequence[CurvePoint]) -> float:
     """All the distortion that the model can save."""
     values = [point.distortion for point in curve]
     return max(values) - min(values)
 
 
-def _event(curve: Sequence[Point], happened: Callable[[Point], bool]) -> Event | None:
+def _event(curve: Sequence[CurvePoint], happened: Callable[[CurvePoint], bool]) -> Event | None:
     """After the last point where it had not: a latent that is dead does not come back, one that
     is not yet there at a low beta has not been learnt."""
     before = [place for place, point in enumerate(curve) if not happened(point)]
@@ -121,13 +121,13 @@ def _event(curve: Sequence[Point], happened: Callable[[Point], bool]) -> Event |
     return Event(curve[before[-1]].beta, curve[before[-1] + 1].beta)
 
 
-def loses_a_tenth(curve: Sequence[Point]) -> Event | None:
+def loses_a_tenth(curve: Sequence[CurvePoint]) -> Event | None:
     """Where the model has lost `SPARE_LOSS` of what it explains."""
     limit = min(point.distortion for point in curve) + SPARE_LOSS * _span(curve)
     return _event(curve, lambda point: point.distortion > limit)
 
 
-def needed_of(curve: Sequence[Point], *, given: int | None, factors: int | None) -> Needed:
+def needed_of(curve: Sequence[CurvePoint], *, given: int | None, factors: int | None) -> Needed:
     """As given; else one latent for each factor that the data are known to have; else as many as
     are in use before reconstruction suffers."""
     latent = len(curve[0].mean_variance)
@@ -140,7 +140,7 @@ def needed_of(curve: Sequence[Point], *, given: int | None, factors: int | None)
     return Needed(max(1, min(good)), "curve")
 
 
-def jumps(curve: Sequence[Point]) -> list[Event]:
+def jumps(curve: Sequence[CurvePoint]) -> list[Event]:
     """Neighbours between which distortion rises by more than `JUMP` of what the model explains,
     and by more than chance."""
     least = JUMP * _span(curve)
@@ -152,8 +152,8 @@ def jumps(curve: Sequence[Point]) -> list[Event]:
 
 
 def read_curve(
-    curve: Sequence[Point], *, by: By, given: int | None, factors: int | None
-) -> Reading:
+    curve: Sequence[CurvePoint], *, by: By, given: int | None, factors: int | None
+) -> CurveReading:
     """What the points say, in order of beta."""
     latent = len(curve[0].mean_variance)
     needed = needed_of(curve, given=given, factors=factors)
@@ -167,7 +167,7 @@ def read_curve(
     ]
     over = narrow[0] if narrow else lost
     beta, reasons = _RULES[by](curve, needed.latents, only_needed, over)
-    return Reading(
+    return CurveReading(
         needed, onset, over,
         None if over is None else "reconstruction" if narrow else "latents",
         only_needed, beta,
@@ -181,7 +181,11 @@ def _below(event: Event) -> float:
 
 
 def _remarks(
-    curve: Sequence[Point], latent: int, needed: Needed, onset: Event | None, over: Event | None
+    curve: Sequence[CurvePoint],
+    latent: int,
+    needed: Needed,
+    onset: Event | None,
+    over: Event | None,
 ) -> list[str]:
     """What a reader must know to read the numbers."""
     notes = []
@@ -218,7 +222,7 @@ Chosen = tuple[float | None, list[str]]
 
 
 def _between(
-    curve: Sequence[Point], needed: int, only_needed: Event | None, over: Event | None
+    curve: Sequence[CurvePoint], needed: int, only_needed: Event | None, over: Event | None
 ) -> Chosen:
     """The geometric middle of the strengths that leave just the needed latents."""
     if over is None or over.below is None:
@@ -232,7 +236,7 @@ def _between(
 
 
 def _least_dto(
-    curve: Sequence[Point], needed: int, only_needed: Event | None, over: Event | None
+    curve: Sequence[CurvePoint], needed: int, only_needed: Event | None, over: Event | None
 ) -> Chosen:
     """The point of least DtO among those with just the needed latents: DtO grows with their
     number, so that it cannot be compared between numbers."""

@@ -9,7 +9,7 @@ from vaescope.geometry.jacobian import grams
 from vaescope.geometry.orthogonality import distance_of
 from vaescope.latents import types
 from vaescope.models import OpenModel
-from vaescope.tuning.curve import Point
+from vaescope.tuning.curve import CurvePoint
 
 __all__ = ["EXAMPLES", "measured"]
 
@@ -19,7 +19,7 @@ EXAMPLES, JACOBIANS = 2_000, 50
 
 def measured(
     model: OpenModel, beta: float, *, unit: float, steps: int, settled: bool, start: float | None
-) -> Point:
+) -> CurvePoint:
     """The point of a model. `unit` is the variance of a latent that ignores x over the prior's: an
     entropy-regularised VAE is the beta-VAE with its latents scaled up (mathieu2019 Corollary 2),
     and variances are told as that one's."""
@@ -27,7 +27,7 @@ def measured(
     used = found.of("active", "mixed").tolist()
     places = np.arange(model.codes.n)
     distortion = model.distortion(places, model.noise(places))
-    return Point(
+    return CurvePoint(
         beta, tuple((found.mean_variance / unit).tolist()), len(used), len(found.mixed),
         float(distortion.mean()), float(distortion.std() / math.sqrt(len(places))),
         _dto(model, used), steps, settled, start,

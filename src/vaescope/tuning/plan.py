@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from vaescope.tuning.curve import (
     RESOLUTION,
+    CurvePoint,
     Event,
-    Point,
     jumps,
     loses_a_tenth,
     read_curve,
@@ -33,7 +33,7 @@ class Range:
     high: float
     floor: float  # the lowest beta if too few latents are in use at `low`
 
-    def within(self, curve: Sequence[Point]) -> list[Point]:
+    def within(self, curve: Sequence[CurvePoint]) -> list[CurvePoint]:
         """Points that this range may have asked for: a folder may hold those of other ranges."""
         return [p for p in curve if _short(self.floor) <= p.beta <= _short(self.high)]
 
@@ -47,7 +47,7 @@ class Next:
 
 
 def next_run(
-    curve: Sequence[Point], where: Range, *, given: int | None, factors: int | None
+    curve: Sequence[CurvePoint], where: Range, *, given: int | None, factors: int | None
 ) -> Next | None:
     """The next run of a curve in order of beta; None when all events are narrow."""
     if not curve or curve[0].beta > _short(where.low):
@@ -69,7 +69,7 @@ def next_run(
     return None
 
 
-def _early_jumps(curve: Sequence[Point], over: Event | None) -> list[Event]:
+def _early_jumps(curve: Sequence[CurvePoint], over: Event | None) -> list[Event]:
     """After over-pruning nothing is to be found."""
     return [jump for jump in jumps(curve) if over is None or jump.above <= over.above]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vaescope.tuning.curve import By, Event, Needed, Point, Reading
+from vaescope.tuning.curve import By, CurvePoint, CurveReading, Event, Needed
 
 __all__ = ["Tuning", "tuning_of"]
 
@@ -18,9 +18,9 @@ class Tuning:
     beta: float | None
     onset: float | None  # the first passive latent
     over_pruning: float | None  # fewer in use than needed, or a jump in reconstruction
-    reading: Reading
-    curve: tuple[Point, ...]
-    check: Point | None  # a run from scratch at `beta`
+    reading: CurveReading
+    curve: tuple[CurvePoint, ...]
+    check: CurvePoint | None  # a run from scratch at `beta`
     by: By
     notes: tuple[str, ...]
     folder: Path
@@ -86,14 +86,18 @@ def _told(event: Event | None) -> str:
     return f"beta {event.beta:.3g} (between {event.below:.3g} and {event.above:.3g})"
 
 
-def _cause(found: Reading) -> str:
+def _cause(found: CurveReading) -> str:
     if found.over_pruning_by == "reconstruction":
         return "a jump in reconstruction"
     return f"fewer than {found.needed.latents} latents in use"
 
 
 def tuning_of(
-    curve: Sequence[Point], reading: Reading, check: Point | None, by: By, folder: Path
+    curve: Sequence[CurvePoint],
+    reading: CurveReading,
+    check: CurvePoint | None,
+    by: By,
+    folder: Path,
 ) -> Tuning:
     """The result of a curve that is complete."""
     notes = list(reading.notes)
@@ -107,7 +111,7 @@ def tuning_of(
     )  # fmt: skip
 
 
-def _checked(check: Point, needed: int) -> str:
+def _checked(check: CurvePoint, needed: int) -> str:
     told = f"a run from scratch at beta {check.beta:g} has {check.active} latents in use"
     if check.active == needed:
         return f"Checked: {told}."

@@ -18,13 +18,13 @@ from vaescope.training.checkpoint import load_state, save_state
 from vaescope.training.loop import Record, State, new_state, steps
 from vaescope.training.precision import Precision, choose, threads_for
 from vaescope.training.run import CHECKPOINT_SECONDS, check_range, environment
-from vaescope.tuning.curve import By, Point, read_curve
+from vaescope.tuning.curve import By, CurvePoint, read_curve
 from vaescope.tuning.measure import EXAMPLES, measured
 from vaescope.tuning.plan import Range, next_run
 from vaescope.tuning.result import Tuning, tuning_of
 from vaescope.tuning.store import Folder
 
-__all__ = ["Progress", "Watcher", "tune"]
+__all__ = ["TuningProgress", "Watcher", "tune"]
 
 #: Fewest and most rounds of a short run: one that starts from other weights, one from scratch.
 WARM, SCRATCH = (2, 20), (10, 40)
@@ -36,17 +36,17 @@ COOLED = 0.1
 
 
 @dataclass(frozen=True)
-class Progress:
+class TuningProgress:
     """What a watcher is told: after each round, and with the point after each run."""
 
     beta: float
     step: int
     most: int  # steps that the run can take
     checking: bool
-    point: Point | None = None
+    point: CurvePoint | None = None
 
 
-Watcher = Callable[[Progress], None]
+Watcher = Callable[[TuningProgress], None]
 
 
 def tune(
@@ -67,7 +67,7 @@ def tune(
     with folder.run.lock():
         runner = _Runner(template, data, folder, device, stop, watch)
 
-        def curve() -> list[Point]:
+        def curve() -> list[CurvePoint]:
             return where.within(folder.points("curve"))
 
         while plan := next_run(curve(), where, given=given, factors=factors):
@@ -126,7 +126,7 @@ class _Runner:
             return
         name = self._name(beta, checking=kind == "checks")
         state = self._begin(name, beta, start)
-        told = Progress(beta, state.step, 0, kind == "checks")
+        told = TuningProgress(beta, state.step, 0, kind == "checks")
         settled = self._train(name, state, told, SCRATCH if start is None else WARM)
         unit = state.objective.pull(state.step).factor or 1.0
         opened = open_vae(
@@ -155,7 +155,9 @@ class _Runner:
             start_from_data(self.template, self.data, [state.vae])
         return state
 
-    def _train(self, name: str, state: State, told: Progress, limits: tuple[int, int]) -> bool:
+    def _train(
+        self, name: str, state: State, told: TuningProgress, limits: tuple[int, int]
+    ) -> bool:
         """Rounds until the latents have settled, which it says, and one that is cooled."""
         length, beta = self.template.steps, told.beta
         spec = at_beta(self.template, beta)
@@ -206,7 +208,7 @@ class _Runner:
             raise Interrupted(
                 f"Stopped by signal {number} at beta {beta:g} after {state.step} steps; "
                 f"{self.folder.path} is saved.",
-                "Give the same command again to go on.",
+                "Run the same command again to resume.",
                 number,
             )
 

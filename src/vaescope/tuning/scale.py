@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from vaescope.data import Dataset
 from vaescope.errors import DataError, UsageError
+from vaescope.leading_axes import leading_axes
 from vaescope.own_parts.specs import is_own
-from vaescope.principal import leading_axes
 from vaescope.specs import Experiment, resolve
 
 __all__ = ["collapse_scale"]

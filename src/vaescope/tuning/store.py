@@ -14,11 +14,11 @@ from vaescope.paths import disk_errors, replace_file
 from vaescope.reading import read_regular
 from vaescope.runs import Run, strict_json
 from vaescope.sealing import seal_row, sealed_rows
-from vaescope.tuning.curve import Point
+from vaescope.tuning.curve import CurvePoint
 
 __all__ = ["Folder"]
 
-_POINT = {entry.name for entry in fields(Point)}
+_POINT = {entry.name for entry in fields(CurvePoint)}
 _ROUND = {"run", "step", "variance"}
 
 
@@ -48,15 +48,15 @@ class Folder:
         if not file.exists():
             replace_file(file, (strict_json(about, indent=1) + "\n").encode())
 
-    def points(self, kind: str) -> list[Point]:
+    def points(self, kind: str) -> list[CurvePoint]:
         """Points of the `curve` or of its `checks`, in order of beta."""
         rows = {row["beta"]: row for row in _rows(self.path / f"{kind}.jsonl", _POINT)}
         return [
-            Point(**{**rows[beta], "mean_variance": tuple(rows[beta]["mean_variance"])})
+            CurvePoint(**{**rows[beta], "mean_variance": tuple(rows[beta]["mean_variance"])})
             for beta in sorted(rows)
         ]
 
-    def add_point(self, kind: str, point: Point) -> None:
+    def add_point(self, kind: str, point: CurvePoint) -> None:
         _append(self.path / f"{kind}.jsonl", point.to_dict(), durable=True)
 
     def rounds(self, name: str, steps: int) -> list[list[float]]:

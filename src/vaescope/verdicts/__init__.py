@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vaescope.verdicts.of_axes import correlated, orthogonal, separated
-from vaescope.verdicts.of_latents import fills_prior, heard, polarised, settled, silent
+from vaescope.verdicts.of_axes import correlated, known_to_passive, separated
+from vaescope.verdicts.of_geometry import orthogonal
+from vaescope.verdicts.of_latents import averaged, fills_prior, heard, polarised, silent
 from vaescope.verdicts.of_maps import scaled
 from vaescope.verdicts.of_reconstructions import reconstructs
+from vaescope.verdicts.of_training import more_training, settled
 from vaescope.verdicts.verdict import PAPERS, THRESHOLDS, Paper, Threshold, Tone, Verdict, listed
 
 if TYPE_CHECKING:
     from vaescope.encoding import Maps
     from vaescope.geometry.overview import Overview
-    from vaescope.inspection import Factors, Latent, Moments, Training
+    from vaescope.inspection import FactorSummary, Latent, MomentSummary, Training
     from vaescope.latents import Types
     from vaescope.measures import Measures
     from vaescope.pruning.price import Price
@@ -27,10 +29,10 @@ __all__ = ["PAPERS", "THRESHOLDS", "Paper", "Threshold", "Tone", "Verdict", "jud
 
 def judge(
     latents: "Sequence[Latent]",
-    samples: "Moments",
+    samples: "MomentSummary",
     *,
     types: "Types | None" = None,
-    factors: "Factors | None" = None,
+    factors: "FactorSummary | None" = None,
     measures: "Measures | None" = None,
     geometry: "Overview | None" = None,
     traversals: "Traversals | None" = None,
@@ -44,13 +46,29 @@ def judge(
     """What can be said from the parts that are there, the weightiest first. Each says so where the
     encoder saw the factors."""
     trained = settled(training)
+    more = more_training(trained)
+    factored = separated(factors, latents)
+    by_place = averaged(latents, maps)
+    by_example = () if by_place is not None else (
+        polarised(
+            latents, types, traversals, more=more,
+            settled=trained is None or trained.id != "unsettled",
+        ),
+        correlated(
+            latents, measures, types, price, heard(latents, traversals), more=more,
+            known=known_to_passive(factors, latents),
+        ),
+        silent(
+            latents, traversals, types, more=more,
+            wanted=price is not None and (price.linear.matters or price.neighbours.matters),
+        ),
+    )  # fmt: skip
     verdicts = (
-        reconstructs(unexplained, read=read),
-        polarised(latents, types, trained, traversals),
-        correlated(latents, measures, types, price, heard(latents, traversals)),
-        silent(latents, traversals, types),
-        orthogonal(geometry),
-        separated(factors, latents),
+        reconstructs(unexplained, read=read, more=more),
+        by_place,
+        *by_example,
+        orthogonal(geometry, factored, more=more),
+        factored,
         None if maps is not None else fills_prior(latents, samples),
         scaled(maps),
         trained,

@@ -1,14 +1,17 @@
-"""What is said of the axes: whether they are correlated, orthogonal, and know factors apart."""
+"""What is said of the axes: whether they are correlated, and know factors apart."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vaescope.verdicts.verdict import (
     THRESHOLDS,
     Tone,
     Verdict,
+    close,
     listed,
     numbers,
     of_type,
@@ -16,13 +19,12 @@ from vaescope.verdicts.verdict import (
 )
 
 if TYPE_CHECKING:
-    from vaescope.geometry.overview import Overview
-    from vaescope.inspection import Factors, Latent
+    from vaescope.inspection import FactorSummary, Latent
     from vaescope.latents import Types
     from vaescope.measures import Measures
     from vaescope.pruning.price import Price
 
-__all__ = ["correlated", "orthogonal", "separated"]
+__all__ = ["correlated", "known_to_passive", "separated"]
 
 
 def correlated(
@@ -31,10 +33,14 @@ def correlated(
     kinds: "Types | None" = None,
     price: "Price | None" = None,
     heard: Sequence[int] = (),
+    *,
+    known: Sequence[str] = (),
+    more: str = "Train longer",
 ) -> Verdict | None:
     """bonheme2023: passive latents, not active ones, make means look correlated.
 
-    `price` is what dropping them costs, and `heard` are those that the decoder still uses."""
+    `price` is what dropping them costs, `heard` are those that the decoder still uses, `known` are
+    factors that their means know best, and `more` is what training the model needs."""
     passive = of_type(latents, "passive")
     if measures is None or not passive or len(passive) == len(latents):
         return None
@@ -42,7 +48,7 @@ def correlated(
     mean, sample, kept = of["mean"], of["sample"], of["mean_without_passive"]
     if mean is None or sample is None:
         return None
-    limit = THRESHOLDS["correlated"].value
+    limit = max(THRESHOLDS["correlated"].value, 2.0 * _by_chance(latents, passive, measures.n))
     rest = 0.0 if kept is None else kept.total_correlation
     gap = mean.total_correlation - rest
     which = listed(numbers(passive))
@@ -53,7 +59,7 @@ def correlated(
         f"The total correlation of the means is {mean.total_correlation:.2f} nats, of the samples "
         f"{sample.total_correlation:.2f}, and of the means without the passive latents {rest:.2f}"
     )
-    rule = f"less than {limit:g} nats of it goes with the passive latents"
+    rule = f"less than {limit:.2g} nats of it goes with the passive latents"
     used = listed(sorted(z.index for z in latents if z.type != "passive"))
     if gap >= limit:
         tone: Tone = "warning"
@@ -68,125 +74,139 @@ def correlated(
         advice = (
             f"Drop them where you feed samples to another model: theirs are noise. Keep {used}."
         )
+    says += close(gap, limit, f"{limit:.2g} nats")
+    faint = () if kinds is None else kinds.faint
     if heard:
-        advice = f"Keep all for now: the decoder listens to {listed(heard)}. Train longer."
+        advice = f"Keep all for now: the decoder listens to {listed(heard)}. {more}."
     elif price is not None:
         advice = price.advice()
+    elif known:
+        advice = f"Keep them where you need {listed(known)}: their means know it best."
+    elif faint:
+        advice = f"Keep {listed(faint)} too where single examples count. {advice}"
     return Verdict(
         "passive", tone, says, number=gap, shown=f"{gap:.2f} nats", threshold=limit, rule=rule,
         advice=advice, section="correlation", latents=numbers(passive), paper="bonheme2023",
     )  # fmt: skip
 
 
-def _near(geometry: "Overview") -> list[tuple[int, int]]:
-    """Pairs of used latents whose columns are equally long, so that they may turn."""
-    norms = geometry.measures.get("column_norm")
-    values = getattr(norms, "per_column", None)
-    if values is None:
-        return []
-    limit = THRESHOLDS["near"].value
-    columns = geometry.columns
-    return [
-        (columns[i], columns[j])
-        for i in range(len(columns))
-        for j in range(i + 1, len(columns))
-        if min(values[i], values[j]) >= (1 - limit) * max(values[i], values[j]) > 0
-    ]
+def _by_chance(latents: "Sequence[Latent]", passive: "Sequence[Latent]", n: int) -> float:
+    """Total correlation that goes with some of k latents where all are independent: k points to
+    k (k - 1) / 4n, as `vaescope.latents.total_correlation` has it."""
+    every, used = len(latents), len(latents) - len(passive)
+    return (every * (every - 1) - used * (used - 1)) / (4.0 * n)
 
 
-def orthogonal(geometry: "Overview | None") -> Verdict | None:
-    """zietlow2022: the diagonal posterior makes the decoder's columns orthogonal."""
-    if geometry is None or "dto" not in geometry.measures:
-        return None
-    dto, haar = geometry.measures["dto"].value, geometry.measures["dto_haar"].value
-    limit = THRESHOLDS["dto"].value * haar
-    near = _near(geometry)
-    except_for = ""
-    if near:
-        pairs = listed([f"{i} with {j}" for i, j in near])
-        except_for = f", except where columns are equally long within 5% and may turn ({pairs})"
-    rule = f"below {limit:.2f}, half of what random axes have"
-    number = f"DtO is {dto:.2f} against {haar:.2f} for axes turned at random: "
-    turning = tuple(sorted({latent for pair in near for latent in pair}))
-    if dto < limit:
-        return Verdict(
-            "orthogonal", "good",
-            f"{number}the decoder moves the image in orthogonal directions, so that the axes are "
-            f"those of its local principal components{except_for}.",
-            number=dto, shown=f"{dto:.2f}", threshold=limit, rule=rule,
-            advice="Read latents one by one; compare seeds before you give them names.",
-            section="geometry", latents=turning, paper="zietlow2022",
-        )  # fmt: skip
-    if dto < THRESHOLDS["dto_random"].value * haar:
-        return Verdict(
-            "orthogonal", "note",
-            f"{number}the decoder's directions are nearer to orthogonal than chance, but not "
-            f"orthogonal{except_for}.",
-            number=dto, shown=f"{dto:.2f}", threshold=limit, rule=rule,
-            advice="Read latents one by one with care: moving one may show a little of another.",
-            section="geometry", latents=turning, paper="zietlow2022",
-        )  # fmt: skip
-    return Verdict(
-        "turned", "warning",
-        f"{number}the decoder's directions are no more orthogonal than chance, so that its axes "
-        f"are not the local principal components of what it draws{except_for}.",
-        number=dto, shown=f"{dto:.2f}", threshold=limit, rule=rule,
-        advice="Do not read latents one by one. Train longer or with a larger beta and a diagonal "
-        "posterior, or rotate the used latents.",
-        section="geometry", latents=geometry.columns, paper="zietlow2022",
-    )  # fmt: skip
-
-
-def separated(factors: "Factors | None", latents: "Sequence[Latent]" = ()) -> Verdict | None:
+def known_to_passive(
+    factors: "FactorSummary | None", latents: "Sequence[Latent]"
+) -> tuple[str, ...]:
+    """Factors that the means of passive latents know much better than those of used ones."""
     if factors is None:
-        return None
-    value, protocol = factors.mig.value, factors.mig.protocol
-    high, low = THRESHOLDS["mig"], THRESHOLDS["mig_turned"]
-    knows = factors.least
-    passive = numbers(of_type(latents, "passive"))
+        return ()
+    passive = list(numbers(of_type(latents, "passive")))
     used = factors.normalised.copy()
-    used[list(passive)] = 0.0  # their means may know a factor, but the decoder does not use them
+    used[passive] = 0.0
+    hidden = factors.normalised.max(axis=0) - used.max(axis=0) >= factors.least
+    return tuple(np.array(factors.names)[hidden].tolist())
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Who knows the factors, by the latents that are not passive."""
+
+    best: NDArray[np.int64]  # (factor,) latent
+    most: NDArray[np.float64]  # (factor,) share of the factor's entropy
+    apart: list[str]  # factors with a latent of their own
+    gap: float  # mean over factors: how much more the best used latent knows than the second
+    few: NDArray[np.bool_]  # factors on which chance could know everything
+    says: str
+
+
+def _known(factors: "FactorSummary", latents: "Sequence[Latent]") -> _Known:
+    knows, names = factors.least, np.array(factors.names)
+    used = factors.normalised.copy()
+    # Means of passive latents may know a factor, but the decoder does not use them.
+    used[list(numbers(of_type(latents, "passive")))] = 0.0
     best, most = used.argmax(axis=0), used.max(axis=0)
-    names = np.array(factors.names)
+    hidden, few = known_to_passive(factors, latents), knows >= 1.0
     pairs = [
         f"{name} in latent {best[k]} ({most[k]:.2f})"
         for k, name in enumerate(factors.names)
         if most[k] >= knows[k]
     ]
-    hidden = factors.normalised.max(axis=0) - most >= knows
-    lost = names[(most < knows) & ~hidden].tolist()
-    found = f" Best known: {', '.join(pairs)}." if pairs else ""
-    found += f" Known to none: {', '.join(lost)}." if lost else ""
-    if hidden.any():
-        found += f" Means of passive latents know most of {listed(names[hidden].tolist())}."
+    lost = names[(most < knows) & ~few & ~np.isin(names, hidden)].tolist()
+    shared = _shared(names, best, most >= knows)
+    gaps = most - np.sort(used, axis=0)[-2]
+    clear = (gaps >= THRESHOLDS["gap"].value) & (most >= knows) & ~np.isin(best, list(shared))
+    clear &= ~np.isin(names, hidden)
+    # Passive means may copy what used ones know (bonheme2023), and MIG counts them.
+    second = np.sort(factors.normalised, axis=0)[-2]
+    copied = names[clear & (most - second < THRESHOLDS["gap"].value)].tolist()
+    said = [
+        f"Best known: {', '.join(pairs)}." if pairs else "",
+        f"Known to none: {', '.join(lost)}." if lost else "",
+        f"There are too few examples to tell who knows {listed(names[few].tolist())}."
+        if few.any() and not few.all()
+        else "",
+        f"Means of passive latents know most of {listed(hidden)}." if hidden else "",
+        f"Means of passive latents know {listed(copied)} as well, which lowers MIG."
+        if copied
+        else "",
+        *(f"Latent {latent} holds {listed(held)}." for latent, held in shared.items()),
+    ]
+    says = "".join(f" {one}" for one in said if one)
+    return _Known(best, most, names[clear].tolist(), float(gaps.mean()), few, says)
+
+
+def separated(factors: "FactorSummary | None", latents: "Sequence[Latent]" = ()) -> Verdict | None:
+    """Whether each factor has a latent of its own. MIG is a mean over factors, and says nothing of
+    a latent that holds two: both are looked at factor by factor."""
+    if factors is None:
+        return None
+    value, high = factors.mig.value, THRESHOLDS["mig"].value
+    known, k = _known(factors, latents), len(factors.names)
     chance = "" if factors.mig.chance is None else f", {factors.mig.chance:.2f} by chance"
     seen = ", supervised" if factors.supervised else ""
-    number = f"MIG is {value:.2f} (one seed{seen}{chance}, n = {protocol.n:,}): "
+    number = f"MIG is {value:.2f} (one seed{seen}{chance}, n = {factors.mig.protocol.n:,}): "
+    tone: Tone = "note"
     if factors.supervised:
-        tone: Tone = "note"
-        says = f"{number}the encoder saw the factors, so that this is no finding of its own.{found}"
+        says = "the encoder saw the factors, so that this is no finding of its own."
         advice = "Judge it on data whose factors it did not see, or against a model without u."
-    elif value >= high.value and hidden.any():
-        tone = "note"
-        says = f"{number}the means tell the factors apart, those of passive latents among them."
-        says += found
-        advice = "Read the table of factors without the passive latents: the decoder ignores them."
-    elif value >= high.value:
+    elif known.few.all():
+        says = "there are too few examples to tell what latents know of the factors."
+        advice = "Encode more examples that have factors."
+    elif len(known.apart) == k and known.gap >= high:
         tone = "good"
-        says = f"{number}the axes tell the factors apart.{found}"
+        says = f"the axes tell the factors apart.{close(known.gap, high, f'{high:g}')}"
         advice = "Train other seeds before you rely on it: they can differ as much as methods do."
-    elif value >= low.value:
-        tone = "note"
-        says = f"{number}the axes tell some of the factors apart.{found}"
-        advice = "Look at the table of factors for the ones that share a latent."
+    elif len(known.apart) == k:
+        says = f"the axes tell the factors apart by little.{close(known.gap, high, f'{high:g}')}"
+        advice = "Look at the table of factors for the latents that know the same."
+    elif known.apart:
+        says = f"the axes tell {len(known.apart)} of {k} factors apart ({listed(known.apart)})."
+        advice = "Look at the table of factors for the others."
     else:
         tone = "warning"
-        says = f"{number}the axes do not tell the factors apart.{found}"
+        says = "the axes do not tell the factors apart."
         advice = "Treat the latents as coordinates without meaning; do not name them."
+    if known_to_passive(factors, latents) and not factors.supervised:
+        tone = "note"
+        advice = "Read the table of factors without the passive latents: their samples are noise."
+    which = {int(i) for i, share in zip(known.best, known.most, strict=True) if share}
     return Verdict(
-        "mig", tone, says, number=value, shown=f"{value:.2f}", threshold=high.value,
-        rule=f"{high.value:g} or more; below {low.value:g} axes look turned at random",
-        advice=advice, section="factors",
-        latents=tuple(sorted({int(i) for i, share in zip(best, most, strict=True) if share})),
-        paper="mig",
+        "mig", tone, f"{number}{says}{known.says}", number=value, shown=f"{value:.2f}",
+        threshold=high,
+        rule=f"{high:g} or more, and {THRESHOLDS['gap'].value:g} for each factor, in a latent of "
+        "its own",
+        advice=advice, section="factors", latents=tuple(sorted(which)), paper="mig",
     )  # fmt: skip
+
+
+def _shared(
+    names: NDArray[np.str_], best: NDArray[np.int64], known: NDArray[np.bool_]
+) -> dict[int, list[str]]:
+    """Latents that know two factors or more best, and which."""
+    held: dict[int, list[str]] = {}
+    for name, latent in zip(names[known], best[known], strict=True):
+        held.setdefault(int(latent), []).append(str(name))
+    return {latent: factors for latent, factors in held.items() if len(factors) > 1}

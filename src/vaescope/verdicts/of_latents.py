@@ -1,4 +1,4 @@
-"""What is said of the latents: their types, the prior, the training."""
+"""What is said of the latents: their types, and how they fill the prior."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vaescope.latents.types import CONSTANT, EVERY, MORE, SOME, TRAPPED
+from vaescope.latents.unused import PASSIVE_KL_NATS
 from vaescope.verdicts.verdict import (
     THRESHOLDS,
     Tone,
     Verdict,
     are,
+    close,
     listed,
     numbers,
     of_type,
@@ -18,11 +20,12 @@ from vaescope.verdicts.verdict import (
 )
 
 if TYPE_CHECKING:
-    from vaescope.inspection import Latent, Moments, Training
+    from vaescope.encoding import Maps
+    from vaescope.inspection import Latent, MomentSummary
     from vaescope.latents import Types
     from vaescope.traversals import Traversals
 
-__all__ = ["fills_prior", "heard", "polarised", "settled", "silent"]
+__all__ = ["averaged", "fills_prior", "heard", "polarised", "silent"]
 
 #: What is said of one mixed latent and of several, by kind.
 _MIXED: Mapping[str, tuple[str, str]] = {
@@ -33,8 +36,8 @@ _MIXED: Mapping[str, tuple[str, str]] = {
         "are more certain in some examples than in others",
     ),
     CONSTANT: (
-        "has the same posterior in every example",
-        "have the same posterior in every example",
+        "has nearly the same posterior in nearly every example",
+        "have nearly the same posterior in nearly every example",
     ),
     TRAPPED: (
         "ignores x in a local minimum of the rate",
@@ -50,56 +53,112 @@ _MIXED: Mapping[str, tuple[str, str]] = {
 def polarised(
     latents: "Sequence[Latent]",
     kinds: "Types | None" = None,
-    trained: Verdict | None = None,
     traversals: "Traversals | None" = None,
+    *,
+    settled: bool = True,
+    more: str = "Train longer",
 ) -> Verdict | None:
-    """`trained` is what is said of the training, if anything."""
+    """`settled`: nothing says that training has not; `more`: what training the model needs."""
     if all(latent.kl_nats is None for latent in latents):
         return None  # the rule is about posteriors; a plain autoencoder has none
     if kinds is not None and kinds.why:
         return Verdict(
             "untyped", "note", f"{kinds.why[0].upper()}{kinds.why[1:]}.",
             number=0, shown="no passive", threshold=0, rule="unused latents have a known variance",
-            advice="Judge latents by what the decoder does with them, not by their variances.",
+            advice="Judge these latents by what the decoder does with them, not by their "
+            "variances.",
             section="latents",
         )  # fmt: skip
     active, mixed = of_type(latents, "active"), of_type(latents, "mixed")
     passive, d = of_type(latents, "passive"), len(latents)
+    faint = "" if kinds is None else kinds.of_faint()
+    beside = f"{_undecided(kinds)}{f' {faint}' if faint else ''}"
+    every = "The only latent is" if d == 1 else f"All {d} latents are"
     if not active and not mixed:
+        # Below the rule's threshold there may still be a little that follows the data.
+        none = "" if faint or kinds is None else ": none depends on the data (posterior collapse)"
         return Verdict(
             "collapsed", "warning",
-            f"All {d} latents are passive: none depends on the data (posterior collapse).",
+            f"{every} passive{none}.{beside}",
             number=0, shown="0 active", threshold=1, rule="at least one is active",
-            advice="Train longer; if it stays, lower beta or let it rise from 0 at first.",
+            advice=f"{more}; if it stays, lower beta or let it rise from 0 at first.",
             section="latents", latents=numbers(passive), paper="bonheme2023",
         )  # fmt: skip
     if mixed:
-        return _mixed(latents, kinds, trained, traversals)
+        return _mixed(latents, kinds, traversals, settled=settled, more=more, beside=beside)
     if not passive:
         return Verdict(
             "full", "note",
-            f"All {d} latents are active: the model has none to spare.",
+            f"{every} active: none is passive.{beside}",
             number=len(active), shown=f"{d} active", threshold=d, rule="fewer than there are",
-            advice="Give it more latents until one stays passive, to see how many the data need.",
+            advice=_enough(traversals),
             section="latents", latents=numbers(active), paper="bonheme2023",
         )  # fmt: skip
-    rates = [latent.kl_nats or 0.0 for latent in latents]
-    share = sum(latent.kl_nats or 0.0 for latent in active) / sum(rates)
     return Verdict(
         "polarised", "good",
         f"The model is polarised: {are(len(active), 'latent')} active "
-        f"({listed(numbers(active))}), {len(passive)} passive, none mixed.",
+        f"({listed(numbers(active))}), {len(passive)} passive, none mixed.{beside}",
         number=0, shown="0 mixed", threshold=THRESHOLDS["mixed"].value, rule="no latent is mixed",
-        advice=f"Read the active latents: they hold {share:.1%} of the KL of all.",
+        advice=f"Look at the active latents first{_share_of_rate(latents, active)}.",
         section="latents", latents=numbers(active), paper="bonheme2023",
     )  # fmt: skip
+
+
+def averaged(latents: "Sequence[Latent]", maps: "Maps | None") -> Verdict | None:
+    """Channels that look passive because their places average out; else None."""
+    if maps is None:
+        return None
+    loud = [i for i in numbers(of_type(latents, "passive")) if maps.kl_nats[i] > PASSIVE_KL_NATS]
+    if not loud:
+        return None
+    most = float(maps.kl_nats[loud].max())
+    which, whose = ("the channel", "its") if len(loud) == 1 else ("the channels", "their")
+    return Verdict(
+        "averaged", "note",
+        f"Spatial means of {which} {listed(loud)} are passive, but {whose} places carry up to "
+        f"{most:.2g} nats each.",
+        number=most, shown=f"{most:.2g} nats", threshold=PASSIVE_KL_NATS,
+        rule="types of spatial means say what whole channels do, not what single places do",
+        advice="Judge these channels by place, and keep them.",
+        section="maps", latents=tuple(loud),
+    )  # fmt: skip
+
+
+def _undecided(kinds: "Types | None") -> str:
+    """Which latents would be of another type if the threshold were a tenth off."""
+    if kinds is None or not kinds.borderline:
+        return ""
+    one = len(kinds.borderline) == 1
+    return (
+        f" {listed(kinds.borderline)} {'is' if one else 'are'} close to the limit between two "
+        "types."
+    )
+
+
+def _enough(traversals: "Traversals | None") -> str:
+    if traversals is not None and not traversals.share.any():
+        return "More latents will not help while the decoder ignores those that there are."
+    return "Give it more latents until one stays passive, to see how many the data need."
+
+
+def _share_of_rate(latents: "Sequence[Latent]", active: "Sequence[Latent]") -> str:
+    """Of the KL that active latents hold; empty where that is infinite or nothing."""
+    rates = [latent.kl_nats for latent in latents]
+    known = [rate for rate in rates if rate is not None]
+    if len(known) < len(rates) or not sum(known) > 0:
+        return ""
+    held = sum(latent.kl_nats or 0.0 for latent in active)
+    return f": they hold {held / sum(known):.1%} of the KL of all"
 
 
 def _mixed(
     latents: "Sequence[Latent]",
     kinds: "Types | None",
-    trained: Verdict | None,
     traversals: "Traversals | None",
+    *,
+    settled: bool,
+    more: str,
+    beside: str,
 ) -> Verdict:
     """Mixed latents are part of the regime (bonheme2023, Definition 2 and Proposition 4). A fault
     is to be found only where training has not settled, or the decoder contradicts the encoder."""
@@ -107,12 +166,16 @@ def _mixed(
     by_kind: dict[str, list[int]] = {}
     for index in numbers(mixed):
         by_kind.setdefault("" if kinds is None else kinds.kind_of_mixed[index], []).append(index)
-    clauses = [f"{listed(which)} {_MIXED[kind][len(which) > 1]}" for kind, which in by_kind.items()]
+    clauses = [
+        f"{listed(which)} {_MIXED[kind][len(which) > 1]} "
+        f"({variances([z for z in mixed if z.index in which], kinds)})"
+        for kind, which in by_kind.items()
+    ]
     counts = (
         f"{len(of_type(latents, 'active'))} of {len(latents)} are active, "
         f"{len(of_type(latents, 'passive'))} passive."
     )
-    says = f"{are(len(mixed), 'latent')} mixed: {'; '.join(clauses)}. {counts}"
+    says = f"{are(len(mixed), 'latent')} mixed: {'; '.join(clauses)}. {counts}{beside}"
     trapped = by_kind.get(TRAPPED, [])
     constant = by_kind.get(CONSTANT, []) + trapped
     if trapped and kinds is not None:
@@ -123,8 +186,8 @@ def _mixed(
         if index not in constant and _heard(traversals, index) is False
     ]
     tone: Tone = "warning"
-    if trained is not None and trained.id == "unsettled":
-        advice = "Train longer, then look again: training has not settled."
+    if not settled:
+        advice = f"{more}, then look again: training has not settled."
     elif unheard:
         which = f"the decoder hardly uses {listed(unheard)}, though the encoder does"
         advice = f"Look at the traversals: {which}."
@@ -134,7 +197,8 @@ def _mixed(
             f"{listed(trapped)} cannot reach it from where they are."
         )
     elif constant:
-        advice = f"Train longer: {listed(constant)} cost more rate than they need to."
+        does = "costs rate and hardly tells" if len(constant) == 1 else "cost rate and hardly tell"
+        advice = f"{more}: {listed(constant)} {does} examples apart."
     elif set(by_kind) == {SOME}:
         tone = "note"
         what = "it" if len(mixed) == 1 else "them"
@@ -153,11 +217,16 @@ def _mixed(
     )  # fmt: skip
 
 
+def _least_share(d: int) -> float:
+    """Share of the change along the traversals from which on the decoder uses a latent."""
+    return min(THRESHOLDS["share"].value, 0.1 / d)
+
+
 def _heard(traversals: "Traversals | None", index: int) -> bool | None:
     """Whether the decoder uses a latent; None where nothing shows it."""
     if traversals is None or not traversals.share.any():
         return None
-    return bool(traversals.share[index] >= THRESHOLDS["share"].value)
+    return bool(traversals.share[index] >= _least_share(len(traversals.share)))
 
 
 def heard(latents: "Sequence[Latent]", traversals: "Traversals | None") -> tuple[int, ...]:
@@ -172,7 +241,12 @@ def silent(
     latents: "Sequence[Latent]",
     traversals: "Traversals | None",
     kinds: "Types | None" = None,
+    *,
+    wanted: bool = False,
+    more: str = "Train longer",
 ) -> Verdict | None:
+    """Whether the decoder uses what the encoder does not. `wanted`: users of the means lose by
+    dropping it; `more`: what training the model needs."""
     passive = of_type(latents, "passive")
     # Where all are passive, shares are shares of nothing.
     if len(passive) == len(latents) or traversals is None:
@@ -180,7 +254,8 @@ def silent(
     if not traversals.share.any():
         return Verdict(
             "deaf", "warning",
-            "The decoder ignores all latents: its output is the same along every traversal.",
+            "The decoder's output is the same along every traversal: around a typical example it "
+            "ignores all latents.",
             number=0.0, shown="0%", threshold=0.0, rule="the output changes with some latent",
             advice="See that decode() uses its argument. If it does, the decoder models the data "
             "without the codes: weaken it, or lower beta.",
@@ -188,33 +263,46 @@ def silent(
         )  # fmt: skip
     if not passive:
         return None
-    limit = THRESHOLDS["share"].value
+    limit = _least_share(len(latents))
     loud = heard(latents, traversals)
-    most = max(float(traversals.share[latent.index]) for latent in passive)
-    rule = f"none makes {limit:.0%} of the change along the traversals or more"
+    shares = [float(traversals.share[latent.index]) for latent in passive]
+    most, total = max(shares), sum(shares)
+    rule = f"none makes {limit:.2g} of the change along the traversals or more"
+    undecided = close(most, limit, f"{limit:.2%}")
     if loud:
+        which = "a latent that is" if len(loud) == 1 else "latents that are"
+        them = "it" if len(loud) == 1 else "them"
         return Verdict(
             "heard", "warning",
-            f"The decoder still listens to latents that are passive ({listed(loud)}): "
-            f"one makes {most:.1%} of the change along the traversals.",
+            f"The decoder still listens to {which} passive ({listed(loud)}): "
+            f"{'it' if len(loud) == 1 else 'the loudest'} makes {most:.1%} of the change along "
+            f"the traversals.{undecided}",
             number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
-            advice="Do not drop them yet: train longer, then look again.",
+            advice=f"Do not drop {them} yet: {more[0].lower()}{more[1:]}, then look again.",
             section="traversals", latents=loud, paper="bonheme2023",
         )  # fmt: skip
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
     them = "it" if len(passive) == 1 else "them"
-    at_most = f"{most:.1%}" if most >= 0.001 else "0.1%"
+    makes = f"makes {_percent(total)}" if len(passive) == 1 else f"together make {_percent(total)}"
+    advice = f"The decoder can do without {them}: `vaescope prune` takes {them} out."
+    if wanted:
+        advice = f"The decoder can do without {them}, but those who use the means lose accuracy."
     return Verdict(
         "silent", "good",
-        f"The decoder ignores the {which} ({variances(passive, kinds)}): none makes more than "
-        f"{at_most} of the change along the traversals.",
-        number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
-        advice=f"The decoder can do without {them}: `vaescope prune` takes {them} out.",
+        f"The decoder hardly uses the {which} ({variances(passive, kinds)}): "
+        f"{'it' if len(passive) == 1 else 'they'} {makes} of the change along the traversals."
+        f"{undecided}",
+        number=most, shown=f"{most:.1%}", threshold=limit, rule=rule, advice=advice,
         section="traversals", latents=numbers(passive), paper="bonheme2023",
     )  # fmt: skip
 
 
-def fills_prior(latents: "Sequence[Latent]", samples: "Moments") -> Verdict | None:
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.0005 else "less than 0.1%"
+
+
+def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdict | None:
+    """By two moments: samples of other shapes have them too, which the sentence must not deny."""
     used = [
         latent.index
         for latent in latents
@@ -222,12 +310,12 @@ def fills_prior(latents: "Sequence[Latent]", samples: "Moments") -> Verdict | No
     ]
     if not used:
         return None
-    limit = THRESHOLDS["prior"].value
+    limit = max(THRESHOLDS["prior"].value, 4.0 / np.sqrt(samples.n))
     off = np.maximum(np.abs(samples.mean), np.abs(np.sqrt(samples.variance) - 1.0))
     worst = max(used, key=lambda index: off[index])
     number = float(off[worst])
     units = f" {samples.units}" if samples.units else ""
-    rule = f"mean and standard deviation within {limit:g} of 0 and 1{units}"
+    rule = f"mean and standard deviation within {limit:.2g} of 0 and 1{units}"
     shape = (
         f"mean {samples.mean[worst]:.2f}, standard deviation {samples.variance[worst] ** 0.5:.2f}"
         f"{units}"
@@ -235,55 +323,21 @@ def fills_prior(latents: "Sequence[Latent]", samples: "Moments") -> Verdict | No
     # Of N(0, I) it goes without saying, but for models of which nobody said it.
     which = "" if samples.prior == "N(0, I)" else f", {samples.prior}"
     which = ", assumed to be N(0, I)" if samples.assumed else which
+    undecided = close(number, limit, f"{limit:.2g}")
     if number < limit:
         return Verdict(
             "prior", "good",
-            f"Samples of the used latents fill the prior{which}; the furthest off is latent "
-            f"{worst} ({shape}).",
+            "Samples of each used latent have about the mean and standard deviation of the prior"
+            f"{which}; the furthest off is latent {worst} ({shape}).{undecided}",
             number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
             advice="Drawing codes from the prior is safe as far as these two moments go.",
             section="prior", latents=(worst,),
         )  # fmt: skip
     return Verdict(
         "prior", "warning",
-        f"Samples of latent {worst} do not follow the prior{which} ({shape}).",
+        f"Samples of latent {worst} do not follow the prior{which} ({shape}).{undecided}",
         number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
         advice="Draw codes from the samples of the data rather than from the prior."
         + (" If the model has another prior, say so: prior=." if samples.assumed else ""),
         section="prior", latents=tuple(index for index in used if off[index] >= limit),
-    )  # fmt: skip
-
-
-def settled(training: "Training | None") -> Verdict | None:
-    if training is None:
-        return None
-    # While beta falls or rises, so does the loss, whatever the model does.
-    loss = training.loss[training.step > training.since]
-    if len(loss) < 8:
-        return None
-    limit = THRESHOLDS["settled"].value
-    quarter = len(loss) // 4
-    before = float(loss[-2 * quarter : -quarter].mean())
-    last = float(loss[-quarter:].mean())
-    fall = (before - last) / (abs(before) or 1.0)
-    same = training.active == training.active[-1]
-    first = 0 if same.all() else len(same) - int(np.argmin(same[::-1]))
-    count = f"Its count of active latents is the same since step {training.step[first]:,}."
-    rule = f"a change of less than {limit:.0%} over the last quarter of the steps"
-    verb = "fell" if fall >= 0 else "rose"
-    change = f"the loss {verb} by {abs(fall):.1%} over its last quarter. {count}"
-    if abs(fall) < limit:
-        return Verdict(
-            "settled", "good", f"Training has settled: {change}",
-            number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
-            advice="A plateau can look the same: if latents are missing, train longer.",
-            section="training",
-        )  # fmt: skip
-    return Verdict(
-        "unsettled", "warning", f"Training has not settled: {change}",
-        number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
-        advice="Train for more steps before you judge the latents."
-        if fall > 0
-        else "Lower the learning rate, then train again before you judge the latents.",
-        section="training",
     )  # fmt: skip

@@ -1,8 +1,9 @@
 """What is said of latents that are maps, as latent-diffusion models have them."""
 
+import math
 from typing import TYPE_CHECKING
 
-from vaescope.verdicts.verdict import THRESHOLDS, Verdict
+from vaescope.verdicts.verdict import THRESHOLDS, Tone, Verdict, close
 
 if TYPE_CHECKING:
     from vaescope.encoding import Maps
@@ -15,6 +16,13 @@ def scaled(maps: "Maps | None") -> Verdict | None:
     if maps is None:
         return None
     limit = THRESHOLDS["scaling"].value
+    if not (math.isfinite(maps.scaling) and maps.scaling > 0):
+        return Verdict(
+            "scaling", "warning", "The latents are the same on all images: they have no scale.",
+            number=0.0, shown="0", threshold=limit, rule="a standard deviation above 0",
+            advice="See that the images differ and that the encoder uses them.",
+            section="maps", paper="ldm",
+        )  # fmt: skip
     measured = f"1 / {1 / maps.scaling:.3g} = {maps.scaling:.4g}"
     if maps.configured is None:
         return Verdict(
@@ -26,15 +34,15 @@ def scaled(maps: "Maps | None") -> Verdict | None:
             section="maps", paper="ldm",
         )  # fmt: skip
     off = abs(maps.configured / maps.scaling - 1)
-    rule = f"within {limit:.0%} of one over their standard deviation"
-    says = f"The configured scaling factor is {maps.configured:g}; these images ask for {measured}."
-    tone = "good" if off < limit else "warning"
-    advice = (
-        "Keep it."
-        if off < limit
-        else f"Use {maps.scaling:.4g} for data like these; by channel, see below."
-    )
+    tone: Tone = "good" if off < limit else "warning"
     return Verdict(
-        "scaling", tone, says, number=off, shown=f"{off:.0%}", threshold=limit, rule=rule,  # type: ignore[arg-type]
-        advice=advice, section="maps", paper="ldm",
+        "scaling", tone,
+        f"The configured scaling factor is {maps.configured:g}; these images ask for {measured}."
+        f"{close(off, limit, f'{limit:.0%} of difference')}",
+        number=off, shown=f"{off:.0%}", threshold=limit,
+        rule=f"within {limit:.0%} of one over their standard deviation",
+        advice="Keep it."
+        if off < limit
+        else f"Use {maps.scaling:.4g} for data like these; by channel, see below.",
+        section="maps", paper="ldm",
     )  # fmt: skip

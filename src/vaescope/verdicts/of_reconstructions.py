@@ -1,5 +1,7 @@
 """What is said where a model does not reconstruct the data: before anything else."""
 
+import math
+
 from vaescope.verdicts.verdict import THRESHOLDS, Verdict
 
 __all__ = ["reconstructs"]
@@ -10,22 +12,33 @@ _READ = (
     "see what was inferred, and say otherwise with posterior=, output=, value_range= or "
     "likelihood= before you believe any number below."
 )
-_OWN = "It is untrained or collapsed, or these are not its data: train longer, or lower beta."
 
 
-def reconstructs(unexplained: float | None, *, read: bool = False) -> Verdict | None:
+def reconstructs(
+    unexplained: float | None, *, read: bool = False, more: str = "Train longer"
+) -> Verdict | None:
     """A warning where reconstructions are hardly nearer to the data than their mean; `read`: the
-    model is somebody else's, and what it means was inferred."""
+    model is somebody else's, and what it means was inferred. `more`: what training it needs."""
     limit = THRESHOLDS["reconstruction"].value
     if unexplained is None or unexplained < limit:
         return None
+    rule = f"below {limit:g} of the mean example's error"
+    if not math.isfinite(unexplained):
+        return Verdict(
+            "infinite", "warning",
+            "The decoder gives values that are NaN or infinite: these examples have no "
+            "reconstruction.",
+            number=unexplained, shown="NaN", threshold=limit, rule=rule,
+            advice="Look for the cause in the decoder before you use any number that needs it.",
+            section="reconstructions",
+        )  # fmt: skip
     better = "no nearer to the data than" if unexplained >= 1 else "hardly nearer to the data than"
+    own = f"It is untrained or collapsed, or these are not its data. {more}, or lower beta."
     return Verdict(
         "unreconstructed", "warning",
         f"Reconstructions are {better} the mean of all examples: their squared error is "
         f"{unexplained:.2f} of its.",
-        number=unexplained, shown=f"{unexplained:.2f}", threshold=limit,
-        rule=f"below {limit:g} of the mean image's error",
-        advice=_READ if read else _OWN,
+        number=unexplained, shown=f"{unexplained:.2f}", threshold=limit, rule=rule,
+        advice=_READ if read else own,
         section="reconstructions",
     )  # fmt: skip

@@ -19,6 +19,7 @@ __all__ = [
     "Tone",
     "Verdict",
     "are",
+    "close",
     "listed",
     "numbers",
     "of_type",
@@ -77,24 +78,36 @@ THRESHOLDS: Mapping[str, Threshold] = {
     "mixed": Threshold(
         0, "more are no fault: a polarised model may have them (bonheme2023, Definition 2)"
     ),
-    "share": Threshold(0.01, "an active latent of the demo makes 20% or more, a passive one 0.1%"),
+    "share": Threshold(
+        0.01,
+        "an active latent of the demo makes 20% or more, a passive one 0.1%; above ten latents a "
+        "tenth of an equal share",
+    ),
     "mig": Threshold(0.3, "what the demo reaches, where each factor has a latent of its own"),
-    "mig_turned": Threshold(0.1, "what the demo reaches where x and y are alike and axes may turn"),
+    "gap": Threshold(0.1, "what the demo reaches where x and y are alike and axes may turn"),
     "knows": Threshold(
         0.1, "20 bins, 32 classes and 2,000 examples know 0.04 by chance; or twice chance"
     ),
-    "prior": Threshold(0.25, "a quarter of the prior's standard deviation: a rule of thumb"),
-    "correlated": Threshold(
-        0.1, "ten latents that are independent give 0.02 nats at 1,000 examples, 0.002 at 10,000"
+    "prior": Threshold(
+        0.25,
+        "a quarter of the prior's standard deviation: a rule of thumb; below 256 examples four "
+        "standard errors of a mean",
     ),
-    "dto": Threshold(0.5, "half of what axes turned at random have: a rule of thumb"),
+    "correlated": Threshold(
+        0.1,
+        "ten latents that are independent give 0.02 nats at 1,000 examples; or twice what chance "
+        "gives",
+    ),
+    "dto": Threshold(0.5, "half of what randomly rotated axes have: a rule of thumb"),
     "dto_random": Threshold(0.8, "four fifths of what random axes have: a rule of thumb"),
+    "cosine": Threshold(0.3, "directions 72 degrees apart: a rule of thumb"),
     "near": Threshold(
         0.05, "where two singular values are so near, axes may turn (zietlow2022, 3.3.4)"
     ),
     "reconstruction": Threshold(0.95, "a collapsed model has 1, its mean image: a rule of thumb"),
     "scaling": Threshold(0.1, "a tenth: a rule of thumb"),
     "settled": Threshold(0.05, "a twentieth of the loss: a rule of thumb"),
+    "borderline": Threshold(0.1, "a tenth of a limit: the limits are rules of thumb themselves"),
 }
 
 PAPERS: Mapping[str, Paper] = {
@@ -113,6 +126,13 @@ def listed(numbers: Sequence[int | str]) -> str:
     """
     words = [str(number) for number in numbers]
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def close(number: float, limit: float, shown: str) -> str:
+    """A sentence where a number is so near to its limit that the other side is as likely."""
+    if abs(number - limit) > THRESHOLDS["borderline"].value * abs(limit):
+        return ""
+    return f" That is close to the limit of {shown}: take it as undecided."
 
 
 def are(count: int, what: str) -> str:

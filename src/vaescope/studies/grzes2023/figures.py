@@ -12,7 +12,7 @@ from vaescope.runs import Run
 from vaescope.seeds import rng
 from vaescope.studies.effects import Level
 from vaescope.studies.measuring import counts, subject
-from vaescope.studies.panels import Dots, Histograms
+from vaescope.studies.panels import Dots, HistogramPanel
 from vaescope.studies.study import Measured, Scale, Study, Trained, cells
 from vaescope.studies.verdict import Claim
 from vaescope.types import Floats
@@ -152,22 +152,22 @@ STUDY = Study(
         ),
     ),
     (
-        Histograms(
+        HistogramPanel(
             "Fig. 1a, 2a: means", {"passive": "means_passive", "active": "means_active"},
         ),
-        Histograms(
+        HistogramPanel(
             "Fig. 1b-c: variances, passive",
             {"posterior": "variances_passive", "prior": "prior_variances_passive"},
         ),
-        Histograms(
+        HistogramPanel(
             "Fig. 2b-c: variances, active",
             {"posterior": "variances_active", "prior": "prior_variances_active"},
         ),
-        Histograms(
+        HistogramPanel(
             "Fig. 3: active latents",
             {"sample": "samples_active", "mean": "means_active", "prior": "priors_active"},
         ),
-        Histograms(
+        HistogramPanel(
             "Fig. 4: passive latents",
             {"sample": "samples_passive", "prior": "priors_passive"},
         ),

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from vaescope.aggregate_posterior import exclusive_kl
 from vaescope.distributions import DiagonalGaussian
-from vaescope.divergences import exclusive_kl
 from vaescope.priors import StandardNormal
 from vaescope.runs import Run
 from vaescope.seeds import rng

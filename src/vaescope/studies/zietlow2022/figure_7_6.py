@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vaescope.geometry.mechanism import ima_contrast
+from vaescope.geometry.ima_contrast import ima_contrast
 from vaescope.seeds import derive, rng
 from vaescope.studies.effects import Level, Ratio, Trend
 from vaescope.studies.panels import Curves

@@ -1,6 +1,6 @@
 import pytest
 
-from vaescope.strengths import normalised_beta, plain_beta
+from vaescope.beta_scale import normalised_beta, plain_beta
 
 
 def test_normalised_beta_weighs_means_where_beta_weighs_sums() -> None:

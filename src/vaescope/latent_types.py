@@ -24,6 +24,7 @@ def types_of(
     movement: NDArray[np.float64] | None = None,
     *,
     spread: NDArray[np.float64] | None = None,
+    alpha: float = ALPHA,
 ) -> list[LatentType]:
     """Passive: mean in [0.9, 1.1]; active: mean at most 0.1; both with variance below 0.1.
 
@@ -41,13 +42,14 @@ def types_of(
         spread: the variance of a latent that ignores x over that against which an active one is
             narrow. None: 1, they are the same. Below 1 where a latent that ignores x sits in a
             spike of the prior: to be active is then to be narrow beside the whole prior.
+        alpha: the threshold; another shows which latents are close to it.
     """
-    low = variance_of_ratio < ALPHA
-    passive = low & (mean_ratio >= 1.0 - ALPHA) & (mean_ratio <= 1.0 + ALPHA)
+    low = variance_of_ratio < alpha
+    passive = low & (mean_ratio >= 1.0 - alpha) & (mean_ratio <= 1.0 + alpha)
     if movement is not None:
-        passive &= movement < ALPHA
+        passive &= movement < alpha
     units = np.ones_like(mean_ratio) if spread is None else spread
-    active = (mean_ratio * units <= ALPHA) & (variance_of_ratio * units**2 < ALPHA)
+    active = (mean_ratio * units <= alpha) & (variance_of_ratio * units**2 < alpha)
     return [
         "passive" if p else "active" if a else "mixed" for a, p in zip(active, passive, strict=True)
     ]

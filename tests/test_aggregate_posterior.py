@@ -9,8 +9,7 @@ from scipy import integrate, stats
 from torch import Tensor
 from torch import distributions as td
 
-from vaescope.distributions import DiagonalGaussian, FullGaussian, kl
-from vaescope.divergences import (
+from vaescope.aggregate_posterior import (
     SCALES,
     Weights,
     chen_stratified,
@@ -25,6 +24,7 @@ from vaescope.divergences import (
     stratified,
     weighted,
 )
+from vaescope.distributions import DiagonalGaussian, FullGaussian, kl
 from vaescope.errors import UsageError
 
 F64 = torch.float64

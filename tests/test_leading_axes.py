@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from vaescope.errors import UsageError
-from vaescope.principal import leading_axes
+from vaescope.leading_axes import leading_axes
 
 
 @pytest.mark.parametrize("shape", [(400, 12), (30, 50), (700, 300), (300, 700)])

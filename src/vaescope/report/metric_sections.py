@@ -3,11 +3,11 @@
 import numpy as np
 
 from vaescope.figures.matrices import correlations_chart
-from vaescope.geometry import Measured
+from vaescope.geometry import GeometryMeasure
 from vaescope.inspection import Inspection
 from vaescope.latents.pairwise import as_correlation
 from vaescope.report.drawn import figure
-from vaescope.report.page import Column, Part, Prose, Section, Table, Value
+from vaescope.report.page import Column, PageTable, Part, Prose, Section, Value
 
 __all__ = ["correlation", "decomposition", "geometry", "inferred", "maps", "metrics"]
 
@@ -36,7 +36,7 @@ def correlation(inspection: Inspection) -> Section | None:
                     (f"{name}s, {which}", own.total_correlation, own.total_correlation_rank,
                      own.mutual_information, own.effective_rank, own.effective_rank_correlation)
                 )  # fmt: skip
-    table = Table(
+    table = PageTable(
         "correlation", f"Means and samples over {measures.n:,} examples.",
         (
             Column("Of"), Column("Total correlation", "number"),
@@ -91,7 +91,7 @@ def metrics(inspection: Inspection) -> Section | None:
              ", ".join(f"{key} {value}" for key, value in first.protocol.to_dict().items()
                        if key not in ("versions", "name") and not isinstance(value, dict | list)))
         )  # fmt: skip
-    table = Table(
+    table = PageTable(
         "metrics", f"Scores of means and samples over {measures.n:,} examples, one model"
         f"{', supervised: the encoder saw the factors' if inspection.supervised else ''}.",
         (
@@ -115,7 +115,7 @@ def metrics(inspection: Inspection) -> Section | None:
 
 _MEANINGS = {
     "dto": "Distance to orthogonality: 0 where columns of the Jacobian are orthogonal",
-    "dto_haar": "the same of axes turned at random",
+    "dto_haar": "the same of randomly rotated axes",
     "dto_random_decoder": "the same of this decoder before training",
     "od_score": "OD-Score, corrected: 0 for orthogonal columns",
     "column_cosine": "Mean size of the cosine between columns",
@@ -140,7 +140,7 @@ def geometry(inspection: Inspection) -> Section | None:
         rows.append(
             (_MEANINGS[key], measured.value, _between(measured), measured.n, measured.space)
         )
-    table = Table(
+    table = PageTable(
         "geometry", f"Over the latents that are not passive: {', '.join(map(str, found.columns))}.",
         (
             Column("Measure"), Column("Value", "number"), Column("95% interval"),
@@ -153,7 +153,7 @@ def geometry(inspection: Inspection) -> Section | None:
     errors = getattr(loss, "relative_errors", None)
     if errors:
         parts.append(
-            Table(
+            PageTable(
                 "local-decoders", "How far estimates of that loss are off, relative to it.",
                 (Column("Estimate by"), Column("Off by", "number"), Column("Points", "number", 0)),
                 tuple((name, spread.value, spread.n) for name, spread in errors.items()),
@@ -167,7 +167,7 @@ def geometry(inspection: Inspection) -> Section | None:
     return Section("geometry", "Geometry", lead, tuple(parts))
 
 
-def _between(measured: Measured) -> str:
+def _between(measured: GeometryMeasure) -> str:
     ends = measured.interval
     return "" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
 
@@ -186,7 +186,7 @@ def decomposition(inspection: Inspection) -> Section | None:
         "hoyer": "Hoyer sparsity of the means: 1 for one latent per example",
     }
     rows = tuple((text, content.get(key)) for key, text in meanings.items())
-    table = Table(
+    table = PageTable(
         "decomposition", f"Over {measures.n:,} examples.",
         (Column("Measure"), Column("Value", "number")), rows,
     )  # fmt: skip
@@ -205,7 +205,7 @@ def maps(inspection: Inspection) -> Section | None:
         for channel in range(len(found.shift))
     )  # fmt: skip
     size = " x ".join(map(str, found.shape))
-    table = Table(
+    table = PageTable(
         "channels", f"Channels of the {size} latent maps, over all examples and places.",
         (
             Column("Channel", "number", 0), Column("Shift", "number"), Column("Scale", "number"),
@@ -226,7 +226,7 @@ def inferred(inspection: Inspection) -> Section | None:
     if not inspection.inferred:
         return None
     rows = tuple((one.what, one.read, one.why) for one in inspection.inferred)
-    table = Table(
+    table = PageTable(
         "inferred", "Read by trying: what does not reconstruct the data is not how it is meant.",
         (Column("What"), Column("Read as"), Column("Because")), rows,
     )  # fmt: skip

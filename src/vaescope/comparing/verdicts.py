@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from vaescope.comparing.compared_runs import letter, letters
 from vaescope.comparing.intervals import Basis, Gap, Side
-from vaescope.comparing.members import letter, letters
-from vaescope.comparing.result import SAME, Comparison, Latent
+from vaescope.comparing.result import SAME, ComparedLatent, Comparison
 from vaescope.statistics import LEVEL
 from vaescope.verdicts import Verdict
 from vaescope.verdicts.verdict import listed
@@ -43,7 +43,7 @@ def side_name(side: Side) -> str:
     return f"{letters(side.second)} against {first}"
 
 
-def latent_name(latent: Latent) -> str:
+def latent_name(latent: ComparedLatent) -> str:
     """`A3`: latent 3 of run A, the first that has it."""
     place, found = next((p, own) for p, own in enumerate(latent.match) if own is not None)
     return f"{letter(place)}{found.latent}"
@@ -61,19 +61,38 @@ def _gaps(comparison: Comparison) -> list[Gap]:
     return [gap for own in measured for gap in own.gaps]
 
 
+def _judged(comparison: Comparison) -> list[Gap]:
+    """Of metrics, and of latents that are not passive in all runs."""
+    gaps = [gap for own in comparison.metrics.values() for gap in own.gaps]
+    for latent in comparison.latents:
+        for own in latent.measured.values():
+            gaps += [gap for gap, known in zip(own.gaps, latent.judged, strict=True) if known]
+    return gaps
+
+
+def _is_blank(gap: Gap) -> bool:
+    """Whether there is a difference without an interval."""
+    return gap.differs is None and bool(gap.difference)
+
+
 def _is_identical(comparison: Comparison) -> bool:
     gaps = [gap.difference for gap in _gaps(comparison) if gap.difference is not None]
     one_sided = any(None in latent.match for latent in comparison.latents)
-    return not one_sided and not comparison.differs and all(gap == 0.0 for gap in gaps)
+    same = bool(gaps) and all(gap == 0.0 for gap in gaps)
+    return same and not one_sided and not comparison.differs
 
 
 def _identical(comparison: Comparison) -> Verdict:
     n = len([gap for gap in _gaps(comparison) if gap.difference is not None])
+    decoded = comparison.metrics.get("distortion")
+    advice = "These are one model, but perhaps for the order and the signs of latents."
+    if decoded is None or any(gap.difference is None for gap in decoded.gaps):
+        advice = "Their encoders are one; their decoders were not compared."
     return Verdict(
         "identical", "good",
         f"Nothing differs: all {n} differences are exactly 0 on {comparison.n:,} images.",
         number=0, shown=f"0 of {n}", threshold=0, rule="a difference of exactly 0",
-        advice="These runs are one model.", section="metrics",
+        advice=advice, section="metrics",
     )  # fmt: skip
 
 
@@ -89,9 +108,12 @@ def _differences(comparison: Comparison) -> list[Verdict]:
     if found:
         return found
     basis = comparison.sides[0].basis
+    blank = sum(_is_blank(gap) for gap in _judged(comparison))
+    rest = "" if not blank else f" {blank} difference{'s' * (blank > 1)} without an interval."
     return [
         Verdict(
-            "alike", "good", "No latent and no metric differs beyond its interval on any side.",
+            "alike", "note" if blank else "good",
+            f"No latent and no metric differs beyond its interval on any side.{rest}",
             number=0, shown="0", threshold=0, rule=RULE, advice=MEANING[basis], section="metrics",
         )
     ]  # fmt: skip
@@ -102,7 +124,7 @@ def _chance(known: int) -> str:
     return f"Of {known} intervals about {expected:.0f} would leave out 0 by chance."
 
 
-def _of_latents(comparison: Comparison, place: int, odd: Sequence[Latent]) -> Verdict:
+def _of_latents(comparison: Comparison, place: int, odd: Sequence[ComparedLatent]) -> Verdict:
     side = comparison.sides[place]
     gaps = [own.gaps[place] for latent in comparison.latents for own in latent.measured.values()]
     known = sum(gap.interval is not None for gap in gaps)
@@ -111,18 +133,27 @@ def _of_latents(comparison: Comparison, place: int, odd: Sequence[Latent]) -> Ve
         verb = "differs" if len(odd) == 1 else "differ"
         says = f"{side_name(side)}: {len(odd)} of {judged} latents {verb} beyond the interval: "
         says += f"{_few([_odd(latent, place) for latent in odd])}."
-    else:
+    elif known:
         says = f"{side_name(side)}: no latent differs beyond its interval."
+    else:
+        says = f"{side_name(side)}: no latent has an interval, so that none can be told to differ."
+    blank = [
+        latent_name(latent)
+        for latent in comparison.latents
+        if latent.judged[place]
+        and any(_is_blank(own.gaps[place]) for own in latent.measured.values())
+    ]
+    says += f" Without an interval: {_few(blank)}." if blank else ""
     numbers = tuple(own.latent for latent in odd if (own := latent.match[side.first[0]]))
     return Verdict(
-        "latents", "note" if odd else "good", says, number=len(odd),
+        "latents", "good" if known and not odd else "note", says, number=len(odd),
         shown=f"{len(odd)} of {judged}", threshold=0,
         rule=f"{RULE}, or less than half of the variance shared",
         advice=f"{MEANING[side.basis]} {_chance(known)}", section="latents", latents=numbers,
     )  # fmt: skip
 
 
-def _odd(latent: Latent, place: int) -> str:
+def _odd(latent: ComparedLatent, place: int) -> str:
     which = latent.differs_in(place)
     if "counterpart" in which:
         return f"{latent_name(latent)} (has no counterpart)"
@@ -144,18 +175,21 @@ def _of_metrics(comparison: Comparison, place: int, names: Sequence[str]) -> Ver
     side = comparison.sides[place]
     gaps = {name: own.gaps[place] for name, own in comparison.metrics.items()}
     known = sum(gap.interval is not None for gap in gaps.values())
-    unknown = [name for name, gap in gaps.items() if gap.differs is None and gap.difference]
+    unknown = [name for name, gap in gaps.items() if _is_blank(gap)]
     if names:
         each = [f"{name} ({_to(gaps[name])})" for name in names]
-        says = f"{side_name(side)}: {len(names)} of {known} numbers differ beyond the interval: "
+        verb = "differs" if len(names) == 1 else "differ"
+        says = f"{side_name(side)}: {len(names)} of {known} numbers {verb} beyond the interval: "
         says += f"{_few(each)}."
-    else:
+    elif known:
         says = f"{side_name(side)}: no number differs beyond its interval."
+    else:
+        says = f"{side_name(side)}: no number has an interval, so that none can be told to differ."
     if unknown:
         without = listed([f"{name} ({_to(gaps[name])})" for name in unknown])
         says += f" Without an interval: {without}."
     return Verdict(
-        "metrics", "note" if names else "good", says, number=len(names),
+        "metrics", "good" if known and not names else "note", says, number=len(names),
         shown=f"{len(names)} of {known}", threshold=0, rule=RULE,
         advice=f"{MEANING[side.basis]} {_chance(known)}", section="metrics",
     )  # fmt: skip
@@ -172,13 +206,22 @@ def _matched(comparison: Comparison) -> Verdict:
     rest = sum(any(own and own.how == "rest" for own in la.match) for la in comparison.latents)
     alone = [la for la in comparison.latents if sum(own is not None for own in la.match) == 1]
     tail = (
-        f" {rest} are paired with what was left: passive, or without a counterpart." if rest else ""
+        f" {rest} {'are' if rest > 1 else 'is'} paired with what was left: passive, or without a "
+        "counterpart."
+        if rest
+        else ""
     )
     tail += f" Only one run has {_few([latent_name(la) for la in alone])}." if alone else ""
     rule = f"a squared rank correlation of {SAME:g}: half of the variance is shared"
     if not pairs:
+        bare = [
+            place
+            for place, own in enumerate(comparison.kinds)
+            if len(own.passive) == len(own.names)
+        ]
         return Verdict(
-            "matched", "warning", f"No latents are matched: all but passive ones are alone.{tail}",
+            "matched", "warning",
+            f"No latents are matched: all latents of {letters(bare)} are passive.{tail}",
             number=0, shown="0", threshold=SAME, rule=rule,
             advice="Train longer, or lower beta: a collapsed model has nothing to compare.",
             section="latents",
@@ -188,14 +231,16 @@ def _matched(comparison: Comparison) -> Verdict:
     mirrored = sum(sign < 0 for _, _, sign in pairs)
     turned = f", {mirrored} of them mirrored" if mirrored else ""
     says = (
-        f"{len(pairs)} pairs of latents are matched by assignment{turned}; the least rank "
+        f"{len(pairs)} pair{'s' * (len(pairs) > 1)} of latents {'are' if len(pairs) > 1 else 'is'} "
+        f"matched by assignment{turned}; the least rank "
         f"correlation of means is {least:.2f}, at {latent_name(latent)}.{tail}"
     )
-    advice = "They are the same latents: what differs is how much they carry."
+    advice = "Each pair shares half of its variance or more: read it as one latent."
     if weak:
         advice = (
-            f"{weak} share less than half of their variance: there the runs have axes of their "
-            "own, and a difference of KL is one between two different latents."
+            f"{weak} {'share' if weak > 1 else 'shares'} less than half of the variance: there the "
+            "runs have axes of their own, and a difference of KL is one between two different "
+            "latents."
         )
     return Verdict(
         "matched", "warning" if weak else "good", says, number=least, shown=f"{least:.2f}",
@@ -206,6 +251,15 @@ def _matched(comparison: Comparison) -> Verdict:
 def _settings(comparison: Comparison) -> Verdict:
     keys = [key for key in comparison.spec_diff if key != "seed"]
     seeds = "seed" in comparison.spec_diff
+    unknown = [place for place, own in enumerate(comparison.members) if own.spec is None]
+    if unknown:
+        return Verdict(
+            "settings", "note", f"The settings of {letters(unknown)} are not known.",
+            number=len(unknown), shown=str(len(unknown)), threshold=0,
+            rule="models whose settings are not known",
+            advice="A difference may have any cause: the models may differ in all settings.",
+            section="settings",
+        )  # fmt: skip
     if keys:
         says = f"Settings differ in {_few(keys)}{' and in the seed' if seeds else ''}."
     else:

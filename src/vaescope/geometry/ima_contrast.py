@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.geometry.jacobian import Grams, grams
-from vaescope.geometry.result import Measured, interval_of_mean
+from vaescope.geometry.result import GeometryMeasure, interval_of_mean
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.types import Array, Floats
 
@@ -18,7 +18,7 @@ __all__ = ["Mechanism", "ima_contrast", "ima_contrast_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism(Measured):
+class Mechanism(GeometryMeasure):
     """The contrast in nats; n counts points of full rank, elsewhere it is infinite."""
 
     per_point: NDArray[np.float64]

@@ -1,0 +1,61 @@
+"""Decoders of a model: its own, or the second half of a whole pass, and what they give."""
+
+import torch
+from torch import Tensor
+
+from vaescope.adapters.draws import Forward, same
+from vaescope.adapters.output_format import Decoded, decoded, event_of
+from vaescope.adapters.posterior_inference import Opening, line_of
+from vaescope.adapters.sources import Function, Source
+
+__all__ = ["decoders_of", "output_of"]
+
+
+def decoders_of(
+    source: Source, forward: Forward | None, opening: Opening
+) -> list[tuple[str, Function]]:
+    """Those that the model has, and what comes after the latents in a whole pass."""
+    own = list(source.decoders)
+    if forward is not None and forward.entry is not None and opening.shape is not None:
+        own.append(("forward from its latents on", forward.decode))
+    return own
+
+
+def output_of(
+    decoder: tuple[str, Function], z: Tensor, u: Tensor | None, opening: Opening,
+    forward: Forward | None, x: Tensor, kind: str | None, problems: list[str],
+) -> tuple[Decoded | None, tuple[int, ...]]:  # fmt: skip
+    """What a decoder gives of latents in a shape that it takes."""
+    event = event_of(x, kind)
+    d = z[0].numel()
+    shapes = [tuple(z.shape[1:]), opening.shape, (d,), (d, 1, 1)]
+    for shape in dict.fromkeys(s for s in shapes if s is not None):
+        try:
+            given = z.reshape(len(z), *shape)
+            y, again = (decoded(decoder[1](given, u), event) for _ in range(2))
+        except Exception as error:  # anybody's code
+            problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
+            continue
+        fault = _fault(y, again, x)
+        if forward is not None and decoder[1] == forward.decode:
+            other = decoded(forward.shifted().decode(given, u), event)
+            if not same(y.values, other.values):
+                fault = "values that depend on the data beside its latents"
+        if fault is None:
+            return y, shape
+        problems.append(f"{decoder[0]} gives {fault}")
+    return None, ()
+
+
+def _fault(output: Decoded, repeated: Decoded, x: Tensor) -> str | None:
+    """Why these can be no means of the examples; None where they can."""
+    y, again, n = output.values, repeated.values, len(x)
+    if output.tokens and int(x.max()) >= y.shape[-1]:
+        return f"logits of {y.shape[-1]} tokens, and the data have token {int(x.max())}"
+    if len(y) != n:
+        return f"{len(y)} outputs of {n} latents"
+    if not torch.isfinite(y).all():
+        return "values that are not finite"
+    if not torch.allclose(y, again, rtol=1e-2, atol=1e-2 * float(y.std())):
+        return "other values when called again, so these are samples; wanted their means"
+    return None

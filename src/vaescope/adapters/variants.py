@@ -1,0 +1,91 @@
+"""Ways to feed a model: time first or not, what it is conditioned on in each form."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from vaescope.adapters.arguments import required_of
+from vaescope.adapters.asked import Asked
+from vaescope.adapters.condition import Condition, Form
+from vaescope.adapters.inference import choose
+from vaescope.adapters.output_format import Range
+from vaescope.adapters.reading import Reading
+from vaescope.adapters.sources import Source, source_of
+from vaescope.errors import ReadingError, UnreadableError, UsageError
+
+__all__ = ["Feeding", "choose_feeding"]
+
+
+@dataclass(frozen=True, eq=False)
+class Feeding:
+    """The first way to feed a model in which it can be read, and how it is read then."""
+
+    source: Source
+    reading: Reading
+    tried: int
+    condition: Condition | None
+    form: Form | None
+    batch_axis: int
+    u: Tensor | None  # of the examples that it was read on
+
+    def like(self, values: Tensor, u: Tensor | None = None) -> Tensor | None:
+        """What a batch is given beside: u, or else that of the first example."""
+        if self.u is None:
+            return None
+        return self.u[:1].expand(values.shape[0], -1) if u is None else u
+
+
+Functions = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
+
+
+def choose_feeding(
+    model: Any, functions: Functions, x: Tensor, asked: Asked, came: Range,
+    conditions: Callable[[bool], tuple[Condition | None, Tensor | None]],
+) -> Feeding:  # fmt: skip
+    """The first feeding under which a reading works.
+
+    `conditions` gives what the examples are conditioned on and its rows for x; with True, the data
+    themselves too, which decoders may see that predict each step from the ones before. Raises the
+    error of the first feeding where none works, or where one works in several ways.
+    """
+    problems: list[UsageError] = []
+    for sees_data in (False, True):
+        if sees_data and not _wants_more(model, functions):
+            break
+        condition, u = conditions(sees_data)
+        for batch_axis in _axes(x, asked):
+            for form in _forms(condition):
+                source = source_of(model, *functions, form=form, batch_axis=batch_axis)
+                try:
+                    reading, tried = choose(source, x, u, asked, came)
+                except UsageError as error:
+                    if not problems and not isinstance(error, UnreadableError):
+                        raise  # as it is, it works, but in several ways or in none that is known
+                    problems.append(error)
+                else:
+                    return Feeding(source, reading, tried, condition, form, batch_axis, u)
+    doubts = [one for one in problems if isinstance(one, ReadingError)
+              and not isinstance(one, UnreadableError)]  # fmt: skip
+    raise (doubts or problems)[0]
+
+
+def _axes(x: Tensor, asked: Asked) -> tuple[int, ...]:
+    if asked.batch_axis is not None:
+        return (asked.batch_axis,)
+    sequences = x.ndim > 2 if asked.kind == "signals" else asked.kind == "tokens"
+    return (0, 1) if sequences else (0,)
+
+
+def _forms(condition: Condition | None) -> Iterator[Form | None]:
+    if condition is None:
+        yield None
+    else:
+        yield from condition.forms()
+
+
+def _wants_more(model: Any, functions: Functions) -> bool:
+    """Whether a decoder needs more than latents."""
+    own = functions[1] or getattr(model, "decode", None) or getattr(model, "decoder", None)
+    return callable(own) and required_of(own) > 1

@@ -1,0 +1,68 @@
+"""What is said of the training: whether the loss still changes."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vaescope.verdicts.verdict import THRESHOLDS, Verdict, close
+
+if TYPE_CHECKING:
+    from vaescope.inspection import Training
+
+__all__ = ["more_training", "settled"]
+
+
+def more_training(trained: Verdict | None) -> str:
+    """What to do where a model is not there yet: all advices say the same."""
+    if trained is not None and trained.id == "unsettled" and trained.number < 0:
+        return "Train again with a lower learning rate"
+    return "Train longer"
+
+
+def settled(training: "Training | None") -> Verdict | None:
+    if training is None:
+        return None
+    # While beta falls or rises, so does the loss, whatever the model does.
+    loss = training.loss[training.step > training.since]
+    if len(loss) < 8:
+        return None
+    limit = THRESHOLDS["settled"].value
+    quarter = len(loss) // 4
+    before, last = loss[-2 * quarter : -quarter], loss[-quarter:]
+    # Losses that are densities may be near 0 by chance: then beside all that they fell.
+    size = max(abs(float(before.mean())), limit * float(np.ptp(loss))) or 1.0
+    fall = float(before.mean() - last.mean()) / size
+    error = float(np.sqrt((before.var(ddof=1) + last.var(ddof=1)) / quarter)) / size
+    same = training.active == training.active[-1]
+    first = 0 if same.all() else len(same) - int(np.argmin(same[::-1]))
+    count = f"Its count of active latents is the same since step {training.step[first]:,}."
+    rule = f"a change of less than {limit:.0%} over the last quarter of the steps"
+    verb = "fell" if fall > 0 else "rose" if fall < 0 else "went"
+    change = (
+        f"the loss {verb} from {before.mean():.4g} in its third quarter to {last.mean():.4g} in "
+        f"its last. {count}"
+    )
+    if 2.0 * error > max(abs(fall), limit):
+        return Verdict(
+            "unclear", "note",
+            f"Whether training has settled cannot be told beside the noise of the loss: {change}",
+            number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
+            advice="Look at the curve of the loss, or record means over more steps.",
+            section="training",
+        )  # fmt: skip
+    undecided = close(abs(fall), limit, f"{limit:.0%}")
+    if abs(fall) < limit:
+        return Verdict(
+            "settled", "good", f"Training has settled: {change}{undecided}",
+            number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
+            advice="A plateau can look the same: if latents are missing, train longer.",
+            section="training",
+        )  # fmt: skip
+    return Verdict(
+        "unsettled", "warning", f"Training has not settled: {change}{undecided}",
+        number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
+        advice="Train for more steps before you judge the latents."
+        if fall > 0
+        else "Train again with a lower learning rate before you judge the latents.",
+        section="training",
+    )  # fmt: skip

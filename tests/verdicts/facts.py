@@ -1,0 +1,138 @@
+"""Facts about situations, by how they were made and by NumPy, never by the functions that judge."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+from tests.verdicts.situations import NOISY, N, Situation, codes_of, jacobian
+
+
+def named(text: str) -> set[int]:
+    return {int(number) for number in re.findall(r"\d+", text)}
+
+
+def lists(pattern: str, *kinds: str) -> Callable[[Situation, str], bool]:
+    """The latents that a clause names are of these kinds, and all of them."""
+
+    def holds(what: Situation, says: str) -> bool:
+        found = re.search(rf"([\d, and]+) {pattern}", says)
+        return found is not None and named(found[1]) == what.indices(*kinds) - set(what.untyped)
+
+    return holds
+
+
+def heard(what: Situation) -> set[int]:
+    return set(what.loud) & what.passive
+
+
+def quarters(what: Situation) -> tuple[float, float]:
+    quarter = len(what.losses) // 4
+    return float(np.mean(what.losses[-2 * quarter : -quarter])), float(
+        np.mean(what.losses[-quarter:])
+    )
+
+
+def settled(what: Situation) -> bool | None:
+    if not what.losses or what.losses == NOISY:
+        return None
+    before, last = quarters(what)
+    return bool(abs(before - last) < 0.05 * before)
+
+
+def best_known(what: Situation, says: str) -> bool:
+    return not {int(j) for j in re.findall(r"in latent (\d+)", says)} & what.passive
+
+
+def cosine(what: Situation) -> float:
+    """Largest |cosine| of two columns."""
+    columns = jacobian(what)
+    columns = columns / np.linalg.norm(columns, axis=0)
+    return float(np.abs(columns.T @ columns - np.eye(columns.shape[1])).max())
+
+
+def _off_axes(what: Situation) -> float:
+    """Distance of the right singular vectors to the nearest signed permutation, by trying all."""
+    v = np.abs(np.linalg.svd(jacobian(what))[2])
+    d = len(v)
+    if d > 5:
+        return 0.0 if what.axes in ("own", "equal", "skewed") else np.nan
+    best = max(sum(v[i, p[i]] for i in range(d)) for p in permutations(range(d)))
+    return float(np.sqrt(max(0.0, 2 * d - 2 * best)))
+
+
+@cache
+def _random_axes(d: int) -> float:
+    rng = np.random.default_rng(0)
+    far = []
+    for _ in range(500):
+        v = np.abs(np.linalg.qr(rng.normal(size=(d, d)))[0])
+        best = max(sum(v[i, p[i]] for i in range(d)) for p in permutations(range(d)))
+        far.append(np.sqrt(max(0.0, 2 * d - 2 * best)))
+    return float(np.mean(far))
+
+
+def axes(low: float, high: float) -> Callable[[Situation, str], bool]:
+    """The axes are this far from the principal components, in units of random ones."""
+
+    def holds(what: Situation, _: str) -> bool:
+        d = len(what.columns)
+        far = _off_axes(what)
+        # Of many columns all matrices cannot be tried; equal lengths have no components.
+        return d > 5 or what.axes == "equal" or low <= far / _random_axes(d) <= high
+
+    return holds
+
+
+def equal_pairs(what: Situation, says: str) -> bool:
+    columns, lengths = what.columns, np.linalg.norm(jacobian(what), axis=0)
+    pairs = re.findall(r"(\d+) with (\d+)", says)
+    places = [(columns.index(int(i)), columns.index(int(j))) for i, j in pairs]
+    return bool(pairs) and all(
+        abs(lengths[i] - lengths[j]) <= 0.05 * max(lengths[i], lengths[j]) for i, j in places
+    )
+
+
+def _total_correlation(values: NDArray[np.float64]) -> float:
+    if values.shape[1] < 2:
+        return 0.0
+    return float(-0.5 * np.linalg.slogdet(np.corrcoef(values.T))[1])
+
+
+def correlated(what: Situation) -> bool:
+    """Whether passive means make up total correlation, by the determinant."""
+    mean = codes_of(what).mean
+    used = [j for j in range(mean.shape[1]) if j not in what.passive]
+    return _total_correlation(mean) - _total_correlation(mean[:, used]) >= 0.1
+
+
+def known_factors(what: Situation) -> set[str]:
+    """Factors that a latent of its own determines."""
+    if what.factors != "used" or what.classes > N // 4:
+        return set()
+    return {"a", "b"} if len(what.indices("active")) > 1 else (
+        {"a"} if what.indices("active") else set()
+    )  # fmt: skip
+
+
+def unheard(what: Situation) -> set[int]:
+    mixed = set(range(len(what.latents))) - what.indices("active") - what.passive
+    return mixed - what.indices("constant") - set(what.loud) - set(what.untyped)
+
+
+def says_close(says: str) -> bool:
+    """What is called close is: its number and its limit are in the sentence."""
+    limit = float(re.findall(r"close to the limit of ([\d.]+)", says)[0])
+    shown = [float(x) for x in re.findall(r"-?\d+\.\d+", says)]
+    return any(abs(abs(x) - limit) <= 0.12 * limit or abs(abs(x - 1) - limit) <= 0.12 * limit
+               for x in shown[:-1])  # fmt: skip
+
+
+def share_of_kl(what: Situation) -> float:
+    codes = codes_of(what)
+    scale = what.scale**2
+    mean, variance = codes.mean**2 / scale, codes.variance / scale
+    nats = 0.5 * (mean + variance - 1 - np.log(variance)).mean(axis=0)
+    return float(nats[sorted(what.indices("active"))].sum() / nats.sum())
