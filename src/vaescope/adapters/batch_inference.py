@@ -52,10 +52,11 @@ def with_batches_that_work(
 
 def _size(function: Function, model: Any, x: Tensor, u: Tensor | None) -> int | None:
     """The one size of batch that works; None where any does, or none."""
-    if any(_works(function, size, x, u) for size in FREE):
+    if any(_rows(function, size, x, u) is not None for size in FREE):
         return None
     sizes = [*dict.fromkeys((*_named_sizes(model), *SIZES))]
-    return next((size for size in sizes if _works(function, size, x, u)), None)
+    # Noise of a fixed size broadcasts over a single row.
+    return next((size for size in sizes if _rows(function, size, x, u) == {size}), None)
 
 
 def _named_sizes(model: Any) -> Iterator[int]:
@@ -68,11 +69,11 @@ def _named_sizes(model: Any) -> Iterator[int]:
                 yield value
 
 
-def _works(function: Function, size: int, x: Tensor, u: Tensor | None) -> bool:
+def _rows(function: Function, size: int, x: Tensor, u: Tensor | None) -> set[int] | None:
+    """How many rows the outputs of a batch have; None where the function fails on it."""
     rows = torch.arange(size, device=x.device) % len(x)
     for form in forms_of(x):
         with suppress(Exception):  # anybody's code
             output = function(FORMS[form](x[rows]), None if u is None else u[rows])
-            # Noise of a fixed size broadcasts over a single row.
-            return all(len(part) == size for _, part in leaves(output) if part.ndim > 1)
-    return False
+            return {len(part) for _, part in leaves(output) if part.ndim > 1} or {size}
+    return None

@@ -114,9 +114,8 @@ def choose(
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
             "functions that return Normal(mean, std) of torch and an image.",
         )
-    first = with_spread(source, first, x, u, asked.kind)
     _refuse_company(source, first, x, u)
-    return first, len(tried)
+    return with_spread(source, first, x, u, asked.kind), len(tried)
 
 
 def _takes_more(source: Source, problems: list[str]) -> bool:

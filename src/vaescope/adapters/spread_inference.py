@@ -145,10 +145,12 @@ def _misfit(mean: Tensor, variance: Tensor) -> float:
 
 
 def fitting(costs: list[Cost]) -> Cost | None:
-    """The kind under which codes have the prior's second moment; None where that is not clear."""
+    """Log variances, which nearly everybody returns, where under them alone codes have the prior's
+    second moment; None where that is not clear. Nothing else is taken for it: short of the optimum
+    a variance may look like a standard deviation."""
     first, *others = sorted(costs, key=lambda cost: cost.misfit)
     clear = all(other.misfit > CLEARLY * first.misfit for other in others)
-    return first if clear and first.misfit < SETTLED else None
+    return first if clear and first.misfit < SETTLED and first.kind == "logvar" else None
 
 
 def apart(costs: list[Cost]) -> list[Cost]:
