@@ -24,6 +24,7 @@ import vaescope
 from vaescope.codes import Codes
 from vaescope.inspection import inspect_codes
 from vaescope.prior_density import SparseDensity
+from vaescope.pruning.result import plan_of
 from vaescope.verdicts import Verdict
 
 #: Where sentences are made, and which truths are about them.
@@ -41,9 +42,12 @@ SOURCES = {
 #: Said of codes that the situations do not have: each has a test of its own below.
 APART = (
     "ignores x in a local minimum of the rate", "ignore x in a local minimum of the rate",
+    ": dropped too.",
     "The local minimum costs", "Train again with posterior variances", "cannot reach it from where",
     "is neither as certain as an active latent", "are neither as certain as active latents",
-    "There are too few examples to tell who knows",
+    "There are too few examples to tell who knows", "There are too few examples to tell whether",
+    "; the furthest off is latent", "Encode more than these", "Of the active,",
+    "nearly the same mean in every example", "narrow there tells no examples apart",
 )  # fmt: skip
 
 
@@ -205,6 +209,10 @@ def test_a_latent_in_a_local_minimum_of_the_rate_is_told_with_its_cost() -> None
     first = inspect_codes(codes, SUBJECT).verdicts[0]
     assert (first.id, first.tone, first.latents) == ("mixed", "warning", (1,))
     assert "ignores x in a local minimum of the rate" in first.says
+    plan = plan_of(codes)
+    assert plan.dropped == (1, 2)
+    assert "2." in plan.reason and "1 ignores x but is in a local minimum" in plan.reason
+    assert plan.reason.endswith(": dropped too.")
     assert "1 cannot reach it from where" in first.advice
     z = np.linspace(-8.0, 8.0, 200_001)
 
@@ -220,6 +228,7 @@ def test_a_latent_in_a_local_minimum_of_the_rate_is_told_with_its_cost() -> None
     assert f"costs {rates[0] - rates[1]:.2g} nats" in first.says
     for what in ALL:
         assert "local minimum" not in " ".join(texts(inspected(what).verdicts)), what
+    assert not any("dropped too" in pruned(what).summary() for what in PRUNED)
 
 
 def test_a_factor_of_too_many_classes_is_not_called_unknown() -> None:
@@ -239,3 +248,21 @@ def test_without_kinds_a_mixed_latent_is_only_called_mixed() -> None:
 
     says = judge(found.latents, found.samples)[0].says
     assert "is neither as certain as an active latent nor as uncertain as a passive one" in says
+
+
+@pytest.mark.parametrize("n", [2, 6, 30])
+def test_few_samples_are_not_said_to_follow_the_prior_or_not_to(n: int) -> None:
+    mean = np.linspace(-0.6, 0.6, n)[:, None] * np.ones(2)  # a standard deviation of 0.6 or less
+    found = inspect_codes(Codes(mean, np.full((n, 2), 1e-4), mean), SUBJECT).verdicts
+    says = next(one.says for one in found if one.id == "prior")
+    assert says.startswith("There are too few examples to tell whether")
+
+
+def test_an_active_latent_that_is_the_same_in_every_example_is_told() -> None:
+    rng = np.random.default_rng(0)
+    mean = np.stack([rng.normal(size=N), np.full(N, 2.0)], axis=1)
+    codes = Codes(mean, np.full((N, 2), 0.01), mean)
+    assert "Of the active, 1 has nearly the same mean" in inspect_codes(
+        codes, SUBJECT).verdicts[0].says  # fmt: skip
+    for what in ALL:
+        assert "Of the active" not in " ".join(texts(inspected(what).verdicts)), what

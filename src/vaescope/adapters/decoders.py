@@ -8,7 +8,10 @@ from vaescope.adapters.output_format import Decoded, decoded, event_of
 from vaescope.adapters.posterior_inference import Opening, line_of
 from vaescope.adapters.sources import Function, Source
 
-__all__ = ["decoders_of", "output_of"]
+__all__ = ["FROM_LATENTS", "decoders_of", "output_of"]
+
+#: What a decoder is called that a model does not have by itself.
+FROM_LATENTS = "forward from its latents on"
 
 
 def decoders_of(
@@ -17,7 +20,7 @@ def decoders_of(
     """Those that the model has, and what comes after the latents in a whole pass."""
     own = list(source.decoders)
     if forward is not None and forward.entry is not None and opening.shape is not None:
-        own.append(("forward from its latents on", forward.decode))
+        own.append((FROM_LATENTS, forward.decode))
     return own
 
 

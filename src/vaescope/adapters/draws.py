@@ -16,7 +16,17 @@ from torch import Tensor, nn
 from vaescope.adapters.fixed_batches import in_batches
 from vaescope.adapters.noise import Noise, sampling
 
-__all__ = ["Drawn", "Entry", "Forward", "Sampler", "drawn", "leaves", "same", "trace_forward"]
+__all__ = [
+    "Drawn",
+    "Entry",
+    "Forward",
+    "Sampler",
+    "drawn",
+    "leaves",
+    "losses_of",
+    "same",
+    "trace_forward",
+]
 
 Sampler = Callable[[Tensor, Tensor | None], Tensor]
 Function = Callable[[Tensor, Tensor | None], Any]
@@ -57,6 +67,7 @@ class Forward:
     several: bool = False  # whether latents are drawn at more than one place
     other_noise: bool = False  # whether something is drawn that cannot be chosen
     batch: int | None = None  # rows of every batch, where it takes no other
+    imageless: bool = False  # whether it returns no image, but for example a loss
 
     def __call__(self, x: Tensor, u: Tensor | None = None) -> Any:
         """What it returns of a batch of any size."""
@@ -69,7 +80,7 @@ class Forward:
 
     def decode(self, z: Tensor, u: Tensor | None = None) -> Any:
         """What forward returns where its latents are replaced by z: a decoder for models that have
-        none to call."""
+        none to call. Where it returns no image, what the part makes of z that it goes into."""
         return self._filled(self._decode, z, u)
 
     def _filled(self, function: Function, values: Tensor, u: Tensor | None) -> Any:
@@ -94,8 +105,20 @@ class Forward:
         rows = torch.arange(z.shape[0]) % len(self.x)
         given = u if u is not None or self.u is None else self.u[rows]
         x = self.x[rows]
-        with Noise(), _replaced(self.module, self.entry, z.reshape(z.shape[0], *self.shape)):
+        decoded: list[Any] = []
+
+        def note(output: Any) -> Any:
+            decoded.append(output)
+            return output
+
+        with (
+            Noise(),
+            _replaced(self.module, self.entry, z.reshape(z.shape[0], *self.shape)),
+            _answering(self.module, self.entry, note),
+        ):
             returned = self.call(x, given)
+        if self.imageless:
+            return decoded[0]
         if not isinstance(returned, tuple | list):
             return returned
         # Many return their input too, which is no reconstruction.
@@ -166,12 +189,69 @@ def trace_forward(
         return whole
     if _is(zero[entry], x):  # noise on the images: what comes after it mixes both
         return replace(whole, other_noise=True)
-    whole = replace(whole, entry=entry, shape=tuple(zero[entry].shape[1:]))
+    whole = replace(
+        whole, entry=entry, shape=tuple(zero[entry].shape[1:]), imageless=_imageless(whole)
+    )
     rest = []
     for value in (0.0, 1.0):
         with _replaced(module, entry, zero[entry]):
             rest.append(_seen(whole, Noise(value)))
     return replace(whole, several=_moved(rest[0], rest[1], but=entry) is not None)
+
+
+def _imageless(whole: Forward) -> bool:
+    with Noise():
+        returned = whole.call(whole.x, whole.u)
+    return all(part.numel() < whole.x.numel() for _, part in leaves(returned))
+
+
+def losses_of(
+    call: Function, module: nn.Module, x: Tensor, u: Tensor | None
+) -> Callable[[Tensor], list[Tensor]] | None:
+    """The numbers that a pass returns where the decoder's output is replaced; None where the pass
+    draws nothing, so that its decoder is not known."""
+    whole = trace_forward(call, module, x, u)
+    if whole is None or whole.entry is None:
+        return None
+    entry = whole.entry
+
+    def losses(y: Tensor) -> list[Tensor]:
+        def put(output: Any) -> Any:
+            same_size = isinstance(output, Tensor) and output.numel() == y.numel()
+            return y.reshape(output.shape) if same_size else output
+
+        with Noise(), sampling(module), _answering(module, entry, put):
+            returned = call(x, u)
+        return [part for _, part in leaves(returned) if part.numel() == 1]
+
+    return losses
+
+
+@contextmanager
+def _answering(module: nn.Module, entry: Entry, answer: Callable[[Any], Any]) -> Iterator[None]:
+    """`answer` is shown what the part returns that latents go into, and may change it."""
+    calls = iter(range(1_000_000))
+
+    def see(output: Any) -> Any:
+        return answer(output) if next(calls) == entry.call else output
+
+    if not entry.part.endswith("()"):
+        part = module.get_submodule(entry.part)
+        handle = part.register_forward_hook(lambda _, __, output: see(output))
+        try:
+            yield
+        finally:
+            handle.remove()
+        return
+    name = entry.part[:-2]
+    before, method = module.__dict__.get(name), getattr(module, name)
+    module.__dict__[name] = lambda *arguments, **named: see(method(*arguments, **named))
+    try:
+        yield
+    finally:
+        del module.__dict__[name]
+        if before is not None:
+            module.__dict__[name] = before
 
 
 def _untraced(whole: Forward) -> Forward | None:

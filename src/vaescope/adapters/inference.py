@@ -18,7 +18,7 @@ from torch import Tensor
 from vaescope.adapters.arguments import parameters_of
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.batch_inference import with_batches_that_work
-from vaescope.adapters.decoders import decoders_of, output_of
+from vaescope.adapters.decoders import FROM_LATENTS, decoders_of, output_of
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
@@ -56,6 +56,7 @@ _CONDITION = (
 )
 #: And its error must be below this share of the other's, and of the mean image's.
 CLEARLY = 0.9
+_LOSSES = "squared error, absolute error and cross-entropy"
 #: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
 COMPANY = 0.05
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
@@ -285,6 +286,14 @@ def _readings(
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
                 shown = shown_by(source, decoder, shape, z, u, parts, fed, x, asked.kind)
+            part_only = decoder[0] == FROM_LATENTS and forward is not None and forward.imageless
+            if part_only and not (shown.loss or asked.output or asked.likelihood):
+                # Something may follow on that part before the loss.
+                problems.append(
+                    f"{source.name} returns a loss that is none of {_LOSSES} of what its decoder "
+                    "gives: say what that is with output="
+                )
+                continue
             options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
             for likelihood, why in options:
                 found.append(

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.draws import leaves
+from vaescope.adapters.draws import leaves, losses_of
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihoods import ModelLikelihood, family_of
-from vaescope.adapters.losses import Call, Given, calls_of, losses_of, terms_of
+from vaescope.adapters.losses import Call, Given, calls_of, named_losses, terms_of
 from vaescope.adapters.output_format import (
     OUTPUTS,
     UNIT,
@@ -82,7 +82,10 @@ def shown_by(
             return StatedLikelihood(_ending(values, z), "", "")
         outputs.append(first)
     spread = None if parts.spread is None else parts.spread[:few]
-    loss = _shown_loss(source, fed[:few].to(outputs[0]), outputs, parts.mean[:few], spread)
+    own = fed[:few].to(outputs[0])
+    loss = _passed_loss(source, own, given, outputs) or _shown_loss(
+        source, own, outputs, parts.mean[:few], spread
+    )
     return StatedLikelihood(_ending(values, z), *(loss or ("", "")))
 
 
@@ -198,7 +201,7 @@ def _shown_loss(
     The loss is called with each in turn: what changes with them is the distortion, times a number.
     """
     spread = torch.zeros_like(mean) if spread is None else spread
-    for name, loss in losses_of(source.model):
+    for name, loss in named_losses(source.model):
         for call in calls_of(loss):
             given = Given(x=x, mean=mean, spread=spread)
             family = _explained(partial(_called, call, given), x, outputs)
@@ -209,6 +212,18 @@ def _shown_loss(
 
 def _called(call: Call, given: Given, y: Tensor) -> Any:
     return call(y, given)
+
+
+def _passed_loss(
+    source: Source, x: Tensor, u: Tensor | None, outputs: Sequence[Tensor]
+) -> tuple[str, str] | None:
+    """The distortion in the numbers that a whole pass returns, such as a training step."""
+    for name, call in source.losses:
+        losses = losses_of(call, source.model, x, u)
+        family = None if losses is None else _explained(losses, x, outputs)
+        if family is not None:
+            return family, f"the loss of its {name} has this distortion"
+    return None
 
 
 def _explained(call: Callable[[Tensor], Any], x: Tensor, outputs: Sequence[Tensor]) -> str | None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from vaescope.adapters.draws import leaves
 from vaescope.adapters.posterior_format import SPREADS, Parts
 
-__all__ = ["Call", "Given", "Rate", "calls_of", "losses_of", "rate_of", "terms_of"]
+__all__ = ["Call", "Given", "Rate", "calls_of", "named_losses", "rate_of", "terms_of"]
 
 _LOSSES = re.compile(r"loss|elbo|criterion|objective|(^|_)kld?(_|$)", re.IGNORECASE)
 #: What arguments of a loss are called.
@@ -53,7 +53,7 @@ class Rate:
     variance: float
 
 
-def losses_of(model: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+def named_losses(model: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Methods of the model, and functions of the file that its class is in."""
     if model is None:
         return
@@ -118,7 +118,7 @@ def rate_of(model: Any, x: Tensor, y: Tensor, parts: Parts) -> Rate | None:
     if parts.spread is None or parts.spread.shape != parts.mean.shape:
         return None
     points = _points(x, parts)
-    for name, loss in losses_of(model):
+    for name, loss in named_losses(model):
         for call in calls_of(loss):
             terms = terms_of(partial(call, y), points)
             for values in () if terms is None else terms:

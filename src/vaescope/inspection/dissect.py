@@ -20,6 +20,7 @@ from vaescope.inspection.first_layer import first_layer_norms
 from vaescope.inspection.fit import fit_of
 from vaescope.inspection.history import training_of
 from vaescope.inspection.layers import network_of
+from vaescope.inspection.learnt import strips_along
 from vaescope.inspection.results import Inspection, Settings, Subject
 from vaescope.latents.unused import unused_units
 from vaescope.models import OpenModel
@@ -74,7 +75,9 @@ def dissect(
         centre, scale = _prior_units(codes)
         typical = codes.mean[central((codes.mean - centre) / scale)]
         moved = traverse(decode, typical, centre=centre, scale=scale)
-        network, why = network_of(_decoder_module(model), moved.base) if images else (None, "")
+        network, why = None, ""
+        if images:
+            network, why = network_of(_decoder_module(model), moved.base, centre, scale)
         norms = None
         if model.maps is None:
             base = torch.from_numpy(codes.mean[:1]).float().to(model.device)
@@ -87,6 +90,7 @@ def dissect(
             effective_beta=weight,
             unexplained=_unexplained(model),
             traversals=moved,
+            axes=strips_along(found, decode, moved, centre, scale) if images else {},
             reconstructions=_reconstructions(model) if images else None,
             network=network,
             skipped=skipped | ({"sliders": why} if why else {}),
@@ -134,10 +138,12 @@ def _geometry(
     used = sorted(latent.index for latent in found.latents if latent.type != "passive")
     if not codes.stochastic:
         used = list(range(codes.d))  # points have no types
+    centre, scale = _prior_units(codes)
     try:
         return overview(
             model.decoder_of_codes, codes.mean, codes.variance, columns=used,
-            likelihood=model.likelihood, **_law(model), points=effort.points,
+            likelihood=model.likelihood, **_law(model), centre=centre, scale=scale,
+            points=effort.points,
             untrained=None if model.maps is not None else model.untrained, fits=effort.fits,
             nonlinear=effort.nonlinear,
         ), {}  # fmt: skip
