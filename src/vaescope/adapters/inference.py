@@ -18,7 +18,7 @@ from torch import Tensor
 from vaescope.adapters.arguments import parameters_of
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.batch_inference import with_batches_that_work
-from vaescope.adapters.decoders import FROM_LATENTS, decoders_of, output_of
+from vaescope.adapters.decoders import FROM_LATENTS, decoders_of, output_of, refuse_detour
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
@@ -115,8 +115,15 @@ def choose(
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
             "functions that return Normal(mean, std) of torch and an image.",
         )
+    if first.spread == "none" and forward is not None and not asked.posterior:
+        refuse_detour(source, first.decoder[1], _means(first), first.shape, forward)
     _refuse_company(source, first, x, u)
     return with_spread(source, first, x, u, asked.kind), len(tried)
+
+
+def _means(first: Reading) -> Function:
+    """Codes of examples that are in the form and the range that the encoder takes."""
+    return lambda x, u: first.opening.candidate.take(first.way.encoder[1](x, u)).mean
 
 
 def _takes_more(source: Source, problems: list[str]) -> bool:
