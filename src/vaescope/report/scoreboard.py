@@ -173,8 +173,8 @@ def scoreboard(
         "",
         "![Primary claims by paper and verdict](index.svg)",
         "",
-        f"Of {total} primary claims about trained models, {len(shown)} {_has(shown)} run after they were "
-        f"registered{f': {said}' if shown else ''}. {total - len(shown)} have not; {older} of "
+        f"Of {total} primary claims about trained models, {len(shown)} {_has(shown)} run after "
+        f"they were registered{f': {said}' if shown else ''}. {total - len(shown)} have not; {older} of "
         f"{len(trained)} studies show an older table, re-analysed by the same rule, not counted.",
         "",
         _RULE,
