@@ -174,8 +174,8 @@ def scoreboard(
         "![Primary claims by paper and verdict](index.svg)",
         "",
         f"Of {total} primary claims about trained models, {len(shown)} {_has(shown)} run after "
-        f"they were registered{f': {said}' if shown else ''}. {total - len(shown)} have not; {older} of "
-        f"{len(trained)} studies show an older table, re-analysed by the same rule, not counted.",
+        f"they were registered{f': {said}' if shown else ''}. {total - len(shown)} have not; "
+        f"{older} of {len(trained)} studies show an older table, re-analysed by the same rule, not counted.",
         "",
         _RULE,
         "",
