@@ -175,7 +175,8 @@ def scoreboard(
         "",
         f"Of {total} primary claims about trained models, {len(shown)} {_has(shown)} run after "
         f"they were registered{f': {said}' if shown else ''}. {total - len(shown)} have not; "
-        f"{older} of {len(trained)} studies show an older table, re-analysed by the same rule, not counted.",
+        f"{older} of {len(trained)} studies show an older table, re-analysed by the same rule and "
+        "not counted.",
         "",
         _RULE,
         "",
