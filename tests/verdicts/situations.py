@@ -98,7 +98,7 @@ class Situation:
     supervised: bool = False
     price: tuple[bool, bool] | None = None  # what linear models and neighbours lose matters
     axes: str = ""  # "own", "equal", "skewed", "between", "turned" or "free": the decoder's columns
-    maps: str = ""  # "plain", "right", "wrong", "flat" or "places"
+    maps: str = ""  # "plain", "right", "shifted", "wrong", "flat" or "places"
     unexplained: float | None = None
     read: bool = False  # somebody else's model
     assumed: bool = False  # nobody said the prior
@@ -173,8 +173,11 @@ def _maps(what: Situation) -> Maps:
     d = len(what.latents)
     places = np.full(d, 2.0 if what.maps == "places" else 0.0)
     scaling = np.inf if what.maps == "flat" else 0.2
-    configured = {"right": 0.201, "wrong": 0.5}.get(what.maps)
-    return Maps((4, 4), np.zeros(d), np.full(d, 5.0), places, scaling, configured)
+    configured = {"right": 0.201, "shifted": 0.201, "wrong": 0.5}.get(what.maps)
+    shift = 0.1 if what.maps == "shifted" else None
+    return Maps(
+        (4, 4), np.zeros(d), np.full(d, 5.0), places, scaling, configured, configured_shift=shift
+    )
 
 
 def codes_of(what: Situation) -> Codes:
@@ -299,6 +302,7 @@ def situations() -> list[Situation]:
     ]
     made += [Situation((*pair, "passive"), factors="passive", correlated=c) for c in (True, False)]
     made += [Situation(kinds, factors="rotated") for kinds in (pair, (*pair, "passive"))]
+    made += [Situation(pair, maps="shifted")]
     made += [Situation(kinds, gaps=True) for kinds in (pair, (*pair, "passive"))]
     made += [replace(one, assumed=True) for one in made if one.scale == 1.0][::3]
     return made

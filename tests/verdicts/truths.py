@@ -291,10 +291,11 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Multiply them by 1 / 5 = 0\.2 before you train a diffusion model on them": lambda s, _: (
         s.maps in ("plain", "places")
     ),
-    r"The configured scaling factor is 0\.\d+; these images ask for 1 / 5 = 0\.2": lambda s, _: (
-        s.maps in ("right", "wrong")
+    r"The published scaling factor is 0\.\d+; these images ask for 1 / 5 = 0\.2": lambda s, _: (
+        s.maps in ("right", "shifted", "wrong")
     ),
-    r"^Keep it\.": lambda s, _: s.maps == "right",
+    r" after a shift of 0, where 0\.1 is published": lambda s, _: s.maps == "shifted",
+    r"^Keep it\.": lambda s, _: s.maps in ("right", "shifted"),
     r"Use 0\.2 for data like these; by channel, see below": lambda s, _: s.maps == "wrong",
     r"Reconstructions are no nearer to the data than the mean of all examples: their squared error "
     r"is 1\.40 of its": lambda s, _: s.unexplained == 1.4,

@@ -372,16 +372,17 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
 
 def _other_shape(samples: "MomentSummary", used: Sequence[int], which: str) -> Verdict | None:
     """What is said where the moments are the prior's and the shape is not."""
-    if samples.distance is None:
+    distance = samples.distance
+    if distance is None:
         return None
     # Kolmogorov's bound at one in a hundred, for as many latents as are looked at.
     by_chance = float(np.sqrt(np.log(2 * len(used) / 0.01) / (2 * samples.n)))
     limit = max(THRESHOLDS["shape"].value, by_chance)
-    far = [index for index in used if samples.distance[index] >= limit]
+    far = [index for index in used if distance[index] >= limit]
     if not far:
         return None
-    worst = max(far, key=lambda index: samples.distance[index])
-    number = float(samples.distance[worst])
+    worst = max(far, key=lambda index: distance[index])
+    number = float(distance[worst])
     return Verdict(
         "prior", "note",
         f"Samples have the mean and standard deviation of the prior{which} but not its shape: "
