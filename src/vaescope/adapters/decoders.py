@@ -3,12 +3,15 @@
 import torch
 from torch import Tensor
 
+from vaescope.adapters.channels import moved_back
 from vaescope.adapters.draws import Forward, same
 from vaescope.adapters.output_format import Decoded, decoded, event_of
 from vaescope.adapters.posterior_inference import Opening, line_of
 from vaescope.adapters.sources import Function, Source
 
 __all__ = ["decoders_of", "output_of"]
+
+_WHOLE = "forward from its latents on"
 
 
 def decoders_of(
@@ -17,8 +20,8 @@ def decoders_of(
     """Those that the model has, and what comes after the latents in a whole pass."""
     own = list(source.decoders)
     if forward is not None and forward.entry is not None and opening.shape is not None:
-        own.append(("forward from its latents on", forward.decode))
-    return own
+        own.append((_WHOLE, forward.decode))
+    return [(name, moved_back(f)) for name, f in own] if opening.moved else own
 
 
 def output_of(
@@ -37,8 +40,9 @@ def output_of(
             problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
             continue
         fault = _fault(y, again, x)
-        if forward is not None and decoder[1] == forward.decode:
-            other = decoded(forward.shifted().decode(given, u), event)
+        if forward is not None and decoder[0] == _WHOLE:
+            shifted = forward.shifted().decode
+            other = decoded((moved_back(shifted) if opening.moved else shifted)(given, u), event)
             if not same(y.values, other.values):
                 fault = "values that depend on the data beside its latents"
         if fault is None:

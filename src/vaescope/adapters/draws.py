@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vaescope.adapters.arguments import RECORDED
 from vaescope.adapters.noise import Noise, sampling
 
 __all__ = ["Drawn", "Entry", "Forward", "Sampler", "drawn", "leaves", "same", "trace_forward"]
@@ -55,13 +56,17 @@ class Forward:
     shape: tuple[int, ...] = ()  # of latents as they go in, of one example
     several: bool = False  # whether latents are drawn at more than one place
     other_noise: bool = False  # whether something is drawn that cannot be chosen
+    repeated: tuple[int, int] | None = (
+        None  # the axis along which latents go in many times, how many
+    )
 
     def sample(self, x: Tensor, u: Tensor | None = None) -> Tensor:
         """z of a batch, at the noise that is on."""
         assert self.entry is not None
         with sampling(self.module), _recorded(self.module) as seen:
             self.call(x, u)
-        return seen[self.entry]
+        z = seen[self.entry]
+        return z if self.repeated is None else z.select(self.repeated[0], 0)
 
     def shifted(self) -> "Forward":
         """The same on other examples: what it decodes of z must not depend on these."""
@@ -74,7 +79,12 @@ class Forward:
         rows = torch.arange(z.shape[0]) % len(self.x)
         given = u if u is not None or self.u is None else self.u[rows]
         x = self.x[rows]
-        with Noise(), _replaced(self.module, self.entry, z.reshape(z.shape[0], *self.shape)):
+        fed = z.reshape(z.shape[0], *self.shape)
+        if self.repeated is not None:
+            axis, count = self.repeated
+            fed = fed.unsqueeze(axis)
+            fed = fed.expand(*(count if i == axis else -1 for i in range(fed.ndim)))
+        with Noise(), _replaced(self.module, self.entry, fed):
             returned = self.call(x, given)
         if not isinstance(returned, tuple | list):
             return returned
@@ -109,6 +119,9 @@ def drawn(sample: Sampler, x: Any, u: Tensor | None = None, *, batch: bool = Fal
     if not torch.equal(centre, again) or (same(centre, one) and same(centre, other)):
         return None
     std = one - centre
+    fixed = (std == 0).all(0)
+    if bool(fixed.any()) and not bool(fixed.all()):
+        return None  # what goes in beside latents, such as a condition, is not drawn
     eps = [e for e in noise.drawn if e.numel() == centre.numel()]
     gaussian = any(same(centre + std * e.reshape(std.shape), other) for e in eps)
     return Drawn(centre, std.square(), gaussian)
@@ -142,12 +155,25 @@ def trace_forward(call: Function, module: nn.Module, x: Tensor, u: Tensor | None
     entry = _moved(zero, one) or _moved(zero, other)
     if entry is None:
         return whole
-    whole = replace(whole, entry=entry, shape=tuple(zero[entry].shape[1:]))
+    repeated = _repeated(zero[entry], one[entry])
+    inner = zero[entry] if repeated is None else zero[entry].select(repeated[0], 0)
+    whole = replace(whole, entry=entry, shape=tuple(inner.shape[1:]), repeated=repeated)
     rest = []
     for value in (0.0, 1.0):
         with _replaced(module, entry, zero[entry]):
             rest.append(_seen(whole, Noise(value)))
     return replace(whole, several=_moved(rest[0], rest[1], but=entry) is not None)
+
+
+def _repeated(zero: Tensor, one: Tensor) -> tuple[int, int] | None:
+    """The axis along which latents are the same: those of a sequence that go in at every step."""
+    for axis in (0, 1) if zero.ndim == 3 else ():
+        count = zero.shape[axis]
+        if count > 1 and all(
+            torch.equal(z, z.narrow(axis, 0, 1).expand_as(z)) for z in (zero, one)
+        ):
+            return axis, count
+    return None
 
 
 def _untraced(whole: Forward) -> Forward | None:
@@ -195,8 +221,12 @@ def _recorded(module: nn.Module) -> Iterator[dict[Entry, Tensor]]:
                 seen[Entry(name, call, place)] = value.detach().clone()
         return arguments
 
-    with _watched(module, note):
-        yield seen
+    token = RECORDED.set(True)
+    try:
+        with _watched(module, note):
+            yield seen
+    finally:
+        RECORDED.reset(token)
 
 
 @contextmanager
