@@ -45,7 +45,7 @@ bench: $(VENV)/bench
 SEED ?= 0
 SECONDS ?= 1800
 torture: $(VENV)/tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults.harness --seed $(SEED) --seconds $(SECONDS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults.harness --seed $(SEED) --seconds $(SECONDS) --workers 2
 
 clean:
 	rm -rf $(VENV) demo dist

@@ -136,11 +136,12 @@ def log_records(content: bytes) -> Iterator[bytes]:
 def test_an_offline_run_of_wandb_is_written_and_read_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("wandb", reason="the extra wandb is not installed")
+    wandb = pytest.importorskip("wandb", reason="the extra wandb is not installed")
     from wandb.proto.wandb_internal_pb2 import Record
 
     monkeypatch.setenv("WANDB_MODE", "offline")
     run = train(tmp_path, loggers=("wandb",))
+    wandb.teardown()  # a process of W&B's own writes the file: wait for its end
     (file,) = run.path.glob("wandb/offline-run-*/*.wandb")
     got: dict[int, dict[str, float]] = {}
     config: dict[str, Any] = {}

@@ -114,7 +114,9 @@ _MODULES = (
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        found = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = found  # an objective of the user's asks for vs.Terms at each step
+        return found
     if name in _MODULES:
         return import_module(f"vaescope.{name}")
     raise AttributeError(f"module 'vaescope' has no attribute {name!r}")

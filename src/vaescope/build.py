@@ -12,6 +12,7 @@ from vaescope import aggregate_posterior
 from vaescope.data import DATASETS, Dataset
 from vaescope.data.auxiliary import Auxiliary, one_hot, scaled
 from vaescope.data.in_memory import content_hash
+from vaescope.data.pairs import PAIRS, Pairs
 from vaescope.data.specs import ArraySpec, FilesSpec
 from vaescope.data.splits import split
 from vaescope.data.user_files import open_files
@@ -81,6 +82,7 @@ __all__ = [
     "build_data",
     "build_objective",
     "build_optimiser",
+    "build_pairs",
     "build_schedule",
     "build_vae",
     "check_parts",
@@ -95,22 +97,19 @@ __all__ = [
 Event = tuple[int, ...]
 
 
-def _mlp(spec: Any, event: Event, latent: int, width: int) -> Pair:
-    return mlp_pair(
-        event,
-        latent,
-        encoder=spec.encoder,
-        decoder=spec.decoder,
-        encoder_activation=ACTIVATIONS[spec.encoder_activation],
-        decoder_activation=ACTIVATIONS[spec.decoder_activation],
-        width=width,
-    )
+def _layers(spec: Any) -> dict[str, Any]:
+    return {
+        "encoder": spec.encoder,
+        "decoder": spec.decoder,
+        "encoder_activation": ACTIVATIONS[spec.encoder_activation],
+        "decoder_activation": ACTIVATIONS[spec.decoder_activation],
+    }
 
 
 #: (spec, shape of x, latents, outputs per value of x) -> bodies.
 NETS: Mapping[str, Callable[[Any, Event, int, int], Pair]] = {
     "linear": lambda spec, event, latent, width: linear_pair(event, latent, width=width),
-    "mlp": _mlp,
+    "mlp": lambda spec, event, latent, width: mlp_pair(event, latent, width=width, **_layers(spec)),
     "conv": lambda spec, event, latent, width: conv_pair(
         event, latent, layouts=LAYOUTS[spec.layout], width=width
     ),
@@ -120,22 +119,11 @@ NETS: Mapping[str, Callable[[Any, Event, int, int], Pair]] = {
 }
 
 
-def _conditional_mlp(spec: Any, event: Event, latent: int, auxiliary: int, width: int) -> Pair:
-    return conditional_mlp_pair(
-        event,
-        latent,
-        auxiliary,
-        encoder=spec.encoder,
-        decoder=spec.decoder,
-        encoder_activation=ACTIVATIONS[spec.encoder_activation],
-        decoder_activation=ACTIVATIONS[spec.decoder_activation],
-        width=width,
-    )
-
-
 #: The same with the width of u before the outputs per value: encoders that see u.
 CONDITIONAL_NETS: Mapping[str, Callable[[Any, Event, int, int, int], Pair]] = {
-    "mlp": _conditional_mlp,
+    "mlp": lambda spec, event, latent, auxiliary, width: conditional_mlp_pair(
+        event, latent, auxiliary, width=width, **_layers(spec)
+    ),
     "conv": lambda spec, event, latent, auxiliary, width: conditional_conv_pair(
         event, latent, auxiliary, layouts=LAYOUTS[spec.layout], width=width
     ),
@@ -375,6 +363,12 @@ def build_auxiliary(experiment: Experiment, data: Dataset) -> Auxiliary | None:
     return auxiliary
 
 
+def build_pairs(experiment: Experiment, data: Dataset) -> Pairs | None:
+    """The pairs of the rows of `data`, where the experiment asks for them."""
+    spec = experiment.pairs
+    return None if spec is None else PAIRS[spec.name](data, spec)
+
+
 @contextmanager
 def _generator_of(seed: int, stream: str) -> Iterator[None]:
     # torch's initialisers know only the global generator: borrow it and give it back.
@@ -397,4 +391,9 @@ def build_objective(experiment: Experiment) -> Objective:
         made: Objective = _part(
             experiment, "objective", lambda part: OBJECTIVES[part.name](part, experiment.latent)
         )
-        return made
+    if made.needs_pairs and experiment.pairs is None:
+        raise UsageError(
+            f"objective.name={experiment.objective.name} needs pairs of rows; there are none.",
+            "Give pairs.name=laplace or pairs.name=shared.",
+        )
+    return made

@@ -4,10 +4,12 @@ can be rebuilt to the same bytes."""
 import html
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, final
+
+from safetensors.torch import load as load_tensors
 
 from vaescope.errors import RunError, VaescopeError
 from vaescope.paths import replace_file
@@ -15,8 +17,8 @@ from vaescope.reading import parse_json, read_json, read_regular
 from vaescope.runs import Run, strict_json
 from vaescope.sealing import checkpoint_facts, is_sealed, sealed_rows, sha256_of
 from vaescope.settings import dump_yaml, experiment, load_yaml
-from vaescope.specs import digest, to_dict
-from vaescope.training.checkpoint import weights_of_state
+from vaescope.specs import Experiment, digest, to_dict
+from vaescope.training.checkpoint import ending_of_state
 from vaescope.training.run import mark_done
 
 __all__ = ["Check", "Finding", "check"]
@@ -147,22 +149,26 @@ def _of_run(run: Run) -> Iterator[Finding]:
     if done.exists():
         again = partial(_finish_again, run) if _has_ended(run, state) else None
         yield _document(done, "Delete it and give the `vaescope train` command again.", again)
-    if run.state.exists():
-        needed = "The finished run does not need it." if done.exists() else "Delete it."
-        yield _checkpoint(run.state, state, needed)
+    needed = "The finished run does not need it." if done.exists() else "Delete it."
     try:
         noted, seals = run.read_done() if done.exists() else {}, run.seals()
     except RunError:
+        if run.state.exists():
+            yield _checkpoint(run.state, state, needed)
         return  # done.json is damaged, as was said: there is nothing to compare with
+    if run.state.exists():
+        yield _checkpoint(run.state, state, needed, noted.get("digest"))
     digests = [facts["digest"] for facts in (noted, state or {}) if "digest" in facts]
     yield from _specs(run, seals, digests)
     if "weights_sha256" in noted:
         remedy = "Give the `vaescope train` command again."
         again = partial(_weights_again, run) if _has_ended(run, state) else None
         yield _file(run.weights, noted["weights_sha256"], remedy, again)
-    for path in (run.history, run.timing, run.environment):
+    for path in (run.history, run.validation, run.timing, run.environment):
         if path.name in seals:
             yield _file(path, seals[path.name], "Restore it, or train again elsewhere.")
+    if run.timing.name not in seals and (run.timing.exists() or seals):
+        yield _timing(run, ended=bool(seals))
     if run.history.exists() and run.history.name not in seals:
         yield _history(run, state or {})
 
@@ -175,9 +181,13 @@ def _facts(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _checkpoint(path: Path, facts: dict[str, Any] | None, remedy: str) -> Finding:
+def _checkpoint(
+    path: Path, facts: dict[str, Any] | None, remedy: str, digest: str | None = None
+) -> Finding:
     if facts is None:
         return Finding(path, "damaged", "It does not fit its seal.", remedy)
+    if digest not in (None, facts.get("digest")):
+        return Finding(path, "damaged", "It is the checkpoint of another run.", remedy)
     return Finding(path, "sound" if "seal" in facts else "unsealed")
 
 
@@ -187,11 +197,21 @@ def _has_ended(run: Run, state: dict[str, Any] | None) -> bool:
         spec = experiment(read_json(run.path / "spec.json"))
     except (OSError, ValueError, VaescopeError):
         return False
-    return state is not None and (state["digest"], state["step"]) == (digest(spec), spec.steps)
+    if state is None or state["digest"] != digest(spec):
+        return False
+    return bool(state["step"] == spec.steps or _stopped_early(run, spec))
+
+
+def _stopped_early(run: Run, spec: Experiment) -> bool:
+    """Whether the checkpoint is the one at which the validation's patience was over."""
+    if spec.validation is None:
+        return False
+    worse = load_tensors(read_regular(run.state)).get("validation/worse")
+    return worse is not None and int(worse) >= spec.validation.patience
 
 
 def _weights_again(run: Run) -> None:
-    replace_file(run.weights, weights_of_state(run.state))
+    replace_file(run.weights, ending_of_state(run.state)[0])
 
 
 def _finish_again(run: Run) -> None:
@@ -200,9 +220,9 @@ def _finish_again(run: Run) -> None:
     assert state is not None
     if _history(run, state).bad:
         return
-    _weights_again(run)
-    spec = experiment(read_json(run.path / "spec.json"))
-    mark_done(run, spec, run.weights.read_bytes())
+    weights, ending = ending_of_state(run.state)
+    replace_file(run.weights, weights)
+    mark_done(run, experiment(read_json(run.path / "spec.json")), weights, ending)
 
 
 def _file(path: Path, seal: str, remedy: str, repair: Callable[[], None] | None = None) -> Finding:
@@ -311,21 +331,46 @@ def _of_tune(path: Path) -> Iterator[Finding]:
         yield _checkpoint(file, _facts(file), "Delete the folder and tune again.")
     for file in (path / name for name in _ROWS):
         if file.exists():
-            yield _rows(file)
+            again = "It can be cut before that line: the same command measures the rest again."
+            yield _rows(file, again)
 
 
-def _rows(path: Path) -> Finding:
-    content = read_regular(path)
+def _rows(path: Path, remedy: str) -> Finding:
+    try:
+        content = read_regular(path)
+    except (OSError, ValueError) as error:
+        return Finding(path, "damaged", f"{error}.", remedy)
     good, lines = 0, content.splitlines(keepends=True)
     try:
         for _ in sealed_rows(content):
             good += 1
     except ValueError as error:
-        remedy = "It can be cut before that line: the same command measures the rest again."
         again = partial(replace_file, path, b"".join(lines[:good]))
         return Finding(path, "damaged", f"Line {good + 1}: {error}.", remedy, again)
     sealed = not lines or b'"seal"' in lines[max(good - 1, 0)]
     return Finding(path, "sound" if sealed else "unsealed")
+
+
+def _timing(run: Run, *, ended: bool) -> Finding:
+    """Rows with seals of their own; of a run that has ended they reach as far as the history."""
+    remedy = "Nothing but `vaescope table --timing` reads it."
+    if not run.timing.exists():
+        return Finding(run.timing, "lost", "It is not there.", remedy)
+    found = _rows(run.timing, remedy)
+    if ended and not found.bad:
+        ends = [_last_step(_content(path) or b"") for path in (run.timing, run.history)]
+        if ends[0] != ends[1] or found.state != "sound":
+            says = f"It ends at step {ends[0]}, the history at step {ends[1]}."
+            return Finding(run.timing, "damaged", says, remedy)
+    return replace(found, repair=None)
+
+
+def _last_step(content: bytes) -> Any:
+    """Of the last row; None where that is cut off."""
+    try:
+        return parse_json(content.splitlines(keepends=True)[-1].removesuffix(b"\n"))["step"]
+    except (ValueError, IndexError, KeyError, TypeError):
+        return None
 
 
 def _measured(path: Path) -> Iterator[Finding]:

@@ -58,6 +58,10 @@ class Codes:
     def d(self) -> int:
         return int(self.mean.shape[1])
 
+    def __repr__(self) -> str:
+        known = "no factors" if self.factors is None else f"{self.factors.shape[1]} factors"
+        return f"Codes({self.n:,} examples of {self.d} latents, prior {self.prior.says}, {known})"
+
     @property
     def stochastic(self) -> bool:
         """Whether all posteriors have a density: of narrower ones float64 cannot hold the peak."""

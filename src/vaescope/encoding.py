@@ -26,8 +26,20 @@ if TYPE_CHECKING:
 __all__ = ["Maps", "assemble", "encode_rows", "gathered", "load_vae"]
 
 
-def load_vae(run: Run | str | Path) -> VAE:
-    """The trained model of a finished run or its folder, on the CPU."""
+def load_vae(run: Any) -> VAE:
+    """The trained model of a finished run or its folder, on the CPU; of an open model or an
+    estimator its own networks, and a `vs.VAE` as it is."""
+    module = next(
+        (own for own in (run, *(getattr(run, name, None) for name in ("module", "vae_")))
+         if isinstance(own, VAE)), None,
+    )  # fmt: skip
+    if module is not None:
+        return module
+    if not isinstance(run, Run | str | Path):
+        raise UsageError(
+            f"load_vae is for models that vaescope trained; got {type(run).__name__}.",
+            "Give a run, its folder or an open model of one; vs.open_model opens other models.",
+        )
     run = run if isinstance(run, Run) else Run(Path(run))
     if not run.is_done:
         raise RunError(

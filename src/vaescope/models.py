@@ -90,6 +90,11 @@ class OpenModel:
     undecoded: str = ""  # why nothing can be decoded and scored; empty where it can
     given: tuple[Codes, Maps | None] | None = None  # codes of data that cannot be taken by rows
 
+    def __repr__(self) -> str:
+        read = "; ".join(f"{one.what} {one.read}" for one in self.inferred)
+        read = f", read as {read}" if read else ""
+        return f"OpenModel({self.name} on {len(self.rows):,} rows of {self.data.name}{read})"
+
     @property
     def device(self) -> torch.device:
         return device_of(self.module)

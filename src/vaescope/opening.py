@@ -7,6 +7,7 @@ pair of functions, a model of pythae, diffusers, scvi-tools, Pyro, Keras or Ligh
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,12 +86,17 @@ def open_model(
     are shown.
     At most `rows` rows of the data are encoded.
     """
-    if isinstance(model, OpenModel):
-        return model
-    if isinstance(model, str | Path):
-        model = Run(Path(model))
     asked = Asked(posterior, output, value_range, likelihood, prior, condition, lengths, batch_axis)
     shown = Shown(kind, columns, mean, std)
+    if isinstance(model, OpenModel):
+        if encode or decode or asked.anything or shown.anything:
+            raise UsageError(
+                "An open model says already what its outputs mean.",
+                "Open the model itself anew with these arguments.",
+            )
+        return model if data is None or data is model.data else _on(model, data, factors, rows)
+    if isinstance(model, str | Path):
+        model = Run(Path(model))
     if is_of(model, "scvi"):
         from vaescope.adapters.scvi import open_scvi
 
@@ -122,6 +128,18 @@ def open_model(
     if _is_fitted_vae(model):
         return _open_estimator(model, given, name, rows)
     return open_vae(model, given, name=name or type(model).__name__, rows=rows)
+
+
+def _on(opened: OpenModel, data: Any, factors: Any, rows: int) -> OpenModel:
+    """A model of ours that is open, on other data. How a stranger was read holds for its own."""
+    if opened.spec is not None and opened.auxiliary is None:
+        given = as_dataset(data, factors, most=rows, like=opened.spec.data)
+        if given.shape == opened.data.shape:
+            return replace(opened, data=given, rows=given.sample(rows, seed=0))
+    raise UsageError(
+        f"{opened.name} is open on {opened.data!r}; got other data.",
+        "Open the model itself anew with these data, or leave them out.",
+    )
 
 
 def _logged(opened: OpenModel) -> OpenModel:

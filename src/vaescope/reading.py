@@ -10,7 +10,7 @@ import stat
 import zipfile
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -20,6 +20,7 @@ __all__ = [
     "LIMITS",
     "limit",
     "npz_names",
+    "open_regular",
     "parse_json",
     "read_array",
     "read_arrays",
@@ -54,14 +55,30 @@ def within(name: str, value: float, what: str) -> None:
         )
 
 
-def read_regular(path: Path, *, most: str = "") -> bytes:
-    """The bytes of a regular file: a pipe would hang, and a device may have no end."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is not a regular file")
+def open_regular(path: Path | str) -> BinaryIO:
+    """A regular file, open for reading: a pipe would hang, and a device may have no end.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: it is something else, or cannot be opened.
+    """
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:  # a loop of links, or not for us
+        raise ValueError(f"it cannot be opened ({error.strerror})") from error
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise ValueError("it is not a regular file")
+    return open(number, "rb")
+
+
+def read_regular(path: Path | str, *, most: str = "") -> bytes:
+    """The bytes of a regular file; raises as `open_regular`."""
+    with open_regular(path) as file:
         if most:
-            within(most, found.st_size, "its size in bytes is")
+            within(most, os.fstat(file.fileno()).st_size, "its size in bytes is")
         return file.read()
 
 
@@ -106,7 +123,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a regular file."""
     content = parse_json(read_regular(path, most="JSON_BYTES"))
     if not isinstance(content, dict):
-        raise ValueError("it is no group of keys")
+        raise ValueError("it is not a mapping of keys")
     return content
 
 
@@ -122,7 +139,7 @@ def _require_npz(path: Path) -> None:
         raise ValueError("it is not a regular file")
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):  # numpy would take an npy, or look for pickles
-            raise ValueError("it is no npz file, or the end of it is missing")
+            raise ValueError("it is not an npz file, or its end is missing")
 
 
 def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, Array]:

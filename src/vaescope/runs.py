@@ -8,6 +8,7 @@ import fcntl
 import json
 import logging
 import math
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -227,7 +228,7 @@ class Run:
         try:
             is_sealed(content)
             if not isinstance(content["experiment"], dict):
-                raise ValueError("its experiment is no group of keys")
+                raise ValueError("its experiment is not a mapping of keys")
         except ValueError as error:
             raise RunError(f"{self.config} is damaged: {error}.", "Get it again.") from error
         return content
@@ -270,37 +271,38 @@ class Run:
                 names = ", ".join(f"{g}.name={getattr(spec, g).name}" for g in changed)
                 raise RunError(
                     f"{path} was begun with another source of {names} and is not finished.",
-                    f"Restore that source to go on; or delete {path}, or choose another --out, to "
+                    f"Restore that source to resume; or delete {path}, or choose another --out, to "
                     "train with the new one.",
                 )
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Marks the run as done and seals its files; the last file written."""
-        files = (self._spec, self.history, self.timing, self.environment)
+        # Not timing.jsonl, whose rows have seals of their own: it differs between equal runs.
+        files = (self._spec, self.history, self.validation, self.environment)
         seals = {file.name: sha256_of(file.read_bytes()) for file in files if file.exists()}
         content = seal_document(json.loads(strict_json({**facts, "files": seals})))
         replace_file(self._done, (strict_json(content, indent=1) + "\n").encode())
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of the history, oldest first."""
-        if self.history.exists():
-            try:
-                content = read_regular(self.history)
-            except ValueError as error:
-                raise RunError(f"{self.history}: {error}.", "Restore it.") from error
-            rows = [row for _, row in _rows(self.history, content)]
-            self.require_seal(self.history, content)
-            return rows
-        if self.history.name in self.seals():
-            raise RunError(f"{self.history} is lost.", "Restore it, or train again elsewhere.")
-        return []
+        return self._sealed_rows(self.history)
 
     def validations(self) -> list[dict[str, Any]]:
         """The measurements on rows held out, oldest first."""
-        if not self.validation.exists():
+        return self._sealed_rows(self.validation)
+
+    def _sealed_rows(self, path: Path) -> list[dict[str, Any]]:
+        if not path.exists():
+            if path.name in self.seals():
+                raise RunError(f"{path} is lost.", "Restore it, or train again elsewhere.")
             return []
-        content = read_regular(self.validation)
-        return [row for _, row in _rows(self.validation, content)]
+        try:
+            content = read_regular(path)
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path}: {error}.", "Restore it.") from error
+        rows = [row for _, row in _rows(path, content)]
+        self.require_seal(path, content)
+        return rows
 
     def clear_scratch(self) -> None:
         """Removes what killed processes left of files that are written under the lock."""
@@ -315,7 +317,10 @@ class Run:
         up to there have not that seal."""
         remedy = f"Restore it, or delete {self.state} to train this run from the beginning."
         for file in (self.history, self.timing, *filter(Path.exists, [self.validation])):
-            there = _rows(file, file.read_bytes()) if file.exists() else ()
+            try:
+                there = _rows(file, read_regular(file)) if file.exists() else ()
+            except (OSError, ValueError) as error:
+                raise RunError(f"{file} cannot be read: {error}.", remedy) from error
             kept = [(line, row["step"]) for line, row in there if row["step"] <= step]
             content = b"".join(line for line, _ in kept)
             last = max((at for _, at in kept), default=0)
@@ -337,11 +342,11 @@ class Run:
     def lock(self) -> Iterator[None]:
         """Keeps other processes out; the system lets go of it when this one dies."""
         path = self.path / ".lock"
-        with disk_errors(path):
-            file = path.open("a")
-        with file:
+        with disk_errors(path):  # a pipe in its place would wait for a reader
+            number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o666)
+        with os.fdopen(number, "a"):
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 if error.errno not in (errno.EAGAIN, errno.EACCES):
                     raise
@@ -370,7 +375,7 @@ def _group(text: bytes) -> dict[str, Any]:
     """A JSON object, and nothing else."""
     content = parse_json(text)
     if not isinstance(content, dict):
-        raise ValueError("it is no group of keys")
+        raise ValueError("it is not a mapping of keys")
     return content
 
 

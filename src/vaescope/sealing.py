@@ -16,6 +16,7 @@ from vaescope.reading import parse_json
 
 __all__ = [
     "PLACE",
+    "RowSeals",
     "checkpoint_facts",
     "is_sealed",
     "seal_checkpoint",
@@ -56,9 +57,24 @@ def is_sealed(content: Mapping[str, Any]) -> bool:
     return True
 
 
+class RowSeals:
+    """Seals the rows of a file as they are appended. What is before the next row is hashed once."""
+
+    def __init__(self, before: bytes = b"") -> None:
+        self._before = hashlib.sha256(before)
+
+    def line(self, row: str) -> str:
+        """The JSON object `row` as the next line, with the seal of all bytes up to it."""
+        seal = self._before.copy()
+        seal.update(row.encode())
+        line = f'{row[:-1]}, "seal": "{seal.hexdigest()[:16]}"}}\n'
+        self._before.update(line.encode())
+        return line
+
+
 def seal_row(before: bytes, row: str) -> str:
     """The JSON object `row` as a line of a file that holds `before`, with the seal of both."""
-    return f'{row[:-1]}, "seal": "{sha256_of(before + row.encode())[:16]}"}}\n'
+    return RowSeals(before).line(row)
 
 
 def sealed_rows(content: bytes) -> Iterator[dict[str, Any]]:
@@ -66,14 +82,16 @@ def sealed_rows(content: bytes) -> Iterator[dict[str, Any]]:
 
     Raises ValueError at the first row that does not fit its seal, or has none after one that has.
     """
-    at, chained = 0, False
+    before, chained = hashlib.sha256(), False
     for line in content.splitlines(keepends=True):
         if not line.endswith(b"\n"):
             return
         found = _ROW.search(line[:-1])
         if found is not None:
             row = line[: found.start()] + b"}"
-            if sha256_of(content[:at] + row)[:16] != found[1].decode():
+            seal = before.copy()
+            seal.update(row)
+            if seal.hexdigest()[:16] != found[1].decode():
                 raise ValueError("it does not fit its seal")
             chained = True
         elif chained:
@@ -82,9 +100,9 @@ def sealed_rows(content: bytes) -> Iterator[dict[str, Any]]:
             row = line
         loaded = parse_json(row)
         if not isinstance(loaded, dict):
-            raise ValueError("it is no group of keys")
+            raise ValueError("it is not a mapping of keys")
         yield loaded
-        at += len(line)
+        before.update(line)
 
 
 def seal_checkpoint(content: bytes) -> bytes:

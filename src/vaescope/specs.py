@@ -21,7 +21,7 @@ from pydantic import (
     model_serializer,
 )
 
-from vaescope.data.specs import DataSpec, FilesSpec
+from vaescope.data.specs import DataSpec, FilesSpec, PairsSpec
 from vaescope.errors import UsageError
 from vaescope.model_specs import (
     AnisotropicPriorSpec,
@@ -285,6 +285,7 @@ class Experiment(Group):
     split: SplitSpec | None = None
     validation: ValidationSpec | None = None
     init_from: InitSpec | None = None
+    pairs: PairsSpec | None = None
 
     @property
     def parts(self) -> SplitSpec | None:
@@ -315,8 +316,7 @@ def _net_for(data: str, shape: tuple[int, ...]) -> LinearNet | MlpNet | ConvNet:
 
 def resolve(experiment: Experiment) -> Experiment:
     """The same experiment with `auto` replaced by what the data call for."""
-    data = experiment.data
-    net, likelihood = experiment.net, experiment.likelihood
+    data, net, likelihood = experiment.data, experiment.net, experiment.likelihood
     if isinstance(net, AutoNet):
         net = _net_for(data.name, data.shape)
     if isinstance(likelihood, AutoLikelihood):
@@ -374,7 +374,7 @@ def _check(spec: Experiment) -> None:
 def to_dict(experiment: Experiment) -> dict[str, Any]:
     """Plain data, as it stands in `spec.json` and `spec.yaml`."""
     content = {"format": FORMAT, **experiment.model_dump(mode="json")}
-    for name in ("pruned", "split", "validation", "init_from"):
+    for name in ("pruned", "split", "validation", "init_from", "pairs"):
         if content[name] is None:
             del content[name]  # so that what was trained keeps its digest
     return content

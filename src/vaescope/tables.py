@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from vaescope.errors import RunError, UsageError
 from vaescope.paths import disk_errors, replace_file
-from vaescope.reading import parse_json
-from vaescope.sealing import is_sealed, sha256_of
+from vaescope.reading import open_regular, parse_json, read_regular
+from vaescope.sealing import is_sealed, sealed_rows, sha256_of
 from vaescope.specs import FORMAT
 
 __all__ = ["Row", "Table", "Value", "read_row", "read_table", "save_table", "table_of"]
@@ -173,10 +173,11 @@ def read_row(folder: Path, name: str, *, timing: bool = False) -> Row | None:
 
 def _read(run: str, name: str) -> bytes | None:
     try:
-        with open(f"{run}/{name}", "rb") as file:
-            return file.read()
+        return read_regular(f"{run}/{name}")
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except ValueError as error:
+        raise RunError(f"{run}/{name} cannot be read: {error}.", _RESTORE) from error
 
 
 def _json(run: str, name: str) -> dict[str, Any] | None:
@@ -188,7 +189,7 @@ def _loaded(content: bytes, run: str, name: str) -> dict[str, Any]:
     try:
         loaded = parse_json(content)
         if not isinstance(loaded, dict):
-            raise ValueError("it is no group of keys")
+            raise ValueError("it is not a mapping of keys")
     except ValueError as error:
         raise RunError(
             f"{run}/{name} is damaged: {error}.", "Restore it, or delete the folder of this run."
@@ -214,7 +215,7 @@ def _require_seals(run: str, done: dict[str, Any]) -> None:
 def _last_line(run: str, name: str) -> dict[str, Any] | None:
     """The last whole line: a process killed while writing leaves half a line at the end."""
     try:
-        with open(f"{run}/{name}", "rb") as file:
+        with open_regular(f"{run}/{name}") as file:
             size = file.seek(0, os.SEEK_END)
             reach = min(size, 1 << 13)
             while True:
@@ -227,6 +228,8 @@ def _last_line(run: str, name: str) -> dict[str, Any] | None:
                 reach = min(size, 4 * reach)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except ValueError as error:
+        raise RunError(f"{run}/{name} cannot be read: {error}.", _RESTORE) from error
 
 
 def _seconds(run: str) -> float | None:
@@ -235,10 +238,13 @@ def _seconds(run: str) -> float | None:
     if content is None:
         return None
     total = before = 0.0
-    for line in content[: content.rfind(b"\n") + 1].splitlines():
-        seconds = float(_loaded(line, run, "timing.jsonl").get("seconds", before))
-        total += seconds - before if seconds >= before else seconds
-        before = seconds
+    try:
+        for row in sealed_rows(content):
+            seconds = float(row.get("seconds", before))
+            total += seconds - before if seconds >= before else seconds
+            before = seconds
+    except (ValueError, TypeError) as error:
+        raise RunError(f"{run}/timing.jsonl is damaged: {error}.", _RESTORE) from error
     return round(total, 3)
 
 

@@ -35,7 +35,8 @@ class Batch:
     index: Tensor  # (batch,) rows in the dataset
     dataset_size: int
     u: Tensor | None = None  # auxiliary variables of identifiable VAEs
-    pair: Tensor | None = None  # the second image of temporal and weakly supervised methods
+    pair: Tensor | None = None  # the second row of each pair, as x; by the setting `pairs`
+    shared: Tensor | None = None  # (batch,) the factor that the rows of a pair share, if chosen
 
 
 def as_input(rows: Floats, device: torch.device) -> Tensor:

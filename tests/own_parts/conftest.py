@@ -10,20 +10,31 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs" / "own-parts.md"
 
 
+def blocks() -> list[str]:
+    """The Python that the docs show."""
+    return re.findall(r"```python\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+
+
 @pytest.fixture(scope="session")
 def shown() -> str:
     """mylab.py as the docs have it."""
-    block = re.search(r"```python\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
-    assert block is not None
-    return block[1]
+    return blocks()[0]
+
+
+@pytest.fixture(scope="session")
+def shown_class() -> str:
+    """The objective that the docs write as a class."""
+    return blocks()[1]
 
 
 @pytest.fixture
-def lab(tmp_path: Path, shown: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The current folder, with mylab.py in it and nothing else."""
+def lab(
+    tmp_path: Path, shown: str, shown_class: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """The current folder, with both in mylab.py and nothing else."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "mylab.py").write_text(shown)
+    (tmp_path / "mylab.py").write_text(shown + shown_class)
     yield tmp_path
     for name in [name for name in sys.modules if name.partition(".")[0] in ("mylab", "labs")]:
         del sys.modules[name]

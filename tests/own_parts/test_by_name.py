@@ -170,3 +170,27 @@ def test_an_unfinished_run_of_another_source_is_refused_a_finished_one_is_not(la
         train()
     (lab / "mylab.py").write_text(text)
     assert train() == first and first.is_done
+
+
+def test_a_function_of_a_step_is_an_objective(lab: Path) -> None:
+    """By path and as a value it trains to the weights of ours; one that cannot be imported too."""
+
+    def local(vae, batch, step, noise, *, weight=1.0):  # type: ignore[no-untyped-def]
+        return vs.objectives.BetaVAE(lambda _: weight)(vae, batch, step, noise)  # type: ignore[arg-type]
+
+    ours = vs.train("beta-vae", "synth-linear", beta=0.5, latent=2, steps=10, out=lab)
+    for objective in (
+        {"name": "mylab:weighted", "weight": 0.5},
+        {"name": local, "weight": 0.5},
+    ):
+        mine = vs.train("vae", "synth-linear", objective=objective, latent=2, steps=10, out=lab)
+        assert mine.weights.read_bytes() == ours.weights.read_bytes()
+    assert mine.open().objective.name == "object"
+    with pytest.raises(UsageError, match=r"no setting objective\.wieght"):
+        spec("objective.name=mylab:weighted", "objective.wieght=3")
+
+
+def test_an_objective_that_returns_something_else_is_named(lab: Path) -> None:
+    (lab / "mylab.py").write_text("def bare(vae, batch, step, noise): return batch.x.sum()\n")
+    with pytest.raises(UsageError, match=r"returned Tensor, wanted vs\.Terms"):
+        vs.train("vae", "synth-linear", objective="mylab:bare", latent=2, steps=2, out=lab)

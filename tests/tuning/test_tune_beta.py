@@ -148,9 +148,9 @@ def test_json_has_the_keys_of_the_interface_and_no_word_besides(tmp_path: Path) 
         (["objective.name=beta-tcvae"], {"between": None}, "does not weigh the whole rate"),
         ([], {"by": "luck"}, "no rule 'luck'"),
         ([], {"needed": 3}, "cannot be needed of 2"),
-        ([], {"between": (2.0, 1.0)}, "from 2 to 1 is none"),
-        ([], {"round_steps": 0}, "round of 0 steps"),
-        ([], {"short_lr": 0.0}, "learning rate of 0.0"),
+        ([], {"between": (2.0, 1.0)}, "from 2 to 1 is empty"),
+        ([], {"round_steps": 0}, "--steps is 0"),
+        ([], {"short_lr": 0.0}, "--lr is 0.0"),
     ],
 )
 def test_what_cannot_be_tuned_is_refused_before_anything_is_written(

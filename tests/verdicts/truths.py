@@ -225,7 +225,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"out of the noise .*: drop them": (
         lambda s, _: s.price is not None and not all(s.price)
     ),
-    r"DtO is [\d.]+ against [\d.]+ for axes turned at random: ": lambda s, _: bool(s.axes),
+    r"DtO is [\d.]+ against [\d.]+ for randomly rotated axes: ": lambda s, _: bool(s.axes),
     r"the axes are about the local principal components of what the decoder draws": axes(0, 0.5),
     r", and its directions nearly orthogonal \(\d+ and \d+ have a mean \|cosine\| of .*, the "
     r"largest\)": lambda s, _: cosine(s) < 0.3,

@@ -161,7 +161,7 @@ def render(
             f"{name} is not made here but read from files.", "Use `vaescope data get`."
         )
     if out.suffix != ".npz":
-        raise UsageError(f"{out} is no name of an npz file.", "End it in .npz.")
+        raise UsageError(f"{out} does not end in .npz.", "End it in .npz.")
     console = messages(quiet=quiet)
     chosen = [f"data.name={name}", *(f"data.{setting}" for setting in settings or [])]
     dataset = build_data(from_command_line("vae", chosen).data)

@@ -33,7 +33,7 @@ def study(
 ) -> None:
     """Run a study and print each claim's verdict. Without an ID: the catalogue.
 
-    The same command again goes on where it stopped. Example: vaescope study zietlow2022/table-3.4
+    The same command again resumes. Example: vaescope study zietlow2022/table-3.4
     """
     from vaescope.studies.catalogue import STUDIES, find
     from vaescope.studies.study import SCALES

@@ -93,7 +93,7 @@ def tune_beta(
 ) -> None:
     """Find the range of useful betas by short runs with warm starts, and one to use.
 
-    The same command again goes on where it stopped.
+    The same command again resumes.
 
     Example: vaescope tune-beta beta-vae data.name=synth-linear latent=2 optimiser.lr=1e-2
     """

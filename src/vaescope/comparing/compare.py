@@ -1,6 +1,6 @@
 """`vs.compare`: models on the same images, their latents matched, differences with intervals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from vaescope.errors import UsageError
 from vaescope.latents import Types, types
 from vaescope.models import OpenModel
 from vaescope.opening import open_model
+from vaescope.progress import Progress, told
 from vaescope.runs import Run
 from vaescope.seeds import rng
 from vaescope.specs import resolve
@@ -35,9 +36,6 @@ ROWS, DECODED = 5_000, 2_000
 #: Runs whose pictures are shown.
 PICTURED = 6
 
-#: Told what is under way.
-Progress = Callable[[str], None]
-
 
 def compare(
     *models: Any,
@@ -45,7 +43,7 @@ def compare(
     metrics: Sequence[str] | None = None,
     images: bool = True,
     names: Sequence[str | None] | None = None,
-    progress: Progress = lambda _: None,
+    progress: Progress | bool | None = None,
 ) -> Comparison:
     """Compares two or more models on at most 5,000 images of the first run's data.
 
@@ -55,7 +53,21 @@ def compare(
     first run's data, and is needed where it was trained on your own arrays and where no model is a
     run. `metrics` are names of `vs.metrics.METRICS`; the default are those that need no learning.
     `images=False` keeps no picture. `names` are what models that are not runs are called.
+    `progress` as for `vs.inspect`.
     """
+    with told(progress, "compare") as tell:
+        return _compare(models, data, metrics, images=images, names=names, progress=tell)
+
+
+def _compare(
+    models: Sequence[Any],
+    data: Any,
+    metrics: Sequence[str] | None,
+    *,
+    images: bool,
+    names: Sequence[str | None] | None,
+    progress: Progress,
+) -> Comparison:
     if len(models) <= 2 and models and isinstance(models[0], list | tuple):
         # vs.compare([run, module], data)
         data = models[1] if len(models) == 2 else data

@@ -98,6 +98,10 @@ class Comparison:
     skipped: Mapping[str, str] = field(default_factory=dict)
     shown: ComparedPictures | None = None
 
+    def __repr__(self) -> str:
+        names = ", ".join(own.name for own in self.members)
+        return f"Comparison({names} on {self.n:,} rows of {self.data}; see .summary())"
+
     @property
     def differs(self) -> bool:
         """Whether any latent or metric differs beyond its interval."""

@@ -102,7 +102,7 @@ def rows(path: Path, key: str, *, at_once: int = ROWS) -> Iterator[Array]:
                 raise EOFError(f"{key} ends after {start + len(content) // event:,} rows")
             yield np.frombuffer(content, found.dtype).reshape(n, *found.shape[1:])
         if stream.read(1):  # its checksum is compared at the end only
-            raise ValueError(f"{key} goes on after its {found.shape[0]:,} rows")
+            raise ValueError(f"{key} has more data after its {found.shape[0]:,} rows")
 
 
 def matlab(path: Path, key: str, content: IO[bytes] | None = None) -> Array:

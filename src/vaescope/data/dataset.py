@@ -52,6 +52,10 @@ class Dataset:
     columns: tuple[str, ...] = ()
     scale: Scale | None = None  # of standardised data, where it is known
 
+    def __repr__(self) -> str:
+        known = "no factors" if self.factors is None else f"factors {', '.join(self.factors.names)}"
+        return f"Dataset({self.name}: {len(self):,} rows of shape {self.shape}, {known})"
+
     @property
     def name(self) -> str:
         return self.card.name

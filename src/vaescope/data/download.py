@@ -74,7 +74,7 @@ def _download(card: Card, file: File, progress: Progress | None) -> Path:
             raise DataError(
                 f"{file.name} could not be downloaded from {file.url}: {error}; "
                 f"{kept:,} bytes are kept.",
-                "Give the same command again, it goes on from there; or without a network put "
+                "Run the same command again to resume; or without a network put "
                 f"the file there yourself:\n{instructions(card)}",
             ) from error
         wrong = fault(part, file)

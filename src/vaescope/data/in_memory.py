@@ -178,8 +178,8 @@ def _rescaling(low: float, high: float) -> str:
     if low >= -1 and high <= 1:
         return "Use (x + 1) / 2."
     return (
-        f"Use (x - {low:g}) / {high - low:g}, or undo the standardisation. If these are no images, "
-        "flatten them to (n, d): vectors may have any values."
+        f"Use (x - {low:g}) / {high - low:g}, or undo the standardisation. If these are not "
+        "images, flatten them to (n, d): vectors may have any values."
     )
 
 

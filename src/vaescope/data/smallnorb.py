@@ -147,11 +147,13 @@ def _matrix(path: Path) -> Iterator[tuple[IO[bytes], Header]]:
     with reading(path), _opened(path) as file:
         magic, ndim = _numbers(file, 2, np.dtype("<u4")).tolist()
         if magic not in _TYPES or not 0 < ndim < 8:
-            raise ValueError(f"it begins with {magic:#x}, {ndim}, which is no NORB matrix")
+            raise ValueError(f"it begins with {magic:#x}, {ndim}, which is not a NORB matrix")
         shape = _numbers(file, max(3, ndim), np.dtype("<i4"))[:ndim]
         yield file, Header(tuple(shape.tolist()), _TYPES[magic])
         if file.read(1):  # at the end gzip also compares its checksum
-            raise ValueError(f"it goes on after the {tuple(shape.tolist())} numbers it promises")
+            raise ValueError(
+                f"it has more data after the {tuple(shape.tolist())} numbers it promises"
+            )
 
 
 def _numbers(file: IO[bytes], count: int, dtype: np.dtype[np.generic]) -> Array:

@@ -12,7 +12,7 @@ from pydantic import (
     model_serializer,
 )
 
-__all__ = ["ArraySpec", "DataSpec", "FilesSpec"]
+__all__ = ["ArraySpec", "DataSpec", "FilesSpec", "PairsSpec"]
 
 
 def _whole(value: Any) -> Any:
@@ -250,6 +250,25 @@ class FilesSpec(_Spec):
         assert self.event is not None, "complete the spec first"
         return self.event
 
+
+class LaplacePairsSpec(_Spec):
+    """Each row beside one whose factors moved a little, as in SlowVAE."""
+
+    name: Literal["laplace"] = "laplace"
+    rate: Positive = 1.0
+    #: Factors that never move; by default those whose values are words.
+    categorical: Annotated[tuple[str, ...], Strict(False)] | None = None
+
+
+class SharedPairsSpec(_Spec):
+    """Each row beside one that shares a factor, drawn anew for each pair."""
+
+    name: Literal["shared"] = "shared"
+    #: Factors that may be the one; none named means all.
+    factors: Annotated[tuple[str, ...], Strict(False)] = ()
+
+
+PairsSpec = Annotated[LaplacePairsSpec | SharedPairsSpec, Field(discriminator="name")]
 
 DataSpec = Annotated[
     DspritesSpec

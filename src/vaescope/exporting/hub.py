@@ -15,6 +15,7 @@ from vaescope.errors import RunError, UsageError
 from vaescope.exporting.card import model_card
 from vaescope.inspection import Inspection, inspect
 from vaescope.paths import disk_errors, replace_file
+from vaescope.reading import read_regular
 from vaescope.runs import Run, strict_json
 from vaescope.sealing import seal_document, sha256_of
 from vaescope.specs import FORMAT, Experiment, digest, public, resolve, to_dict
@@ -108,7 +109,7 @@ def publish(run: Run, folder: Path, card: str, *, verdicts: int = 0, metrics: in
     files = {out.model: weights, out.card: card.encode()}
     # Of the training, where there was one: what inspecting it again needs.
     beside = ((run.environment, out.environment), (run.history, out.history))
-    files |= {new: old.read_bytes() for old, new in beside if old.exists()}
+    files |= {new: read_regular(old) for old, new in beside if old.is_file()}
     config["files"] = {path.name: sha256_of(content) for path, content in files.items()}
     sealed = seal_document(json.loads(strict_json(config)))
     files[out.config] = (strict_json(sealed, indent=1) + "\n").encode()
@@ -140,7 +141,7 @@ def load_pretrained(folder: str | Path) -> Run:
             "reading a pickle runs what is in it.",
             "Get that file from where config.json came from.",
         )
-    if sha256_of(run.model.read_bytes()) != config["weights_sha256"]:
+    if sha256_of(read_regular(run.model)) != config["weights_sha256"]:
         raise RunError(
             f"{run.model} is damaged or of another model: it is not what config.json was written "
             "for.",

@@ -43,7 +43,7 @@ class ODScore(GeometryMeasure):
     u: Spread  # ||U - M's columns made unit||_F after alignment
     s: Spread  # ||sorted S - sorted column norms|| / ||S||
     v: Spread  # ||V P' - I||_F: the distance to orthogonality
-    chance: Spread  # the score of axes turned at random, with these singular values
+    chance: Spread  # the score of randomly rotated axes, with these singular values
     degenerate_share: float  # of points where two singular values cannot be told apart
     columns: tuple[int, ...]
 

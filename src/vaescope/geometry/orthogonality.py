@@ -123,7 +123,7 @@ class Orthogonality(GeometryMeasure):
     """DtO, 0 for orthogonal columns of distinct norms, with what to hold it against."""
 
     per_point: Matrix
-    haar: Spread  # axes turned at random
+    haar: Spread  # randomly rotated axes
     random_decoder: Spread | None  # untrained decoders at the same codes; n counts decoders
     degenerate_share: float  # of points where two singular values cannot be told apart
     columns: tuple[int, ...]

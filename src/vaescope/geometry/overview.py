@@ -122,7 +122,7 @@ def overview(
     if math.isfinite(law.value):
         measures["variance_law"] = law
     else:
-        skipped["variance_law"] = "column norms do not differ, so no slope can be had"
+        skipped["variance_law"] = "column norms do not differ, so there is no slope"
     few = rows[spaced(len(rows), fits)]
     try:
         fitted = local_decoders(

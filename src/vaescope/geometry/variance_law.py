@@ -31,7 +31,7 @@ Matrix = NDArray[np.float64]
 @dataclass(frozen=True, eq=False)
 class VarianceLaw(GeometryMeasure):
     """The value is the slope of log variance on log G_jj over points and latents: -1 by the
-    theorem, flatter where latents are near the prior. NaN where no slope can be had."""
+    theorem, flatter where latents are near the prior. NaN where there is no slope."""
 
     ratio: float | None  # geometric mean of variance over the law's prediction: 1 if it holds
     law_slope: float | None  # of log variance on log prediction: 1 if it holds

@@ -23,16 +23,15 @@ from vaescope.inspection.results import Inspection, Settings, Subject
 from vaescope.latents.unused import unused_units
 from vaescope.models import OpenModel
 from vaescope.objectives.unused import rate_law
+from vaescope.progress import Progress
 from vaescope.specs import to_dict
 from vaescope.traversals import Reconstructions, reconstruct, traverse
 from vaescope.types import Floats, Integers
 
-__all__ = ["PARTS", "Progress", "dissect", "silent"]
+__all__ = ["PARTS", "dissect", "silent"]
 
 SHOWN = 12  # examples beside their reconstructions
 
-#: Told before each part, by its name.
-Progress = Callable[[str], None]
 PARTS = ("codes", "measures", "geometry", "fit", "pictures")
 
 

@@ -6,10 +6,11 @@ from typing import Any
 from torch import Tensor
 
 from vaescope.data.dataset import Kind
-from vaescope.inspection.dissect import Progress, dissect, silent
+from vaescope.inspection.dissect import PARTS, dissect
 from vaescope.inspection.effort import effort_named
 from vaescope.inspection.results import Inspection
 from vaescope.opening import open_model
+from vaescope.progress import Progress, told
 
 __all__ = ["inspect"]
 
@@ -36,19 +37,29 @@ def inspect(
     effort: str = "default",
     images: bool = True,
     name: str | None = None,
-    progress: Progress = silent,
+    progress: Progress | bool | None = None,
 ) -> Inspection:
     """Dissects whatever `vs.open_model` opens, on at most 10,000 examples.
 
     Arguments up to `std` are those of `vs.open_model`. `effort` is fast, default or
     thorough. `images=False` keeps no picture: neither examples nor what the decoder makes of them.
+    Progress is drawn on stderr at a terminal and in notebooks; `progress=False` draws none, and a
+    function gets the name of each part instead.
     """
     size = effort_named(effort)
-    opened = open_model(
-        model, data, factors=factors, encode=encode, decode=decode, posterior=posterior,
-        output=output, value_range=value_range,
-        likelihood=likelihood, prior=prior, condition=condition, lengths=lengths,
-        batch_axis=batch_axis, kind=kind, columns=columns, mean=mean, std=std, name=name,
-        rows=size.rows,
-    )  # fmt: skip
-    return dissect(opened, size, images=images, progress=progress)
+    with told(progress, "inspect") as tell:
+        if not callable(progress):
+            tell("reading the model")
+        opened = open_model(
+            model, data, factors=factors, encode=encode, decode=decode, posterior=posterior,
+            output=output, value_range=value_range,
+            likelihood=likelihood, prior=prior, condition=condition, lengths=lengths,
+            batch_axis=batch_axis, kind=kind, columns=columns, mean=mean, std=std, name=name,
+            rows=size.rows,
+        )  # fmt: skip
+
+        def part(name: str) -> None:
+            numbered = f"{PARTS.index(name) + 1} of {len(PARTS)}, {name}"
+            tell(name if callable(progress) else numbered)
+
+        return dissect(opened, size, images=images, progress=part)

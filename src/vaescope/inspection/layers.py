@@ -101,7 +101,7 @@ def _unflatten(layer: nn.Unflatten, so_far: _Reading) -> _Reading:
     """Channels come first in its order; the layer before is put into ours."""
     shape = tuple(int(side) for side in layer.unflattened_size)
     if len(shape) != 3:
-        raise _Unsupported("what it decodes are no images.")
+        raise _Unsupported("it does not decode to images.")
     channels, height, width = shape
     if height * width == 1:
         return _Reading(so_far.layers, 1, 1, channels)

@@ -192,6 +192,11 @@ class Inspection:
     price: Price | None = None  # of dropping the passive latents, where factors are known
     supervised: bool = False  # the encoder saw the factors
 
+    def __repr__(self) -> str:
+        kinds = [latent.type for latent in self.latents]
+        counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in ("active", "mixed", "passive"))
+        return f"Inspection({self.subject.name} on {self.subject.data}: {counts}; see .summary())"
+
     def summary(self) -> str:
         """What was inferred about the model, then the verdicts, one a line."""
         read = [f"Read: {self.read}."] if self.inferred else []

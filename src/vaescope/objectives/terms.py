@@ -54,6 +54,8 @@ class Objective(ABC):
 
     #: How many standard normal tensors of shape (batch, latent) it takes per step.
     draws: ClassVar[int] = 1
+    #: Whether it looks at `Batch.pair`; training without the setting `pairs` is then refused.
+    needs_pairs: ClassVar[bool] = False
 
     @property
     def modules(self) -> Mapping[str, nn.Module]:

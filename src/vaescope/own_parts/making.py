@@ -12,6 +12,7 @@ from vaescope.errors import RunError, ShapeError, UsageError, VaescopeError
 from vaescope.nets import Pair
 from vaescope.nets.likelihoods import Likelihood
 from vaescope.objectives import Objective
+from vaescope.own_parts.function_objective import FunctionObjective, is_objective_function
 from vaescope.own_parts.paths import find, load
 from vaescope.own_parts.signature import GIVEN, arguments, given_to, settings_model
 from vaescope.own_parts.specs import GROUPS, ImportedSpec, ObjectSpec, OwnSpec
@@ -37,7 +38,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "likelihood": (Likelihood,),
 }
 _WANTED = {
-    "objective": "a vs.Objective",
+    "objective": "a vs.Objective, or a function of vae, batch, step and noise",
     "net": "a vs.nets.Pair, or an encoder and a decoder",
     "posterior": "a module from features to a distribution",
     "prior": "a vs.priors prior, a subclass of vaescope.vae.Prior",
@@ -58,7 +59,11 @@ def maker_of(group: str, path: str, sha256: str | None = None) -> tuple[Any, str
         issubclass(maker, KINDS[group])
         if isinstance(maker, type)
         # Not any function of any package, which settings could make do anything.
-        else callable(maker) and "latent" in given_to(maker, path)
+        else callable(maker)
+        and (
+            "latent" in given_to(maker, path)
+            or (group == "objective" and is_objective_function(maker))
+        )
     )
     if not right:
         raise UsageError(
@@ -84,10 +89,10 @@ def own_part(part: OwnSpec, group: str, **given: Any) -> Any:
     """
     if isinstance(part, ObjectSpec):
         value = part.value
-        made = value(**_asked(value, part.says, given)) if _is_function(value) else value
+        made = _made(value, _asked(value, part.says, given)) if _is_function(value) else value
     else:
         maker, _ = maker_of(group, part.name, part.sha256)
-        made = maker(**_arguments(part, maker), **_asked(maker, part.name, given))
+        made = _made(maker, {**_arguments(part, maker), **_asked(maker, part.name, given)})
     if not isinstance(made, KINDS[group]):
         raise UsageError(
             f"{group}.name={part.name} made {type(made).__name__}, wanted {_WANTED[group]}.",
@@ -95,6 +100,13 @@ def own_part(part: OwnSpec, group: str, **given: Any) -> Any:
         )
     # A copy: training must not change what the caller holds.
     return copy.deepcopy(made) if isinstance(part, ObjectSpec) else made
+
+
+def _made(maker: Any, settings: dict[str, Any]) -> Any:
+    """A function that is an objective itself is kept; others make one."""
+    if is_objective_function(maker):
+        return FunctionObjective(maker, settings)
+    return maker(**settings)
 
 
 def _is_function(value: Any) -> bool:

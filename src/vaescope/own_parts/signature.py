@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Strict, create_model
 
 from vaescope.errors import UsageError
 from vaescope.model_specs import Group, Number, whole
+from vaescope.own_parts.function_objective import STEP, is_objective_function
 from vaescope.schedules import Schedule
 from vaescope.scheduling import build_schedule, schedule_settings
 from vaescope.specs import CosineSpec, LinearSpec, Value
@@ -33,8 +34,11 @@ _PLAIN: Mapping[Any, Any] = {
 
 
 def _parameters(maker: Callable[..., Any], path: str) -> Mapping[str, inspect.Parameter]:
+    """Those that are asked for when it is made: an objective's batch comes with each step."""
     try:
-        return inspect.signature(maker).parameters
+        parameters = inspect.signature(maker).parameters
+        per_step = STEP if is_objective_function(maker) else ()
+        return {name: part for name, part in parameters.items() if name not in per_step}
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"{path} has no parameters that can be read.", "Give a class or a function."

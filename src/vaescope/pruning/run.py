@@ -120,7 +120,7 @@ def _prior(spec: Experiment, vae: VAE, kept: list[int]) -> tuple[Any, dict[str, 
 def _write(out: Run, run: Run, spec: Experiment, vae: VAE, result: Pruning) -> None:
     out.create(spec)
     with out.lock():
-        if run.environment.exists():  # that of the training: nothing was trained here
+        if run.environment.is_file():  # that of the training: nothing was trained here
             replace_file(out.environment, run.environment.read_bytes())
         weights = weights_bytes(vae)
         replace_file(out.weights, weights)

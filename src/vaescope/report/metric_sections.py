@@ -115,7 +115,7 @@ def metrics(inspection: Inspection) -> Section | None:
 
 _MEANINGS = {
     "dto": "Distance to orthogonality: 0 where columns of the Jacobian are orthogonal",
-    "dto_haar": "the same of axes turned at random",
+    "dto_haar": "the same of randomly rotated axes",
     "dto_random_decoder": "the same of this decoder before training",
     "od_score": "OD-Score, corrected: 0 for orthogonal columns",
     "column_cosine": "Mean size of the cosine between columns",

@@ -168,7 +168,7 @@ def _measure(
         if number := stop():
             raise Interrupted(
                 f"Stopped by signal {number}: {total - len(left) + done} of {total} are measured.",
-                "Give the same command again to go on.",
+                "Run the same command again to resume.",
                 number,
             )
         progress("measuring", total - len(left) + done, total)
@@ -193,7 +193,7 @@ def _measure(
             note(sum(place.exists() for place in left))  # Ctrl-C ends all processes of a terminal
             raise RunError(
                 "A process that measured runs died.",
-                "Does it fit in memory? Try --workers 1; the same command goes on.",
+                "Does it fit in memory? Try --workers 1; the same command resumes.",
             ) from error
         except BaseException:
             pool.shutdown(cancel_futures=True)
@@ -245,7 +245,7 @@ def _read(place: Path) -> tuple[dict[str, Value], Pictures]:
         is_sealed(content)
         values = content["values"]
         if not isinstance(values, dict):
-            raise ValueError("its values are no group of keys")
+            raise ValueError("its values are not a mapping of keys")
     beside = place.with_suffix(".npz")
     seal = content.get("pictures")
     if seal is None and not beside.exists():

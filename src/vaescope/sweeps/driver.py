@@ -237,7 +237,7 @@ def sweep(
                 raise Interrupted(
                     f"Stopped by signal {number}: {board.done_count} of {len(plan)} runs are done, "
                     "those under way are saved.",
-                    "Give the same command again to go on.",
+                    "Run the same command again to resume.",
                     number,
                 )
             tasks = []

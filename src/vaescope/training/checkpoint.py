@@ -13,17 +13,19 @@ from torch import Tensor, nn
 
 from vaescope.errors import RunError
 from vaescope.paths import replace_file
+from vaescope.reading import read_regular
 from vaescope.sealing import PLACE, checkpoint_facts, seal_checkpoint, sha256_of
 from vaescope.specs import FORMAT
 from vaescope.training.loop import State
 
 __all__ = [
+    "ending_of_state",
     "load_state",
     "load_weights",
+    "measured_best",
     "save_state",
     "save_weights",
     "weights_bytes",
-    "weights_of_state",
 ]
 
 
@@ -72,8 +74,8 @@ def _require_fit(path: Path, module: nn.Module, tensors: Mapping[str, Tensor]) -
 
 def _read(path: Path, remedy: str) -> bytes:
     try:
-        return path.read_bytes()
-    except OSError as error:
+        return read_regular(path)
+    except (OSError, ValueError) as error:
         raise RunError(f"{path} cannot be read: {error}.", remedy) from error
 
 
@@ -125,33 +127,39 @@ def load_state(path: Path, state: State, digest: str) -> str | None:
             "Restore the folder's own files, or choose another --out.",
         )
     for group, module in state.groups.items():
-        start = f"weights/{group}/"
-        own = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
+        own = _without(f"weights/{group}/", tensors)
         _require_fit(path, module, own)
         module.load_state_dict(own)
         for name, parameter in module.named_parameters():
-            start = f"optimiser/{group}/{name}/"
-            for key, value in tensors.items():
-                if key.startswith(start):
-                    kind = key.removeprefix(start)
-                    state.optimisers[group].state[parameter][kind] = _like(value, parameter)
-    state.window = {
-        name.removeprefix("window/"): value.to(state.device)
-        for name, value in tensors.items()
-        if name.startswith("window/")
-    }
-    start = "validation/"
-    state.validation = {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
+            for kind, value in _without(f"optimiser/{group}/{name}/", tensors).items():
+                state.optimisers[group].state[parameter][kind] = _like(value, parameter)
+    state.window = {k: v.to(state.device) for k, v in _without("window/", tensors).items()}
+    state.validation = _without("validation/", tensors)
     state.step = facts["step"]
     return facts.get("history")
 
 
-def weights_of_state(path: Path) -> bytes:
-    """The file that `weights_bytes` gave of the model in a state."""
+def ending_of_state(path: Path) -> tuple[bytes, dict[str, Any]]:
+    """The weights with which a run ends whose last state this is, as their file, and what is said
+    of its end: those of the best validation, where there was one, else those of the model."""
     remedy = "Delete it to start this run again from the beginning."
-    tensors, _ = _unpack(path, _read(path, remedy), remedy)
-    start = "weights/vae/"
-    return _pack({k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)})
+    tensors, facts = _unpack(path, _read(path, remedy), remedy)
+    known = _without("validation/", tensors)
+    best = _without("weights.", known)
+    ending = {"steps": facts["step"], **measured_best(known)}
+    return _pack(best or _without("weights/vae/", tensors)), ending
+
+
+def _without(start: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Those whose names begin so, by the rest of their names."""
+    return {k.removeprefix(start): v for k, v in tensors.items() if k.startswith(start)}
+
+
+def measured_best(known: Mapping[str, Tensor]) -> dict[str, Any]:
+    """What a run's end says of its validation."""
+    if not known:
+        return {}
+    return {"best_step": int(known["step"]), "validation_elbo": float(known["elbo"])}
 
 
 def _like(value: Tensor, parameter: Tensor) -> Tensor:

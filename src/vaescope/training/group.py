@@ -15,6 +15,7 @@ from vaescope.data import Dataset
 from vaescope.errors import Interrupted, NonFiniteError
 from vaescope.paths import replace_file
 from vaescope.runs import Run, strict_json
+from vaescope.sealing import RowSeals
 from vaescope.specs import Experiment
 from vaescope.training.many import Many, compiling_pays, train_many
 from vaescope.training.run import check_range, environment, finish
@@ -47,6 +48,7 @@ def train_group(
         facts = environment("fp32", torch.device("cpu"), stack_size=len(runs))
         rows: list[list[str]] = [[] for _ in runs]
         times: list[str] = []
+        sealed = RowSeals()
         started = time.monotonic()
         last = None
         try:
@@ -55,7 +57,8 @@ def train_group(
                     for own, record in zip(rows, last.records, strict=True):
                         own.append(strict_json(record.to_dict()) + "\n")
                     seconds = round(time.monotonic() - started, 3)
-                    times.append(strict_json({"step": last.step, "seconds": seconds}) + "\n")
+                    row = strict_json({"step": last.step, "seconds": seconds})
+                    times.append(sealed.line(row))
                 if number := stop():
                     raise Interrupted(
                         f"Stopped by signal {number}; these {len(runs)} runs start again together.",

@@ -6,7 +6,7 @@ functions of (seed, step), so a state needs no generator to be resumed exactly.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,19 +17,21 @@ from vaescope.build import (
     build_auxiliary,
     build_objective,
     build_optimiser,
+    build_pairs,
     build_schedule,
     build_vae,
     optimiser_spec,
 )
 from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
-from vaescope.errors import NonFiniteError
+from vaescope.data.pairs import Pairs
+from vaescope.errors import NonFiniteError, UsageError
 from vaescope.latent_types import LatentType, count_types, types_of
 from vaescope.objectives import Objective, Terms
 from vaescope.objectives.terms import Pull
 from vaescope.objectives.unused import UnusedPosterior, unused_posterior
 from vaescope.priors import ConditionalPrior
-from vaescope.seeds import derive, order
+from vaescope.seeds import derive, order, rng
 from vaescope.specs import Experiment
 from vaescope.training.precision import Precision, autocast
 from vaescope.vae import VAE, Batch, Prior, as_input
@@ -40,6 +42,7 @@ __all__ = [
     "fetch",
     "new_state",
     "noise_at",
+    "pair",
     "record_of",
     "steps",
     "unused_at_steps",
@@ -117,6 +120,17 @@ def fetch(
     return Batch(rows, torch.from_numpy(index).to(device), len(data), u)
 
 
+def pair(batch: Batch, data: Dataset, pairs: Pairs, seed: int, step: int) -> Batch:
+    """The batch with the second row of each pair, a function of the seed and the step."""
+    partners = pairs(batch.index.cpu().numpy(), rng(seed, "pairs", step))
+    device = batch.x.device
+    return replace(
+        batch,
+        pair=as_input(data.rows(partners.index), device),
+        shared=None if partners.shared is None else torch.from_numpy(partners.shared).to(device),
+    )
+
+
 def noise_at(seed: int, step: int, shape: tuple[int, ...], device: torch.device) -> Tensor:
     """Standard normal noise of one step. Drawn on the CPU, so that devices agree."""
     generator = torch.Generator().manual_seed(derive(seed, "noise", step))
@@ -155,7 +169,12 @@ def _gradients(terms: Terms, state: State) -> None:
             parameter.grad = gradient
 
 
-def _check_finite(terms: Terms, step: int) -> None:
+def _check_terms(terms: Any, step: int) -> None:
+    if not isinstance(terms, Terms):
+        raise UsageError(
+            f"The objective returned {type(terms).__name__}, wanted vs.Terms.",
+            "Return vs.Terms(loss, parts, posterior).",
+        )
     if torch.isfinite(terms.loss) and all(map(torch.isfinite, terms.others.values())):
         return
     bad = [name for name, part in terms.parts.items() if not torch.isfinite(part)] or ["loss"]
@@ -237,16 +256,18 @@ def steps(
     is due, else None. Between two yields the state is consistent and can be saved."""
     rates = {name: build_schedule(optimiser_spec(experiment, name).lr) for name in state.optimisers}
     shape = (state.objective.draws, experiment.batch, experiment.latent)
-    auxiliary = build_auxiliary(experiment, data)
+    auxiliary, pairs = build_auxiliary(experiment, data), build_pairs(experiment, data)
     unused = unused_at_steps(state.objective, state.vae.prior)
     while state.step < experiment.steps:
         now = torch.tensor(float(state.step), device=state.device)
         index = order(experiment.seed, state.step, batch=experiment.batch, n=len(data))
         batch = fetch(data, index, state.device, auxiliary)
+        if pairs is not None:
+            batch = pair(batch, data, pairs, experiment.seed, state.step)
         noise = noise_at(experiment.seed, state.step, shape, state.device)
         with autocast(precision, state.device), _own_randomness(experiment, state):
             terms = state.objective(state.vae, batch, now, noise)
-        _check_finite(terms, state.step)
+        _check_terms(terms, state.step)
         _gradients(terms, state)
         _accumulate(state.window, terms, state.vae, batch.u)  # of the prior that the terms are of
         for name, optimiser in state.optimisers.items():

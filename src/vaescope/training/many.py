@@ -64,9 +64,9 @@ def _without_numbers(tree: Any) -> Any:
 
 def stackable(experiment: Experiment) -> bool:
     """Whether stacking pays for this architecture: small, fully connected, one optimiser group,
-    no u, no validation, from fresh weights, and all parts ours."""
+    no u, no pairs, no validation, from fresh weights, and all parts ours."""
     spec = resolve(experiment)
-    if spec.validation is not None:
+    if spec.validation is not None or spec.pairs is not None:
         return False
     small = sum(parameter.numel() for parameter in build_vae(spec).parameters()) < SMALL
     plain = spec.net.name in ("linear", "mlp") and isinstance(spec.optimiser, AdamSpec)
@@ -288,9 +288,9 @@ def train_many(
             "Train them apart, or group them with vaescope.training.many.groups.",
         )
     spec = experiments[0]
-    if isinstance(spec.prior, ConditionalPriorSpec):
+    if isinstance(spec.prior, ConditionalPriorSpec) or spec.pairs is not None:
         raise UsageError(
-            "Stacked models do not see u, which prior.name=conditional depends on.",
+            "Stacked models see neither u, which prior.name=conditional depends on, nor pairs.",
             "Train them one by one.",
         )
     stack, flat = _stack(experiments, data)

@@ -21,6 +21,7 @@ from vaescope.nets.likelihoods import Likelihood
 from vaescope.paths import disk_errors, replace_file
 from vaescope.reading import read_json
 from vaescope.runs import Run, strict_json
+from vaescope.sealing import RowSeals
 from vaescope.specs import FORMAT, Experiment, digest
 from vaescope.training.checkpoint import load_state, save_state, weights_bytes
 from vaescope.training.loop import Record, State, new_state, steps
@@ -41,7 +42,7 @@ __all__ = ["Progress", "check_range", "environment", "finish", "mark_done", "tra
 _LOG = logging.getLogger("vaescope")
 
 #: Seconds between two checkpoints; longer where writing one takes more than a fiftieth of that.
-CHECKPOINT_SECONDS = 10.0
+CHECKPOINT_SECONDS, CHECKPOINT_PAUSE = 10.0, 50.0
 
 
 class Progress:
@@ -221,6 +222,7 @@ def _advance(
             opened = [files.enter_context(path.open("a")) for path in paths]
         history, timing = opened[:2]
         written = hashlib.sha256(run.history.read_bytes())
+        sealed = RowSeals(run.timing.read_bytes())
 
         def save() -> float:
             begun = time.monotonic()
@@ -240,7 +242,9 @@ def _advance(
                         _append(history, record.to_dict())
                         written.update(strict_json(record.to_dict()).encode() + b"\n")
                         seconds = round(time.monotonic() - started, 3)
-                        _append(timing, {"step": record.step, "seconds": seconds})
+                        row = strict_json({"step": record.step, "seconds": seconds})
+                        timing.write(sealed.line(row))
+                        timing.flush()
                 if held_out is not None and is_due(experiment, state.step):
                     measured = held_out_elbo(state.vae, experiment, held_out, state.device)
                     note(state, measured["elbo"])
@@ -251,11 +255,11 @@ def _advance(
                     raise Interrupted(
                         f"Stopped by signal {number} after {state.step} steps; {run.path} is "
                         "saved.",
-                        "Give the same command again to go on.",
+                        "Run the same command again to resume.",
                         number,
                     )
                 if time.monotonic() - saved > pause:
-                    pause = max(CHECKPOINT_SECONDS, 50.0 * save())
+                    pause = max(CHECKPOINT_SECONDS, CHECKPOINT_PAUSE * save())
                     saved = time.monotonic()
                 yield Progress(state.step, experiment.steps, record, measured)
             save()

@@ -13,6 +13,7 @@ from vaescope.data.splits import split
 from vaescope.models import evaluating
 from vaescope.objectives import Autoencoder, BetaVAE
 from vaescope.specs import Experiment
+from vaescope.training.checkpoint import measured_best
 from vaescope.training.loop import State, fetch, noise_at
 from vaescope.vae import VAE
 
@@ -93,4 +94,4 @@ def best_weights(state: State) -> dict[str, Any]:
     state.vae.load_state_dict(
         {name.removeprefix(start): value for name, value in known.items() if name.startswith(start)}
     )
-    return {"best_step": int(known["step"]), "validation_elbo": float(known["elbo"])}
+    return measured_best(known)

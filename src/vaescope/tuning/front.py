@@ -163,7 +163,7 @@ def _check(
         )
     if between is not None and not 0 < between[0] < between[1] < float("inf"):
         raise UsageError(
-            f"A range from {between[0]:g} to {between[1]:g} is none.",
+            f"The range from {between[0]:g} to {between[1]:g} is empty or not positive.",
             "Give two positive numbers, the lower one first, e.g. --between 0.01,10.",
         )
     if needed is not None and not 1 <= needed <= spec.latent:
@@ -172,9 +172,9 @@ def _check(
             f"Give --needed from 1 to {spec.latent}, or raise latent.",
         )
     if round_steps is not None and round_steps < 1:
-        raise UsageError(f"A round of {round_steps} steps is none.", "Give --steps 500 or so.")
+        raise UsageError(f"--steps is {round_steps}; wanted at least 1.", "Give --steps 500 or so.")
     if short_lr is not None and not 0 < short_lr < float("inf"):
-        raise UsageError(f"A learning rate of {short_lr} is none.", "Give --lr 1e-3 or so.")
+        raise UsageError(f"--lr is {short_lr}; wanted a positive number.", "Give --lr 1e-3 or so.")
 
 
 def _range(template: Experiment, data: Dataset, between: tuple[float, float] | None) -> Range:

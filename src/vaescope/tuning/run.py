@@ -208,7 +208,7 @@ class _Runner:
             raise Interrupted(
                 f"Stopped by signal {number} at beta {beta:g} after {state.step} steps; "
                 f"{self.folder.path} is saved.",
-                "Give the same command again to go on.",
+                "Run the same command again to resume.",
                 number,
             )
 

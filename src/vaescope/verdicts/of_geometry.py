@@ -105,7 +105,7 @@ def orthogonal(
     turning = tuple(sorted({index for pair in near for index in pair}))
     return Verdict(
         key, tone,
-        f"DtO is {dto:.2f} against {haar:.2f} for axes turned at random: {says}{close_by}",
+        f"DtO is {dto:.2f} against {haar:.2f} for randomly rotated axes: {says}{close_by}",
         number=dto, shown=f"{dto:.2f}", threshold=limit,
         rule=f"below {limit:.2f}, half of what random axes have, and |cosine| below "
         f"{THRESHOLDS['cosine'].value:g}",

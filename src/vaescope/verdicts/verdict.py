@@ -98,7 +98,7 @@ THRESHOLDS: Mapping[str, Threshold] = {
         "ten latents that are independent give 0.02 nats at 1,000 examples; or twice what chance "
         "gives",
     ),
-    "dto": Threshold(0.5, "half of what axes turned at random have: a rule of thumb"),
+    "dto": Threshold(0.5, "half of what randomly rotated axes have: a rule of thumb"),
     "dto_random": Threshold(0.8, "four fifths of what random axes have: a rule of thumb"),
     "cosine": Threshold(0.3, "directions 72 degrees apart: a rule of thumb"),
     "near": Threshold(

@@ -180,7 +180,7 @@ STUDY = Study(
     "were chosen on one seed outside the study. DtO is that of latents that are used, in the space "
     "of the outputs, at 200 codes; it is missing where fewer than two are left, as for the VAE. A "
     "random decoder is an untrained autoencoder's; in a first run all generator seeds shared two "
-    "of them, now each has two of its own. Of two latents, randomly turned axes (Haar) have a DtO "
+    "of them, now each has two of its own. Of two latents, randomly rotated axes (Haar) have a DtO "
     "of 0.548.",
     "Nonlinear task: on four of twelve networks every beta-VAE at beta 0.3 keeps one latent only "
     "and has no DtO, so the comparisons rest on eight generators; with the ratios found, about 11 "
