@@ -315,8 +315,11 @@ def factors_chart(factors: FactorSummary, latents: Sequence[Latent]) -> Chart:
     )
 
 
-def outputs_chart(traversals: Traversals, latents: Sequence[Latent]) -> Chart:
-    """Outputs that are vectors along each latent: one line for each of the first `LINES`."""
+def outputs_chart(
+    traversals: Traversals, latents: Sequence[Latent], columns: Sequence[str] = ()
+) -> Chart:
+    """Outputs that are vectors along each latent: one line for each of the first `LINES`, with the
+    names of their columns where they have some."""
     assert traversals.outputs is not None
     steps = len(traversals.values)
     chosen = traversals.outputs[_order(latents)]
@@ -339,6 +342,7 @@ def outputs_chart(traversals: Traversals, latents: Sequence[Latent]) -> Chart:
                     "axis": {"tickCount": 3},
                 },
                 "detail": {"field": "dimension"},
+                "tooltip": _tooltip(dimension="column", z="z", output="output"),
             },
         },
     }  # fmt: skip
@@ -347,7 +351,7 @@ def outputs_chart(traversals: Traversals, latents: Sequence[Latent]) -> Chart:
         {
             "panel": [names[z] for z, _, _ in places],
             "z": [float(traversals.values[s]) for _, s, _ in places],
-            "dimension": [o for _, _, o in places],
+            "dimension": [columns[o] if columns else o for _, _, o in places],
             "output": [float(outputs[z, s, o]) for z, s, o in places],
         },
     )
