@@ -32,6 +32,7 @@ from vaescope.adapters.output_format import (
     error_of,
     event_of,
     pixels,
+    values_first,
 )
 from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
@@ -86,7 +87,7 @@ def choose(
         here = _readings(source, opening, forward, x, u, asked, told, came, problems)
         tried += here
         if here:
-            chosen.append(_in_range(here, default, asked.kind))
+            chosen.append(_in_range(here, default, values_first(x, asked.kind)))
     if not chosen:
         missing = next((w for w, has in (("encode", source.encoders), ("decode", source.decoders))
                         if not has), None)  # fmt: skip
@@ -155,14 +156,14 @@ def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source
     return replace(source, decoders=tuple((name, after(f)) for name, f in source.decoders))
 
 
-def _in_range(tried: list[Reading], default: Range, kind: str | None) -> Reading:
+def _in_range(tried: list[Reading], default: Range, values: bool) -> Reading:
     """Of the readings of one opening, the best in the default range, or one that is far better.
 
     In and out are in the same range nearly always: where the outputs are clearly in another range
     than the images came in, that range is the default.
     """
     at_home = [r for r in tried if r.value_range == default] or tried
-    home = _best_output(at_home, default, kind)
+    home = _best_output(at_home, default, values)
     out = home.likelihood.output_range
     if out != default and home.output == "pixels":
         same = [r for r in tried if r.value_range == out and r.likelihood.output_range == out]
@@ -188,15 +189,15 @@ def _gain(one: Reading, other: Reading) -> float:
     return one.elbo_nats - other.elbo_nats
 
 
-def _best_output(tried: list[Reading], default: Range, kind: str | None) -> Reading:
+def _best_output(tried: list[Reading], default: Range, values: bool) -> Reading:
     """What the output means, with the images in one range: the first meaning, unless another one
-    is clearly better and no worse than the mean image. Of signals, values come first."""
+    is clearly better and no worse than the mean image; `values` come first for signals."""
     first = next((r for r in tried if r.likelihood.output_range == default), tried[0])
     first = min(
         (r for r in tried if r.likelihood.output_range == first.likelihood.output_range),
         key=lambda r: r.error,
     )
-    if kind == "signals":
+    if values:
         first = next((r for r in tried if r.output == "pixels"), first)
     best = min(tried, key=lambda r: r.error)
     if best.error <= POOR and best.elbo_nats - first.elbo_nats > FAR:
