@@ -78,6 +78,10 @@ class Seen(nn.Module):
         mu, logvar = self.enc((x.flatten(1) - self.shift) / self.scale).chunk(2, 1)
         return mu, logvar
 
+    def forward(self, x: Tensor) -> Tensor:
+        mu, logvar = self.encode(x)
+        return self.decode(mu + torch.randn_like(mu) * (0.5 * logvar).exp())
+
     def decode(self, z: Tensor) -> Tensor:
         return (self.dec(z) * self.scale + self.shift).view(-1, *self.event)
 

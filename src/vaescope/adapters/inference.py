@@ -74,7 +74,8 @@ def choose(
     """
     asked.check()
     problems: list[str] = []
-    told = asked.value_range or source.range
+    # Signals go in as they are, whatever a library says of its images.
+    told = asked.value_range or (source.range if images_of(x, asked.kind) else None)
     default = told or came
     if callable(asked.likelihood):
         source, asked = _with_likelihood(source, asked.likelihood), replace(asked, likelihood=None)
@@ -98,12 +99,14 @@ def choose(
                 f"Pass {missing}= as a function of a batch of tensors.",
                 tuple(dict.fromkeys(problems)),
             )
+        shape = ", ".join(map(str, x.shape[1:]))
         raise UnreadableError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + "; ".join(list(dict.fromkeys(problems))[:2]) + ".",
             _CONDITION if u is None and any("required positional" in p for p in problems)
-            else "Pass images of the size that it was trained on, or encode= as a function that "
-            "returns (mean, logvar) as tensors and decode= as one of latents.",
+            else f"No argument that was tried helps. If data of shape (n, {shape}) are what "
+            "it takes, pass encode=, a function encode(x) of such a tensor that returns (mean, "
+            "logvar), and decode=, one of latents (n, d).",
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
     first = _in_layout(source, chosen, tried)

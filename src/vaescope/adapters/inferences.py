@@ -38,7 +38,7 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
         Inference("posterior", f"{reading.layout}{spread}", why, asked.posterior is not None),
         Inference("output", word, out, asked.output is not None, margin),
     ]
-    if images:
+    if images or asked.value_range is not None:
         told = asked.value_range is not None or source.range is not None
         why = source.says or ("as you said" if asked.value_range else error)
         ends = reading.likelihood.output_range

@@ -1,5 +1,6 @@
 """What to say where a model cannot be read: one argument, tried on the model before it is named."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,8 @@ __all__ = ["with_remedy"]
 
 #: Widths of a condition that are tried.
 WIDEST = 64
+#: Arguments that are one number.
+_NUMBER = re.compile(r"^(num|n|max|min)_|^(steps|size|temperature|beta)$", re.IGNORECASE)
 
 Functions = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 #: The argument, what its values are, and some such values to try.
@@ -40,13 +43,14 @@ def with_remedy(
                 "each example (tried with such values: it is read then).",
                 error.tried,
             )
-    if missing or "condition=" in error.remedy:
+    if missing:
         shape = ", ".join(map(str, data.shape))
         return UnreadableError(
             error.message,
-            "No argument that was tried helps. If it needs labels or the like, pass condition= "
-            "with a row for each example; else pass encode=, a function encode(x) of a tensor of "
-            f"shape (n, {shape}) that returns (mean, logvar), and decode=, one of latents (n, d).",
+            f"No argument that was tried helps. If {missing[0]} is labels or the like, pass "
+            "condition= with a row for each example; else pass encode=, a function encode(x) of a "
+            f"tensor of shape (n, {shape}) that returns (mean, logvar), and decode=, one of "
+            "latents (n, d).",
             error.tried,
         )
     return error
@@ -74,6 +78,8 @@ def _trials(missing: list[str], data: Dataset, asked: Asked) -> Iterator[Trial]:
         steps = data.shape[0] if len(data.shape) else 1
         yield "lengths", "whole numbers of shape (n,)", np.full(n, steps)
         return
+    if any(_NUMBER.search(name) for name in missing):
+        return  # one number for a whole batch, not a row for each example
     yield "condition", "labels of shape (n,)", np.arange(n) % 2
     for width in range(1, WIDEST + 1):
         yield "condition", f"numbers of shape (n, {width})", np.zeros((n, width), np.float32)

@@ -326,6 +326,8 @@ def outputs_chart(
     outputs = chosen.reshape(len(latents), steps, -1)[..., :LINES]
     names = [f"{z.index}, {z.type}" for z in latents]
     places = list(np.ndindex(*outputs.shape))
+    series = {"field": "dimension", "type": "nominal", "legend": {"title": None}}
+    told_apart = {"color": series} if columns else {}
     spec = {
         **_panels(180, 4),
         "facet": {
@@ -343,6 +345,7 @@ def outputs_chart(
                 },
                 "detail": {"field": "dimension"},
                 "tooltip": _tooltip(dimension="column", z="z", output="output"),
+                **told_apart,
             },
         },
     }  # fmt: skip

@@ -83,12 +83,18 @@ def traversed_sequences_chart(
 
 
 def table_chart(shown: Reconstructions, columns: Sequence[str]) -> Chart:
-    """Examples above their reconstructions as a heat map: rows of numbers, by column."""
+    """Examples above their reconstructions as a heat map, darker where a column is larger: `place`
+    is that between the least and the greatest value of the column among the examples."""
     both = (("data", shown.originals), ("decoded", shown.outputs))
     lines = [(f"{label}, {what}", values[i]) for i, label in enumerate(shown.labels)
              for what, values in both]  # fmt: skip
     few = list(columns)[:40]
-    rows = [(line, name, float(values[c])) for line, values in lines for c, name in enumerate(few)]
+    low, high = shown.originals.min(0), shown.originals.max(0)
+    span = np.where(high > low, high - low, 1.0)  # each column has units of its own
+    rows = [
+        (line, name, float(values[c]), float((values[c] - low[c]) / span[c]))
+        for line, values in lines for c, name in enumerate(few)
+    ]  # fmt: skip
     axis = {"ticks": False, "domain": False}
     spec = {
         "usermeta": {"cell": min(max(30 * len(few), 200), 640), "most": 1, "axis": 160},
@@ -98,11 +104,12 @@ def table_chart(shown: Reconstructions, columns: Sequence[str]) -> Chart:
                   "axis": axis | {"orient": "top", "labelAngle": -45}},
             "y": {"field": "row", "type": "nominal", "sort": [line for line, _ in lines],
                   "title": None, "axis": axis},
-            "color": {"field": "value", "type": "quantitative", "legend": {"title": None}},
+            "color": {"field": "place", "type": "quantitative", "legend": None,
+                      "scale": {"domain": [0, 1], "clamp": True}},
             "tooltip": [{"field": name} for name in ("row", "column", "value")],
         },
     }  # fmt: skip
-    return Chart(spec, _columns(rows, ("row", "column", "value")))
+    return Chart(spec, _columns(rows, ("row", "column", "value", "place")))
 
 
 def _columns(rows: Sequence[tuple[Value, ...]], names: Sequence[str]) -> dict[str, list[Value]]:

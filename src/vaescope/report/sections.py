@@ -160,7 +160,10 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
     elif (drawn := _pictures(inspection, moved.outputs, 2)) is not None:
         few = latents[:SHOWN_LATENTS]
         budget = budget_beside(inspection.network)
-        strips = rows_of(drawn[[z.index for z in few]], budget)
+        # Of video, the frames of fewer positions: they lie side by side too.
+        wide = drawn.shape[-1] > 3 * drawn.shape[-2]
+        places = np.linspace(0, len(moved.values) - 1, 5 if wide else len(moved.values)).astype(int)
+        strips = rows_of(drawn[[z.index for z in few]][:, places], budget)
         pictures = tuple(
             Picture(
                 png,
@@ -171,7 +174,7 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
             )
             for z, png in zip(few, strips, strict=True)
         )  # fmt: skip
-        marks = tuple(f"{value:g}".replace("-", "\N{MINUS SIGN}") for value in moved.values)
+        marks = tuple(f"{value:g}".replace("-", "\N{MINUS SIGN}") for value in moved.values[places])
         caption = f"Each latent from {ends}. Passive ones are dimmed.{cut(latents)}"
         parts = [Pictures(caption, pictures, "rows", marks, shares)]
     else:

@@ -81,7 +81,7 @@ def reconstructed(inspection: Inspection, shown: Reconstructions) -> list[Part]:
         return [PageTable("reconstructions", caption, heads, rows)]
     if _is_table(inspection, event):
         chart = table_chart(shown, _names(inspection, event[0], "column"))
-        caption = "Examples and what is decoded at their posterior means, by column."
+        caption = "Examples and what is decoded at their means; darker is larger in a column."
         alt = "Heat map of some rows of the table, each above its reconstruction."
         return [figure("reconstructions", chart, caption, alt)]
     names = inspection.subject.columns
