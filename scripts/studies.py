@@ -1,19 +1,24 @@
 """Runs studies at laptop scale and makes docs/results/: tables, pages, figures and the scoreboard.
 
-A study whose committed table has the digest of its work is not run again. `--run ID ...` runs
-these; without it, only pages and the scoreboard are made from the tables that are there.
+`--register ID ...` writes what these will be judged by into the registry, to be committed before
+they run; `--run ID ...` runs 16 units of each, or adds `--add N`; without either, only pages and
+the scoreboard are made from the tables that are there.
 """
 
 import argparse
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
-from vaescope.report.scoreboard import scoreboard, study_text
+from vaescope.report.scoreboard import Judged, scoreboard, scoreboard_figure, study_text
 from vaescope.report.study_page import figure_png
-from vaescope.studies.catalogue import OUTDATED, STUDIES, TOTAL, find
-from vaescope.studies.running import Outcome, load_outcome, run_study, save_outcome
+from vaescope.studies.catalogue import STUDIES, cases, find
+from vaescope.studies.effects import distinct
+from vaescope.studies.registry import read_registry, register, status, withdrawn
+from vaescope.studies.running import Outcome, load_outcome, save_outcome
+from vaescope.studies.sampling import add_units, last_unit
 from vaescope.studies.study import Study
-from vaescope.studies.verdict import decide
+from vaescope.studies.verdict import Case, decide
 
 RESULTS = Path("docs/results")
 
@@ -23,48 +28,78 @@ def place(study: Study, ending: str) -> Path:
 
 
 def kept(study: Study) -> Outcome | None:
-    """The table at hand: of the study as it stands, or one that the catalogue names as older."""
     path = place(study, ".json")
-    if not path.exists():
-        return None
-    outcome = load_outcome(path)
-    current = outcome.digest == study.digest("laptop")
-    return outcome if current or study.id in OUTDATED else None
+    return load_outcome(path) if path.exists() else None
 
 
-def run(study: Study, out: Path) -> None:
-    known = kept(study)
-    if known is not None and known.digest == study.digest("laptop"):
+def run(study: Study, out: Path, more: int | None, workers: int | None) -> None:
+    """The first 16 units, or so many more than the table has."""
+    old = kept(study)
+    if old is not None and old.digest != study.digest("laptop"):
+        old = None
+    if old is not None and more is None:
         return
-    outcome = run_study(study, "laptop", out)
+    line = next((one for one in reversed(read_registry()) if one.study == study.id), None)
+    if line is None or line.work != study.digest("laptop"):
+        raise SystemExit(f"{study.id} is not registered as it stands: --register, commit, then run")
+    first = line.first if old is None else last_unit(study, old) + 1
+    units = range(first, min(first + (more or 16), line.first + line.cap))
+    outcome = add_units(study, "laptop", out, units, old, workers=workers)
     save_outcome(outcome, place(study, ".json"))
     place(study, ".png").write_bytes(figure_png(study, outcome, dpi=110))
-    for verdict in outcome.verdicts():
-        sys.stdout.write(f"{verdict.summary()}\n")
 
 
 def write() -> None:
-    """Pages and scoreboard from all tables, verdicts by Holm's levels over all of them."""
-    found = [(study, outcome) for study in STUDIES if (outcome := kept(study)) is not None]
-    pairs = [(claim, outcome.table) for study, outcome in found for claim in study.claims]
-    verdicts = iter(decide(pairs, total=TOTAL))
-    judged = []
-    for study, outcome in found:
-        own = [next(verdicts) for _ in study.claims]
-        judged.append((study, outcome, own))
-        place(study, ".md").write_text(study_text(study, outcome, own))
-    missing = [study for study in STUDIES if study not in [one for one, _ in found]]
-    (RESULTS / "index.md").write_text(scoreboard(judged, missing))
+    """Pages and scoreboard from all tables. What counts and what does not are judged apart."""
+    lines = read_registry()
+    tables = {study.id: outcome for study in STUDIES if (outcome := kept(study)) is not None}
+    states = {
+        study.id: status(study, tables[study.id].digest, tables[study.id].table, lines)
+        for study in STUDIES
+        if study.id in tables
+    }
+    found = {}
+    gone: list[Case] = withdrawn(lines, STUDIES)
+    for older in (False, True):
+        own = {
+            name: (distinct(one.table, "seed"), states[name])
+            for name, one in tables.items()
+            if (states[name] == "re-analysed") == older
+        }
+        pairs = [(study, claim) for study in STUDIES for claim in study.claims]
+        judged = decide([*cases(own), *gone])
+        for (study, _), verdict in zip(pairs, judged, strict=False):
+            if study.id in own or (not older and study.id not in tables):
+                found.setdefault(study.id, []).append(verdict)
+        if not older:
+            missing = judged[len(pairs) :]
+    everything = [
+        Judged(study, tables.get(study.id), states.get(study.id, "not run"), found[study.id])
+        for study in STUDIES
+    ]
+    for one in everything:
+        if one.outcome is not None:
+            place(one.study, ".md").write_text(study_text(one))
+    (RESULTS / "index.md").write_text(scoreboard(everything, lines, missing))
+    (RESULTS / "index.svg").write_text(scoreboard_figure(everything))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--register", nargs="*", default=[], metavar="ID")
     parser.add_argument("--run", nargs="*", default=[], metavar="ID")
+    parser.add_argument("--add", type=int, metavar="N")
+    parser.add_argument("--workers", type=int)
     parser.add_argument("--out", type=Path, default=Path("studies"))
     arguments = parser.parse_args()
+    today = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    for name in arguments.register:
+        for study in find(name):
+            line = register(study, today)
+            sys.stdout.write(f"{study.id}: units from {line.first}, registered {line.date}\n")
     for name in arguments.run:
         for study in find(name):
-            run(study, arguments.out)
+            run(study, arguments.out, arguments.add, arguments.workers)
     write()
 
 

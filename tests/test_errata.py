@@ -27,8 +27,10 @@ def random_covariance(generator: np.random.Generator, d: int) -> Vector:
     return np.asarray(root @ root.T)
 
 
-def test_every_test_that_the_page_names_exists() -> None:
-    named = set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", ERRATA.read_text("utf-8")))
+@pytest.mark.parametrize("page", ["errata.md", "papers.md"])
+def test_every_test_that_the_page_names_exists(page: str) -> None:
+    text = (ERRATA.parent / page).read_text("utf-8")
+    named = set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text))
     assert len(named) > 20
     for path, function in named:
         assert f"def {function}(" in (ROOT / path).read_text("utf-8"), f"{path}::{function}"

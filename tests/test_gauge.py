@@ -14,6 +14,7 @@ from torch import nn
 
 from vaescope.build import build_auxiliary, build_data
 from vaescope.distributions import rate
+from vaescope.geometry.overview import KEYS
 from vaescope.inspection import Inspection
 from vaescope.inspection.dissect import dissect
 from vaescope.inspection.effort import EFFORTS
@@ -108,13 +109,23 @@ def test_types_rates_verdicts_and_histograms_do_not_depend_on_the_scale(
     assert one.types.names == other.types.names
     np.testing.assert_allclose(one.types.kl, other.types.kl, atol=1e-4)
     np.testing.assert_allclose(one.types.mean_ratio, other.types.mean_ratio, rtol=1e-4)
-    # The decoder's Jacobian has a unit of its own: what it says depends on the scale.
-    of = [[(v.id, v.tone, v.says, v.advice) for v in own.verdicts if v.section != "geometry"]
-          for own in inspected]  # fmt: skip
+    of = [[(v.id, v.tone, v.says, v.advice) for v in own.verdicts] for own in inspected]
     assert of[0] == of[1]
     np.testing.assert_allclose(one.histograms.edges, other.histograms.edges, rtol=1e-3)
     assert one.traversals is not None and other.traversals is not None
     np.testing.assert_allclose(one.traversals.share, other.traversals.share, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_the_geometry_does_not_depend_on_the_scale(inspected: list[Inspection], name: str) -> None:
+    """Jacobians are by latents in standard deviations of the prior, and say so."""
+    found = []
+    for one in inspected:
+        assert one.geometry is not None
+        assert any("standard deviations of the prior" in note for note in one.geometry.notes)
+        found.append(one.geometry.measures[name].value)
+    # The contrast has the logarithm of the determinant of a nearly singular J'J, from float32.
+    assert found[0] == pytest.approx(found[1], rel=0.03 if name == "ima_contrast" else 2e-3)
 
 
 def test_prune_and_watch_do_not_depend_on_the_scale(trained: tuple[Experiment, VAE]) -> None:

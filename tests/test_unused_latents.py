@@ -123,12 +123,20 @@ def test_under_the_sparse_prior_four_sit_in_the_spike_and_dropping_them_gains_th
 def test_from_the_usual_start_latents_are_trapped_in_the_slab_and_types_say_so(
     tmp_path: Path,
 ) -> None:
-    """The second minimum of the rate is at variance .47, one nat above the spike's."""
-    kinds = types(vs.open_model(sparse(tmp_path / "run", start=None)).codes)
+    """The second minimum of the rate is at variance .47, one nat above the spike's. They ignore x
+    as passive ones do, and are dropped with that gain."""
+    run = sparse(tmp_path / "run", start=None)
+    before = vs.open_model(run)
+    kinds = types(before.codes)
     trapped = [j for j, kind in enumerate(kinds.kind_of_mixed) if kind == TRAPPED]
     assert len(trapped) == 4
     np.testing.assert_allclose(kinds.trapped_nats[trapped], 1.187 - 0.189, atol=0.05)
     assert "local minimum of the rate" in kinds.summary()
+    result = vs.prune(run, out=tmp_path / "pruned")
+    assert result.dropped == tuple(trapped) and "local minimum" in result.reason
+    (distortion, rate), after = costs(before), costs(vs.open_model(result.model))
+    assert abs(after[0] - distortion) < 0.05
+    assert rate - after[1] == pytest.approx(4 * 1.187, abs=0.1)
 
 
 @pytest.mark.slow

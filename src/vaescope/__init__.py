@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from vaescope.encoding import load_vae
     from vaescope.estimator import VAEEstimator
     from vaescope.exporting import export_onnx, load_pretrained, save_pretrained
+    from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta
     from vaescope.inspection.inspect import inspect
     from vaescope.models import OpenModel
     from vaescope.objectives import Objective, Terms
     from vaescope.opening import encode, open_model, open_run
     from vaescope.pruning.prune import prune
+    from vaescope.rotation import rotate
     from vaescope.runs import Run
     from vaescope.training.api import train
     from vaescope.tuning import tune_beta
@@ -42,6 +44,7 @@ __all__ = [
     "Batch",
     "Codes",
     "Dataset",
+    "EffectiveBeta",
     "Objective",
     "OpenModel",
     "Run",
@@ -50,6 +53,7 @@ __all__ = [
     "compare",
     "decomposition",
     "distributions",
+    "effective_beta",
     "encode",
     "export_onnx",
     "geometry",
@@ -66,6 +70,7 @@ __all__ = [
     "open_run",
     "priors",
     "prune",
+    "rotate",
     "save_pretrained",
     "train",
     "tune_beta",
@@ -78,6 +83,8 @@ _HOMES = {
     "Batch": "vaescope.vae",
     "Codes": "vaescope.codes",
     "Dataset": "vaescope.data",
+    "EffectiveBeta": "vaescope.geometry.effective_beta",
+    "effective_beta": "vaescope.geometry.effective_beta",
     "Objective": "vaescope.objectives",
     "OpenModel": "vaescope.models",
     "Run": "vaescope.runs",
@@ -94,6 +101,7 @@ _HOMES = {
     "open_model": "vaescope.opening",
     "open_run": "vaescope.opening",
     "prune": "vaescope.pruning",
+    "rotate": "vaescope.rotation",
     "save_pretrained": "vaescope.exporting",
     "train": "vaescope.training.api",
     "tune_beta": "vaescope.tuning",

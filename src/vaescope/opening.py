@@ -296,7 +296,7 @@ def _notes(spec: Experiment) -> tuple[str, ...]:
         gone = ", ".join(map(str, pruned.dropped))
         notes.append(
             f"Pruned from the run with digest {pruned.run}: of its {pruned.latent} latents "
-            f"{gone} were passive and are constants in this decoder."
+            f"{gone} ignored the data and are constants in this decoder."
         )
     if spec.data == experiment(preset("demo")).data:
         notes.append(

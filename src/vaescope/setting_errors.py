@@ -41,6 +41,15 @@ def _wanted(error: ValidationError) -> str:
     return _WANTED.get(first["type"], first["msg"].removeprefix("Input should be "))
 
 
+def _few(expected: str, got: str, *, most: int = 12) -> str:
+    """Names that a message has room for: of many, those nearest to what was given."""
+    names = expected.split(", ")
+    if len(names) <= most:
+        return expected
+    near = get_close_matches(f"'{got}'", names, n=3, cutoff=0.4) or names[:6]
+    return f"{', '.join(near)} or {len(names) - len(near)} others"
+
+
 def explain(
     error: ValidationError,
     tree: Mapping[str, Any],
@@ -79,8 +88,8 @@ def explain(
         if "number" in str(expected):
             wanted = "a number, or a schedule such as {name: linear, start: 0, stop: 4, steps: 100}"
         else:
-            dotted, wanted = f"{dotted}.name", f"one of {expected}"
             spot = spot.get("name") if isinstance(spot, Mapping) else spot
+            dotted, wanted = f"{dotted}.name", f"one of {_few(str(expected), str(spot))}"
     else:
         wanted = _wanted(error)
     remedy = f"Change {dotted}=..."

@@ -23,10 +23,17 @@ class Traversals:
     """Every latent moved along `values`, the others held at `base`. Rows are latents by number."""
 
     base: Floats  # (latent,)
-    values: NDArray[np.float64]  # (steps,) in `units`
+    values: NDArray[np.float64]  # (steps,) in `units`: z = centre + scale * value
     share: NDArray[np.float64]  # (latent,) of all variation along the rows: sums to one, or all 0
     outputs: Floats | None  # (latent, steps, *event); None where pictures are left out
-    units: str = ""  # what values are if not those of the codes
+    centre: Floats | float = 0.0  # mean of the prior
+    scale: Floats | float = 1.0  # its standard deviation
+
+    @property
+    def units(self) -> str:
+        """What `values` are if not those of the codes."""
+        own = not np.any(self.centre) and bool(np.all(np.asarray(self.scale) == 1.0))
+        return "" if own else "standard deviations of the prior"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +74,7 @@ def traverse(
     outputs = flat.reshape(len(base), steps, *flat.shape[1:])
     moved: Array = outputs.astype(np.float64).var(axis=1).reshape(len(base), -1).sum(axis=1)
     # A decoder that ignores all latents has no variation to share.
-    own = not np.any(centre) and bool(np.all(np.asarray(scale) == 1.0))
-    units = "" if own else "standard deviations of the prior"
-    return Traversals(base, values, moved / (moved.sum() or 1.0), outputs, units)
+    return Traversals(base, values, moved / (moved.sum() or 1.0), outputs, centre, scale)
 
 
 @torch.inference_mode()

@@ -1,6 +1,7 @@
 """Sliders in Chromium, from a file on disk: what is seen is what torch decodes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,27 @@ def test_a_slider_moved_by_keyboard_shows_what_torch_decodes(
     assert np.abs(decoded(decoder, z) - first).max() > 0.02  # so there was something to see
     print(f"{name}: {np.median(times):.1f} ms a frame, at most {max(times):.1f}")
     assert seen.complaints == []
+
+
+def test_sliders_in_units_of_the_prior_show_what_torch_decodes(visit: Any, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    decoder, start = DECODERS["conv 64"](), np.linspace(-0.9, 1.1, D)
+    centre, scale = np.linspace(-1.0, 1.0, D), np.linspace(0.1, 2.0, D)
+    base = centre + scale * start
+    whole = page_with(decoder, start)
+    part = whole.sections[0].parts[0]
+    assert isinstance(part, Sliders)
+    units = {"base": base.tolist(), "centre": centre.tolist(), "scale": scale.tolist()}
+    part = replace(part, network={**part.network, **units})
+    section = replace(whole.sections[0], parts=(part,))
+    (tmp_path / "page.html").write_text(render(replace(whole, sections=(section,))), "utf-8")
+    page = visit(tmp_path / "page.html", ready=READY).page
+    assert_seen(page, decoded(decoder, base.astype(np.float32)))
+    page.locator("#latent-5").focus()
+    page.keyboard.press("End")
+    page.evaluate(FRAME)
+    base[5] = centre[5] + 3.0 * scale[5]
+    assert_seen(page, decoded(decoder, base.astype(np.float32)))
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def test_a_trained_vae_follows_the_law(third_party: Callable[[str], object]) -> 
     assert found.space == "likelihood"
     assert found.ratio == pytest.approx(1.0, abs=0.15)
     assert found.value == pytest.approx(-0.9, abs=0.1)
-    assert found.interval is not None and found.interval[0] <= found.value <= found.interval[1]
+    assert found.interval is not None and found.interval[1] - found.interval[0] < 0.2
 
 
 def test_without_beta_or_likelihood_only_the_slope_is_given() -> None:

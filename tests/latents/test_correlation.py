@@ -215,14 +215,16 @@ def test_measures_do_not_depend_on_order_sign_or_scale(generator: np.random.Gene
     assert b.effective_rank_correlation == pytest.approx(a.effective_rank_correlation)
 
 
-def test_intervals_contain_their_values(generator: np.random.Generator) -> None:
+def test_intervals_narrow_with_more_examples(generator: np.random.Generator) -> None:
     codes = of_samples(generator.normal(size=(500, 4)), passive=1)
     result = mean_against_sample(codes, resamples=30, seed=1)
+    more = of_samples(generator.normal(size=(8000, 4)), passive=1)
+    narrow = mean_against_sample(more, resamples=30, seed=1)
     assert "mean_passive" not in result.intervals
     for key, ends in result.intervals.items():
-        measures = result[key]
         for name, (low, high) in ends.items():
-            assert 0 <= low <= getattr(measures, name) <= high
+            least, most = narrow.intervals[key][name]
+            assert most - least < high - low, (key, name)
     row = mean_against_sample(codes, resamples=30, seed=1).to_dict()
     assert row["mean"]["intervals"]["total_correlation"] == list(
         result.intervals["mean"]["total_correlation"]

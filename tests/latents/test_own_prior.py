@@ -32,6 +32,7 @@ from vaescope.priors import (
     StudentTPrior,
 )
 from vaescope.priors.mixture import axis_means
+from vaescope.pruning.result import plan_of
 from vaescope.vae import Prior
 
 N = 300
@@ -296,7 +297,7 @@ def scaled(prior: PriorDensity, c: float) -> PriorDensity:
 
 @pytest.mark.parametrize("c", [0.05, 20.0])
 @pytest.mark.parametrize("name", PRIORS)
-def test_rescaling_prior_and_codes_leaves_types_and_verdicts(name: str, c: float) -> None:
+def test_rescaling_prior_and_codes_leaves_types_prune_and_verdicts(name: str, c: float) -> None:
     both = (case(name).codes, unused_codes(name))
     for codes in both:
         other = Codes(
@@ -308,6 +309,7 @@ def test_rescaling_prior_and_codes_leaves_types_and_verdicts(name: str, c: float
         np.testing.assert_allclose(before.movement, after.movement, rtol=1e-3, atol=1e-12)
         np.testing.assert_allclose(before.kl, after.kl, atol=2e-4)
         assert polarised(codes).summary() == polarised(other).summary()
+        assert plan_of(codes).dropped == plan_of(other).dropped
         said = [
             [(one.id, one.tone, one.latents) for one in inspect_codes(own, SUBJECT).verdicts]
             for own in (codes, other)

@@ -38,7 +38,9 @@ def test_a_value_that_the_test_rows_lack_is_left_out(make: Any) -> None:
     assert explicitness(make(v, v), train=60, test=30).value > 0.99
 
 
-def test_the_interval_contains_the_value(shuffled: Codes) -> None:
-    score = explicitness(shuffled, train=800, test=400, resamples=30)
-    assert score.interval is not None
-    assert score.interval[0] <= score.value <= score.interval[1]
+def test_the_interval_narrows_with_more_test_rows(shuffled: Codes) -> None:
+    few, many = (
+        explicitness(shuffled, train=600, test=n, resamples=30).interval for n in (60, 600)
+    )
+    assert few is not None and many is not None
+    assert many[1] - many[0] < few[1] - few[0]

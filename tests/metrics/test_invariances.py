@@ -162,8 +162,6 @@ def test_odd_codes_give_a_number_or_a_named_error(case: str) -> None:
         least = -np.inf if name == "irs" else 0.0  # chance is below 0
         assert least <= score.value <= 1 + 1e-9, name
         json.dumps(score.to_dict(), allow_nan=False)
-        if score.interval is not None:
-            assert score.interval[0] <= score.value <= score.interval[1], name
     assert all(reason.endswith(".") for reason in skipped.values())
     if case in ("constant latents", "duplicated latents", "rows in grid order"):
         assert not skipped

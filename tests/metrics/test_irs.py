@@ -42,7 +42,7 @@ def test_binning_the_factors_joins_neighbours(make: Any, generator: np.random.Ge
     assert irs(codes, factor_bins=20, resamples=0).details["robustness"][0, 0] < 0.99
 
 
-def test_the_interval_contains_the_value(shuffled: Codes) -> None:
-    score = irs(shuffled, limit=600, resamples=10)
-    assert score.interval is not None
-    assert score.interval[0] <= score.value <= score.interval[1]
+def test_the_interval_narrows_with_more_rows(shuffled: Codes) -> None:
+    few, many = (irs(shuffled, limit=n, resamples=30).interval for n in (150, 1200))
+    assert few is not None and many is not None
+    assert many[1] - many[0] < few[1] - few[0]

@@ -33,8 +33,6 @@ def test_classes_are_taken_as_numbers_and_constant_latents_count_nothing(make: A
     score = mcc(make(np.column_stack([v[:, 0], np.ones(400)]), v))
     assert score.value == pytest.approx(0.5, abs=0.05)
     assert score.protocol.settings["factors_as"] == "classes"
-    assert score.interval is not None
-    assert score.interval[0] <= score.value <= score.interval[1]
 
 
 def test_mcc_does_not_depend_on_where_a_source_counts_from(

@@ -103,6 +103,26 @@ def test_every_latent_has_a_slider_that_starts_where_the_traversals_do(small: In
     assert {dial.type for dial in part.dials} == {"active", "passive"}
 
 
+def test_sliders_are_in_units_of_the_prior_where_it_is_not_the_standard_normal(
+    small: Inspection,
+) -> None:
+    """The scale of a latent whose prior is learnt is free: 3 standard deviations may be 0.15."""
+    assert small.traversals is not None
+    centre, scale = np.array([0.0, -1.0, 0.5, 0.0]), np.array([0.05, 7.0, 1.0, 2.0])
+    units = (np.arange(4) - 1.5) / 2
+    moved = replace(
+        small.traversals, base=centre + scale * units, centre=centre, scale=scale
+    )  # fmt: skip
+    part = section(page_of(replace(small, traversals=moved)), "sliders").parts[0]
+    assert isinstance(part, Sliders)
+    for dial in part.dials:
+        assert dial.start == pytest.approx(units[dial.latent]) and (dial.low, dial.high) == (-3, 3)
+    np.testing.assert_allclose(part.network["scale"], scale)
+    np.testing.assert_allclose(part.network["centre"], centre)
+    np.testing.assert_allclose(part.network["base"], moved.base)
+    assert "in standard deviations of the prior" in part.caption
+
+
 def test_the_factor_of_a_slider_is_text(small: Inspection) -> None:
     text = render(page_of(small))
     assert EVIL not in text and "&lt;/script&gt;&lt;script&gt;alert(1)" in text

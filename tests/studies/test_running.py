@@ -5,6 +5,7 @@ import subprocess
 import sys
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,14 @@ import pytest
 
 from vaescope.errors import DataError, Interrupted, RunError
 from vaescope.report.render import render
-from vaescope.report.scoreboard import scoreboard, study_text
+from vaescope.report.scoreboard import Judged, scoreboard, scoreboard_figure, study_text
 from vaescope.report.study_page import study_page
-from vaescope.studies import Study, running
-from vaescope.studies.catalogue import STUDIES, TOTAL, find
+from vaescope.studies import Study, decide, running
+from vaescope.studies.catalogue import STUDIES, cases, find
+from vaescope.studies.registry import read_registry, register, status, withdrawn
 from vaescope.studies.running import Outcome, load_outcome, run_study, save_outcome
+from vaescope.studies.sampling import add_units, next_units, sample
+from vaescope.tables import Row, Table, table_of
 
 
 def vaescope(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -43,7 +47,7 @@ def test_the_smoke_scale_runs_and_gives_a_verdict_for_each_claim(study: Study, o
     page = render(study_page(study, outcome, verdicts))
     for claim in study.claims:
         assert claim.where.split(",")[0] in page
-    assert study.id in study_text(study, outcome, verdicts)
+    assert study.id in study_text(Judged(study, outcome, "not registered", verdicts))
 
 
 @pytest.fixture(scope="module")
@@ -128,12 +132,127 @@ def test_a_part_that_is_lost_is_measured_again(example: Study, tmp_path: Path) -
     assert lost.exists() and first.table.results == second.table.results
 
 
-def test_the_scoreboard_counts_every_claim_once(example: Study, outcome: Outcome) -> None:
-    verdicts = outcome.verdicts()
-    text = scoreboard([(example, outcome, verdicts)], [s for s in STUDIES if s is not example])
-    assert f"of {TOTAL} claims in {len(STUDIES)} studies" in text
-    for verdict in verdicts:
-        assert text.count(f"| **{verdict.verdict}** | {verdict.claim.says} |") >= 1
+def everything(run: dict[str, tuple[Outcome, str]]) -> list[Judged]:
+    """The whole catalogue as the scoreboard has it."""
+    verdicts = {
+        study.id: [
+            v
+            for v in decide(cases({n: (o.table, s) for n, (o, s) in run.items()}))
+            if v.claim in study.claims
+        ]
+        for study in STUDIES
+    }
+    return [
+        Judged(study, *run.get(study.id, (None, "not run")), verdicts[study.id])
+        for study in STUDIES
+    ]
+
+
+def test_the_headline_counts_registered_primary_claims_about_trained_models(
+    example: Study, outcome: Outcome
+) -> None:
+    (study,) = find("zietlow2022/theorem-2")
+    cells = study.of_units("laptop", range(1000, 1016)).cells
+    found = {"angle": 0.1, "plane_angle": 0.2, "variance_miss": 0.0, "miscount": 0, "cosine": 0.1}
+    rows = (
+        Row(
+            f"r{i}",
+            True,
+            c.columns,
+            {**found, "angle": 40.0 if c.labels["model"] == "linear AE" else 0.1},
+        )
+        for i, c in enumerate(cells)
+    )
+    made = Outcome(study.id, "laptop", study.digest("laptop"), table_of(rows), {}, "a machine")
+    primaries = sum(c.primary for s in STUDIES for c in s.claims)
+    for state, shown in (("registered before", 1), ("re-analysed", 0)):
+        run = {study.id: (made, state), example.id: (outcome, "re-analysed")}
+        text = scoreboard(everything(run), [], [])
+        assert f"Of {primaries} primary claims about trained models, {shown} have run" in text
+        assert ("**1 supported**" in text) == (shown == 1)
+        assert all(claim.says in text for claim in example.claims)  # as formulas
+    assert "older table: supported: 16 of 16 seeds" in text
+    assert scoreboard_figure(everything(run)).count("<rect") == primaries + 5
+
+
+def test_seeds_are_added_without_running_the_old_ones_again(example: Study, tmp_path: Path) -> None:
+    """Law: twice eight is the same as once sixteen."""
+    options = {"workers": 1}
+    first = sample(example, "smoke", tmp_path / "a", None, None, 8, **options)
+    stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "a").rglob("*.json")}
+    twice = sample(example, "smoke", tmp_path / "b", first, None, 8, **options)
+    assert {p: p.stat().st_mtime_ns for p in stamps} == stamps
+    assert len(list((tmp_path / "b" / "computed").glob("*.json"))) == 8  # the new ones only
+    once = sample(example, "smoke", tmp_path / "c", None, None, 16, **options)
+    assert twice.table == once.table and twice.digest == once.digest
+    assert twice.table.columns["seed"] == list(range(16))
+
+
+def test_until_decided_stops_at_the_cap(example: Study, tmp_path: Path) -> None:
+    small = replace(example, cap=20)
+    asked = next_units(small, None, None, None)
+    assert asked == range(16)
+    known = add_units(small, "smoke", tmp_path, asked, None, workers=1)
+    assert next_units(small, known, None, 8) == range(16, 20)
+    whole = sample(small, "smoke", tmp_path, known, None, 8, workers=1)
+    assert not next_units(small, whole, None, 8)
+    assert sample(small, "smoke", tmp_path, whole, None, 8, workers=1).table == whole.table
+
+
+def test_a_registration_is_a_line_and_a_change_of_claims_is_another(tmp_path: Path) -> None:
+    (study,) = find("zietlow2022/theorem-2")
+    path = tmp_path / "registry.jsonl"
+    first = register(study, "2026-01-01", path)
+    assert register(study, "2026-01-02", path) == first and read_registry(path) == [first]
+    claims = (replace(study.claims[0], threshold=5.0), *study.claims[1:])
+    changed = replace(study, claims=claims)
+    second = register(changed, "2026-01-03", path)
+    assert read_registry(path) == [first, second]
+    assert second.first > first.first  # units that nobody has looked at
+
+    def table(seed: int) -> Table:
+        return table_of([Row("r", True, {"seed": seed}, {"angle": 1.0})])
+
+    lines = read_registry(path)
+    digest = study.digest("laptop")
+    assert status(study, digest, table(first.first), [first]) == "registered before"
+    assert status(study, digest, table(3), [first]) == "re-analysed"
+    assert status(study, "another", table(first.first), [first]) == "re-analysed"
+    assert status(study, digest, table(second.first), lines) == "re-analysed"  # claims changed
+    assert status(changed, digest, table(second.first), lines) == "revised once"
+    assert status(changed, digest, table(first.first), lines) == "re-analysed"
+
+
+def test_a_primary_claim_that_is_withdrawn_stays_in_its_family(tmp_path: Path) -> None:
+    (study,) = find("zietlow2022/theorem-2")
+    other = replace(study, claims=(replace(study.claims[0], says="Something else."),))
+    line = register(other, "2026-01-01", tmp_path / "registry.jsonl")
+    (case,) = withdrawn([line], STUDIES)
+    assert (case.claim.says, case.family, case.table) == ("Something else.", "zietlow2022", None)
+    assert decide([case])[0].verdict == "undecided"
+
+
+def test_registered_tables_were_committed_after_their_registration() -> None:
+    """By ancestry, where there is a history."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        pytest.skip("this is no checkout with a history")
+
+    def git(*words: str) -> str:
+        run = ["git", "-C", str(root), *words]
+        return subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
+
+    if git("rev-parse", "--is-shallow-repository") == "true":
+        pytest.skip("the history is cut off")
+    results = "docs/results"
+    for line in read_registry(root / results / "registry.jsonl"):
+        table = f"{results}/studies/{line.study.replace('/', '-')}.json"
+        finding = ("log", "--reverse", "--format=%H", f"-S{line.work}", "--")
+        made = git(*finding, table).splitlines()
+        written = git(*finding, f"{results}/registry.jsonl").splitlines()
+        if made and written:  # what is not committed yet cannot be compared
+            assert written[0] != made[0], f"{line.study}: registered together with its table"
+            assert git("merge-base", written[0], made[0]) == written[0], line.study
 
 
 @pytest.mark.slow
@@ -142,7 +261,8 @@ def test_the_catalogue_is_listed_as_the_interface_has_it() -> None:
     assert len(listed) == len(STUDIES)
     for study in listed:
         assert {"id", "paper", "title", "scales", "claims"} <= set(study)
-        assert all({"says", "where"} <= set(claim) for claim in study["claims"])
+        wanted = {"says", "where", "kind", "primary", "quote", "control"}
+        assert all(wanted <= set(claim) for claim in study["claims"])
 
 
 @pytest.mark.slow
@@ -152,6 +272,7 @@ def test_a_study_by_command_prints_verdicts_and_writes_its_page(tmp_path: Path) 
     )
     found = json.loads(done.stdout)
     wanted = {"says", "verdict", "effect", "interval", "seeds", "paper", "substituted"}
+    wanted |= {"votes", "e", "registered", "kind", "primary", "quote", "control"}
     assert found["verdicts"] and all(wanted <= set(verdict) for verdict in found["verdicts"])
     for ending in ("html", "json", "csv"):
         assert (tmp_path / f"zietlow2022-worked-example-smoke.{ending}").exists()
@@ -159,7 +280,11 @@ def test_a_study_by_command_prints_verdicts_and_writes_its_page(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_an_unknown_study_or_scale_is_wrong_usage(tmp_path: Path) -> None:
-    for words in (["009/table-1"], ["zietlow2022/worked-example", "--scale", "huge"]):
+    for words in (
+        ["009/table-1"],
+        ["zietlow2022/worked-example", "--scale", "huge"],
+        ["zietlow2022/worked-example", "--seeds", "8"],
+    ):
         done = vaescope("study", *words, "--out", str(tmp_path), "--json")
         assert done.returncode == 2
         assert json.loads(done.stdout)["error"]["remedy"]

@@ -1,104 +1,179 @@
-"""One rule decides: intervals over seeds, Holm's levels, and the seeds that would decide."""
+"""One rule decides: votes of units, families of claims, controls and conditions."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
 
-from vaescope.studies import Claim, Gap, Level, decide
-from vaescope.studies.verdict import ALPHA, holm
-from vaescope.tables import Row, table_of
+from vaescope.studies import (
+    Blocked,
+    Case,
+    Claim,
+    Condition,
+    Control,
+    Gap,
+    Level,
+    Spread,
+    Test,
+    Verdict,
+    decide,
+)
+from vaescope.studies.votes import evidence
+from vaescope.tables import Row, Table, table_of
 
-ABOVE = Claim("a is above 1", "nowhere", Level("a"), "above", 1.0)
-BELOW = Claim("a is below 1", "nowhere", Level("a"), "below", 1.0)
-
-
-def judged(claim: Claim, values: list[float], total: int = 1) -> str:
-    return decide([(claim, claim.effect.table(np.array(values)))], total=total)[0].verdict
-
-
-def test_an_interval_wholly_above_supports_one_side_and_contradicts_the_other() -> None:
-    values = [2.0, 2.1, 1.9, 2.05]
-    assert judged(ABOVE, values) == "supported"
-    assert judged(BELOW, values) == "contradicted"
-
-
-def test_an_interval_that_holds_the_threshold_is_undecided() -> None:
-    assert judged(ABOVE, [0.5, 1.6, 0.9, 1.3]) == "undecided"
-    assert judged(BELOW, [0.5, 1.6, 0.9, 1.3]) == "undecided"
+ABOVE = Claim("a is above 1", "nowhere", Level("a"), "above", 1.0, primary=True)
+BELOW = Claim("a is below 1", "nowhere", Level("a"), "below", 1.0, primary=True)
+NEAR = Claim("a is 1", "nowhere", Level("a"), "within", 1.0, margin=0.5, primary=True)
 
 
-def test_one_seed_decides_nothing() -> None:
-    assert judged(ABOVE, [100.0]) == "undecided"
+def table(**columns: list[float | None]) -> Table:
+    length = len(next(iter(columns.values())))
+    return table_of(
+        Row(f"r{i}", True, {"seed": i}, {name: column[i] for name, column in columns.items()})
+        for i in range(length)
+    )
 
 
-def test_seeds_that_all_agree_exactly_decide_unless_they_lie_on_the_threshold() -> None:
-    assert judged(BELOW, [0.0, 0.0, 0.0]) == "supported"
-    assert judged(BELOW, [1.0, 1.0, 1.0]) == "undecided"
+def judged(claim: Claim, **columns: list[float | None]) -> Verdict:
+    return decide([Case(claim, "paper", table(**columns), "registered before")])[0]
 
 
-def test_the_interval_is_students_at_holms_level() -> None:
-    values = np.array([1.3, 2.0, 1.6, 2.4, 1.9])
-    (verdict,) = decide([(ABOVE, ABOVE.effect.table(values))], total=10)
-    assert verdict.level == pytest.approx(1 - ALPHA / 10)
-    half = stats.t.isf(ALPHA / 20, 4) * values.std(ddof=1) / np.sqrt(5)
-    assert verdict.interval == pytest.approx((values.mean() - half, values.mean() + half))
-    assert verdict.effect == pytest.approx(values.mean())
-    assert verdict.seeds == 5
+def test_votes_on_one_side_support_one_claim_and_contradict_the_other() -> None:
+    high = judged(ABOVE, a=[2.0] * 12)
+    assert (high.verdict, high.count.votes_for) == ("supported", 12)
+    assert high.e == pytest.approx(evidence(12, 12))
+    low = judged(BELOW, a=[2.0] * 12)
+    assert (low.verdict, low.count.against) == ("contradicted", 12)
+    assert "12 of 12 seeds against it (e = 6.3e+02)" in low.summary()
 
 
-def test_more_claims_in_the_catalogue_make_it_harder() -> None:
-    values = [1.3, 2.0, 1.6, 2.4, 1.9]
-    assert judged(ABOVE, values, total=1) == "supported"
-    assert judged(ABOVE, values, total=200) == "undecided"
+def test_ties_and_missing_numbers_help_no_side() -> None:
+    for nothing in (1.0, None, float("nan")):
+        both = judged(ABOVE, a=[2.0] * 6 + [nothing] * 6)
+        assert both.count.to_dict() == {"for": 6, "against": 0, "neither": 6}
+        assert both.support == pytest.approx(evidence(6, 12))
+        assert both.contradiction == pytest.approx(evidence(0, 12))
+        assert both.verdict == "undecided"
 
 
-def test_missing_values_are_left_out_and_counted_out() -> None:
-    (verdict,) = decide([(ABOVE, ABOVE.effect.table(np.array([2.0, np.nan, 2.1, 1.9])))], total=1)
-    assert (verdict.verdict, verdict.seeds) == ("supported", 3)
+def test_zero_variance_is_no_evidence_beyond_its_votes() -> None:
+    assert judged(ABOVE, a=[2.0] * 3).verdict == "undecided"
 
 
-def test_no_value_at_all_is_undecided_without_a_number() -> None:
-    (verdict,) = decide([(ABOVE, ABOVE.effect.table(np.array([np.nan, np.nan])))], total=1)
-    assert (verdict.verdict, verdict.effect, verdict.interval) == ("undecided", None, None)
+def test_a_margin_needs_most_units_on_each_inner_side() -> None:
+    inside = judged(NEAR, a=[1.2, 0.8] * 6)
+    assert (inside.verdict, inside.support) == ("supported", pytest.approx(evidence(12, 12)))
+    outside = judged(NEAR, a=[2.0] * 12)
+    assert outside.verdict == "contradicted"
+    mean = (evidence(12, 12) + evidence(0, 12)) / 2  # of the two outer processes
+    assert outside.contradiction == pytest.approx(mean)
+    assert judged(NEAR, a=[2.0, 0.0] * 6).verdict == "undecided"  # the median may be inside
 
 
-def test_the_seeds_asked_for_decide_with_about_the_stated_power() -> None:
-    """Law: of experiments with that many seeds and the effect and spread seen, 80 % are decided."""
-    values = np.array([0.2, 2.4, 1.1, 1.9])  # mean 1.4, threshold 1
-    (verdict,) = decide([(ABOVE, ABOVE.effect.table(values))], total=1)
-    assert verdict.verdict == "undecided" and verdict.needed is not None
+def test_a_conjunction_has_the_evidence_of_its_weakest_part() -> None:
+    claim = Claim("a above 1, b below 0", "nowhere", Level("a"), "above", 1.0,
+                  also=(Test(Level("b"), "below", 0.0),), primary=True)  # fmt: skip
+    good = [2.0] * 12
+    assert judged(claim, a=good, b=[-1.0] * 12).verdict == "supported"
+    weak = judged(claim, a=good, b=[-1.0] * 9 + [1.0] * 3)
+    assert weak.support == pytest.approx(evidence(9, 12))
+    assert weak.count.to_dict() == {"for": 9, "against": 3, "neither": 0}
+    assert judged(claim, a=good, b=[1.0] * 12).verdict == "contradicted"
+
+
+CONTROLLED = Claim(
+    "a is above 1", "nowhere", Level("a"), "above", 1.0, primary=True,
+    control=Control("untrained", Level("c")),
+)  # fmt: skip
+
+
+def test_a_control_that_does_the_same_makes_a_claim_not_specific() -> None:
+    same = judged(CONTROLLED, a=[2.0] * 12, c=[2.0] * 12)
+    assert (same.verdict, same.control and same.control.votes_for) == ("not specific", 12)
+    assert judged(CONTROLLED, a=[2.0] * 12, c=[1.8] * 12).verdict == "not specific"
+
+
+def test_support_needs_a_lead_over_the_control() -> None:
+    assert judged(CONTROLLED, a=[2.0] * 12, c=[0.0] * 12).verdict == "supported"
+    tied = judged(CONTROLLED, a=[2.0] * 12, c=[2.0, 3.0, 0.5] * 4)
+    assert tied.verdict == "undecided" and tied.support < 20
+    lost = judged(CONTROLLED, a=[2.0] * 12, c=[None] * 12)
+    assert lost.verdict == "undecided"
+    lacking = decide([Case(CONTROLLED, "paper", table(a=[2.0] * 12), "re-analysed")])[0]
+    assert (lacking.verdict, lacking.why) == ("undecided", "the table lacks its control")
+
+
+def test_a_control_does_not_shield_a_claim_from_contradiction() -> None:
+    assert judged(CONTROLLED, a=[0.0] * 12, c=[2.0] * 12).verdict == "contradicted"
+
+
+def test_units_without_the_condition_do_not_vote_and_too_many_leave_it_undecided() -> None:
+    claim = Claim("a is above 1", "nowhere", Level("a"), "above", 1.0, primary=True,
+                  needs=Condition("some latent is passive", Level("p"), "above", 0.5))  # fmt: skip
+    few = judged(claim, a=[2.0] * 14 + [0.0] * 2, p=[1.0] * 14 + [0.0] * 2)
+    assert (few.verdict, few.excluded, few.seeds) == ("supported", 2, 14)
+    many = judged(claim, a=[2.0] * 16, p=[1.0] * 11 + [0.0] * 5)
+    assert (many.verdict, many.excluded) == ("undecided", 5)
+    assert "lack its condition" in many.why
+
+
+def test_more_primary_claims_in_a_family_ask_for_more_votes() -> None:
+    case = Case(ABOVE, "paper", table(a=[2.0] * 8), "registered before")
+    other = Case(BELOW, "paper", None)
+    assert decide([case])[0].verdict == "supported"  # e = 57, level 40
+    assert decide([case, other, other])[0].verdict == "undecided"
+    elsewhere = Case(BELOW, "another", None)
+    assert decide([case, elsewhere, elsewhere])[0].verdict == "supported"
+
+
+def test_a_primary_claim_counts_by_the_largest_e_and_others_by_the_last() -> None:
+    values: list[float | None] = [2.0] * 12 + [0.0] * 8
+    assert judged(ABOVE, a=values).verdict == "supported"
+    second = Claim("a is above 1", "nowhere", Level("a"), "above", 1.0)
+    assert judged(second, a=values).verdict == "undecided"
+    assert judged(second, a=[2.0] * 12).verdict == "supported"
+
+
+def test_an_identity_holds_everywhere_or_fails() -> None:
+    claim = Claim("a is 1", "nowhere", Level("a"), "below", 1e-5, sort="identity")
+    assert judged(claim, a=[1e-9] * 2).verdict == "supported"
+    assert judged(claim, a=[1e-9, None]).verdict == "contradicted"
+    cases = [Case(claim, "paper", table(a=[0.0]), "x"),
+             Case(ABOVE, "paper", table(a=[2.0] * 8), "x")]  # fmt: skip
+    assert decide(cases)[1].verdict == "supported"  # it takes nothing from the others' level
+
+
+def test_a_claim_whose_study_has_not_run_is_undecided_and_says_so() -> None:
+    (verdict,) = decide([Case(ABOVE, "paper", None)])
+    assert (verdict.verdict, verdict.registered, verdict.votes()) == (
+        "undecided", "not run", "not run",
+    )  # fmt: skip
+
+
+def test_an_undecided_claim_says_what_would_have_been_seen() -> None:
+    assert "24 units would have shown a vote of" in judged(ABOVE, a=[2.0, 0.0] * 12).why
+    assert judged(ABOVE, a=[2.0] * 3).why == "3 units cannot decide it"
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        Claim("x", "nowhere", Gap("a", {"m": "x"}, {"m": "y"}), "above", 0.0),
+        Claim("x", "nowhere", Spread("a", {"m": "x"}, {"m": "y"}), "above", 0.0),
+        Claim("x", "nowhere", Blocked(Level("a", {"m": "x"})), "above", 0.0),
+    ],
+    ids=lambda claim: type(claim.effect).__name__,
+)
+def test_votes_never_change_when_units_are_added(claim: Claim) -> None:
     generator = np.random.default_rng(0)
-    draws = generator.normal(values.mean(), values.std(ddof=1), size=(4000, verdict.needed))
-    t = (draws.mean(axis=1) - 1.0) / (draws.std(axis=1, ddof=1) / np.sqrt(verdict.needed))
-    power = np.mean(np.abs(t) > stats.t.isf(ALPHA / 2, verdict.needed - 1))
-    assert 0.75 < power < 0.87
-
-
-def test_a_decided_claim_asks_for_no_more_seeds() -> None:
-    (verdict,) = decide([(ABOVE, ABOVE.effect.table(np.array([2.0, 2.1, 1.9])))], total=1)
-    assert verdict.verdict == "supported" and verdict.needed is None
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.integers(0, 20))
-def test_holm_rejects_what_its_definition_rejects(p_values: list[float], others: int) -> None:
-    total = len(p_values) + others
-    rejected = [p < level for p, level in zip(p_values, holm(p_values, total), strict=True)]
-    ranked = sorted(p_values)
-    count = 0
-    while count < len(ranked) and ranked[count] < ALPHA / (total - count):
-        count += 1
-    assert sum(rejected) == count
-    if count:
-        assert max(p for p, r in zip(p_values, rejected, strict=True) if r) <= ranked[count - 1]
-
-
-def test_a_gap_is_taken_within_each_seed() -> None:
     rows = [
-        Row(f"{method}{seed}", True, {"method": method, "seed": seed}, {"a": 10.0 * seed + own})
-        for seed in range(3)
-        for method, own in (("x", 1.0), ("y", 3.0))
+        Row(f"{m}{seed}", True, {"m": m, "seed": seed}, {"a": float(generator.normal())})
+        for seed in range(20)
+        for m in "xy"
     ]
-    effect = Gap("a", {"method": "y"}, {"method": "x"})
-    np.testing.assert_allclose(effect.of(table_of(rows)), [2.0, 2.0, 2.0])
+    few, many = (claim.effect.of(table_of(rows[: 2 * n])) for n in (11, 20))
+    np.testing.assert_array_equal(many[: len(few)], few)
+    assert len(many) > len(few)
+
+
+def test_the_interval_stays_within_what_was_measured() -> None:
+    found = judged(ABOVE, a=[0.0, 0.0, 0.0, 1.0])
+    assert found.interval is not None and 0.0 <= found.interval[0] <= found.interval[1] <= 1.0

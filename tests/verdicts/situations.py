@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vaescope.adapters import Inference
 from vaescope.codes import Codes
 from vaescope.encoding import Maps
 from vaescope.geometry.columns import column_cosine_of, column_norm_of
@@ -18,6 +17,7 @@ from vaescope.inspection import Inspection, Subject, Training
 from vaescope.inspection.codes import describe_codes, judged
 from vaescope.latents import mean_against_sample
 from vaescope.measures import Measures
+from vaescope.models import Inference
 from vaescope.prior_density import GaussianDensity
 from vaescope.pruning.price import Loss, Price
 from vaescope.traversals import traverse

@@ -43,7 +43,9 @@ APART = (
     "ignores x in a local minimum of the rate", "ignore x in a local minimum of the rate",
     "The local minimum costs", "Train again with posterior variances", "cannot reach it from where",
     "is neither as certain as an active latent", "are neither as certain as active latents",
-    "There are too few examples to tell who knows",
+    "There are too few examples to tell who knows", "There are too few examples to tell whether",
+    "; the furthest off is latent", "Encode more than these", "Of the active,",
+    "nearly the same mean in every example", "narrow there tells no examples apart",
 )  # fmt: skip
 
 
@@ -239,3 +241,21 @@ def test_without_kinds_a_mixed_latent_is_only_called_mixed() -> None:
 
     says = judge(found.latents, found.samples)[0].says
     assert "is neither as certain as an active latent nor as uncertain as a passive one" in says
+
+
+@pytest.mark.parametrize("n", [2, 6, 30])
+def test_few_samples_are_not_said_to_follow_the_prior_or_not_to(n: int) -> None:
+    mean = np.linspace(-0.6, 0.6, n)[:, None] * np.ones(2)  # a standard deviation of 0.6 or less
+    found = inspect_codes(Codes(mean, np.full((n, 2), 1e-4), mean), SUBJECT).verdicts
+    says = next(one.says for one in found if one.id == "prior")
+    assert says.startswith("There are too few examples to tell whether")
+
+
+def test_an_active_latent_that_is_the_same_in_every_example_is_told() -> None:
+    rng = np.random.default_rng(0)
+    mean = np.stack([rng.normal(size=N), np.full(N, 2.0)], axis=1)
+    codes = Codes(mean, np.full((N, 2), 0.01), mean)
+    assert "Of the active, 1 has nearly the same mean" in inspect_codes(
+        codes, SUBJECT).verdicts[0].says  # fmt: skip
+    for what in ALL:
+        assert "Of the active" not in " ".join(texts(inspected(what).verdicts)), what

@@ -155,8 +155,8 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Drop them where you feed samples to another model: theirs are noise": lambda s, _: (
         not heard(s) and s.price is None
     ),
-    r"Keep [\d, and]+ too where single examples count": lambda s, says: (
-        named(re.findall(r"Keep ([\d, and]+) too", says)[0]) == s.indices("rare")
+    r"That loses the little that [\d, and]+ hold of some examples": lambda s, says: (
+        named(re.findall(r"little that ([\d, and]+)", says)[0]) == s.indices("rare")
     ),
     r"Keep them where you need .*: their means know it best": lambda s, _: s.factors == "passive",
     r"mean variance [\d.]+( to [\d.]+)? times that of an unused latent": lambda s, _: s.scale != 1,
@@ -265,7 +265,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Rely on the table of factors rather than on directions of the decoder": lambda s, _: (
         known_factors(s) == {"a", "b"}
     ),
-    r"That is close to the limit of [^:]+: take it as undecided": lambda s, says: (
+    r"(That|DtO) is close to the limit of [^:]+: take it as undecided": lambda s, says: (
         says_close(says)
     ),
     r"Spatial means of the channels? [\d, and]+ are passive, but (its|their) places carry up to 2 "

@@ -102,7 +102,7 @@ def choose(
         shape = ", ".join(map(str, x.shape[1:]))
         raise UnreadableError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
-            + "; ".join(list(dict.fromkeys(problems))[:2]) + ".",
+            + _brief(problems) + ".",
             _CONDITION if u is None and any("required positional" in p for p in problems)
             else f"No argument that was tried helps. If data of shape (n, {shape}) are what "
             "it takes, pass encode=, a function encode(x) of such a tensor that returns (mean, "
@@ -208,16 +208,36 @@ def _best_output(tried: list[Reading], default: Range, values: bool) -> Reading:
     return first
 
 
+def _brief(problems: list[str], *, width: int = 160) -> str:
+    """The first, cut short, and others that differ in what went wrong while there is room: `.tried`
+    has all of them whole."""
+    by_fault: dict[str, str] = {}
+    for problem in problems:
+        by_fault.setdefault(problem.partition(": ")[2] or problem, problem.rstrip("."))
+    first, *others = by_fault.values()
+    said = first if len(first) <= width else f"{first[:width].rstrip()} (cut)"
+    for other in others:
+        if len(said) + len(other) <= width:
+            said += f"; {other}"
+    return said
+
+
 def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> Reading:
     best = min(chosen, key=lambda reading: reading.error)
     poor = best.error > POOR
     equal = [r for r in chosen if r.error <= (EQUAL_IF_POOR if poor else EQUAL) * best.error]
     # encode() that gives means and encoder() that gives spreads too: one model, the latter whole.
     equal = [r for r in equal if r.spread != "none"] or equal
+    if not equal:  # comparisons with NaN are false
+        raise UnreadableError(
+            f"Reconstructions of {source.name} are not finite beside data of this size.",
+            "Pass data on the scale that it was trained on.",
+            tuple(r.says() for r in tried),
+        )
     first = equal[0]
     rivals = [r for r in equal if r.layout != first.layout]
     if rivals:
-        choices = "; ".join(dict.fromkeys(r.says() for r in (first, *rivals)))
+        choices = "; ".join(list(dict.fromkeys(r.says() for r in (first, *rivals)))[:2])
         raise ReadingError(
             f"Several readings of {source.name} are equally good: {choices}.",
             f"Say which with posterior= and output= (--posterior {first.layout}, --output "

@@ -6,7 +6,7 @@ hundreds of times cheaper than pulling every output back.
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -94,6 +94,10 @@ class Grams(GeometryResult):
         """Singular values of J, descending, and V as columns: shapes (n, d) and (n, d, d)."""
         values, vectors = np.linalg.eigh(self.values)
         return np.sqrt(np.clip(values[:, ::-1], 0.0, None)), vectors[:, :, ::-1]
+
+    def in_units(self, scale: NDArray[np.float64]) -> "Grams":
+        """Of the decoder as a function of latents over these scales, one for each column."""
+        return replace(self, values=self.values * np.outer(scale, scale))
 
     def summary(self) -> str:
         return _says(f"{self.n:,} Gram matrices of {len(self.columns)} columns", self.space, self)

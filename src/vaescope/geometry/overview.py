@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from vaescope.errors import ShapeError, VaescopeError
 from vaescope.geometry.columns import column_cosine_of, column_norm_of
 from vaescope.geometry.ima_contrast import ima_contrast_of
-from vaescope.geometry.jacobian import grams
+from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.local_decoder import local_decoders
 from vaescope.geometry.od_score import od_score_of
 from vaescope.geometry.orthogonality import distance_of, random_decoder_baseline
@@ -64,6 +65,8 @@ def overview(
     weight: float | None = None,
     reason: str = "the weight of the rate is not known",
     prior_variance: float | Floats = 1.0,
+    centre: float | Floats = 0.0,
+    scale: float | Floats = 1.0,
     untrained: Callable[[int], Decode] | None = None,
     points: int = 200,
     fits: int = 50,
@@ -72,7 +75,11 @@ def overview(
     """Jacobian measures at `points` posteriors, linear local decoders at `fits` of them and tanh
     and quadratic ones at `nonlinear` of these, spread over the rows. Arguments as for the single
     measures (`weight`, `reason` and `prior_variance` as for `variance_law`); pass `columns` without
-    passive latents."""
+    passive latents.
+
+    `centre` and `scale` are mean and standard deviation of the prior: measures are of the decoder
+    as a function of (z - centre) / scale, so that the scale of a learnt prior, which is free, does
+    not enter."""
     z = as_points(mean, decode)
     if columns is not None and not len(columns):
         unused = dict.fromkeys(KEYS, "no latent is used: all are passive")
@@ -86,39 +93,41 @@ def overview(
             "Pass the mean and variance of the same codes.",
         )
     at = z[rows]
+    middle, unit = (np.broadcast_to(own, z.shape[1:]) for own in (centre, scale))
     found = grams(decode, at, space=space, likelihood=likelihood, columns=chosen)
+    found = found.in_units(unit[chosen])
     measures: dict[str, GeometryMeasure] = {"column_norm": column_norm_of(found)}
     if not found.values.any():
         flat = "the decoder's output does not change with any used latent"
         return _ordered(measures, dict.fromkeys(set(KEYS) - set(measures), flat), found, [])
     skipped: dict[str, str] = {}
     notes: list[str] = [] if not found.note else [f"Jacobians by {found.method}: {found.note}."]
+    if np.any(unit != 1.0):
+        notes.append("Jacobians are by latents in standard deviations of the prior.")
     if len(chosen) < 2:
         alone = "one used latent has no other axis to be orthogonal to"
         axes = ("dto", "dto_haar", "dto_random_decoder", "od_score", "column_cosine")
         skipped |= dict.fromkeys((*axes, "ima_contrast"), alone)
     else:
-        baseline, missing = _untrained_distance(untrained, at, space, likelihood, chosen)
+        points_in_units = (at - torch.from_numpy(middle).to(at)) / torch.from_numpy(unit).to(at)
+        baseline, missing = _untrained_distance(
+            untrained, points_in_units, space, likelihood, chosen
+        )
         if baseline is None:
             skipped["dto_random_decoder"] = missing
-        else:
-            measures["dto_random_decoder"] = baseline
-        dto = distance_of(found, random_decoder=baseline)
-        if dto.warning:
-            notes.append(f"Distance to orthogonality and OD-Score: {dto.warning}.")
-        measures |= {"dto": dto, "dto_haar": dto.haar, "od_score": od_score_of(found),
-                     "column_cosine": column_cosine_of(found)}  # fmt: skip
-        mechanism = ima_contrast_of(found)
-        if mechanism.n:
-            measures["ima_contrast"] = mechanism
-        else:
-            skipped["ima_contrast"] = "the Jacobian has full rank nowhere"
-    local = noise[rows][:, chosen]
-    if np.any(local <= 0):
+        of_axes, left_out, warnings = _axes(found, baseline)
+        measures |= of_axes
+        skipped |= left_out
+        notes += warnings
+    if np.any(noise[rows][:, chosen] <= 0):
         skipped |= dict.fromkeys(KEYS[-2:], "the posterior has no noise")
         return _ordered(measures, skipped, found, notes)
+    area = unit[chosen] ** 2
     prior = np.broadcast_to(prior_variance, noise.shape)[rows][:, chosen]
-    law = variance_law_of(found, local, weight=weight, reason=reason, prior_variance=prior)
+    law = variance_law_of(
+        found, noise[rows][:, chosen] / area, weight=weight, reason=reason,
+        prior_variance=prior / area,
+    )  # fmt: skip
     if math.isfinite(law.value):
         measures["variance_law"] = law
     else:
@@ -132,6 +141,24 @@ def overview(
     except VaescopeError as error:  # too many latents or outputs to fit
         skipped["stochastic_loss"] = error.message
     return _ordered(measures, skipped, found, notes)
+
+
+def _axes(
+    found: Grams, baseline: Spread | None
+) -> tuple[dict[str, GeometryMeasure], dict[str, str], list[str]]:
+    """What two axes or more have to each other: measures, what is left out, and warnings."""
+    dto = distance_of(found, random_decoder=baseline)
+    measures: dict[str, GeometryMeasure] = {
+        "dto": dto, "dto_haar": dto.haar, "od_score": od_score_of(found),
+        "column_cosine": column_cosine_of(found),
+    }  # fmt: skip
+    if baseline is not None:
+        measures["dto_random_decoder"] = baseline
+    notes = [f"Distance to orthogonality and OD-Score: {dto.warning}."] if dto.warning else []
+    mechanism = ima_contrast_of(found)
+    if not mechanism.n:
+        return measures, {"ima_contrast": "the Jacobian has full rank nowhere"}, notes
+    return measures | {"ima_contrast": mechanism}, {}, notes
 
 
 def _untrained_distance(

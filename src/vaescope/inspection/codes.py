@@ -15,7 +15,8 @@ from vaescope.inspection.results import (
     MomentSummary,
     Subject,
 )
-from vaescope.latents import Types, kl, types
+from vaescope.latents import Groups, Types, groups, kl, types
+from vaescope.latents.groups import LEAST_ROWS
 from vaescope.measures import Measures, measure_codes
 from vaescope.metrics import mig
 from vaescope.prior_density import GaussianDensity, PriorDensity, standard_normal
@@ -39,6 +40,13 @@ def _factors(codes: Codes, measures: Measures | None) -> FactorSummary | None:
     bins = int(score.protocol.settings["bins"])
     by_chance = (bins - 1) * (classes - 1) / (2.0 * score.protocol.n * entropy)
     return FactorSummary(names, score, normalised, codes.supervised, by_chance)
+
+
+def _groups(codes: Codes, kinds: Types) -> Groups | None:
+    known = codes.factors if codes.factors is not None else codes.factor_values
+    if known is None or codes.n < LEAST_ROWS or not np.ptp(known, axis=0).any():
+        return None
+    return groups(codes, kinds=kinds)
 
 
 def _known(factors: FactorSummary | None, latent: int) -> tuple[str, float] | None:
@@ -137,7 +145,8 @@ def describe_codes(
     price = price_of(codes, kinds.passive.tolist()) if priced else None
     return Inspection(
         subject, _latents(codes, factors, kinds), _histograms(codes), _moments(codes), (), factors,
-        measures=measures, types=kinds, price=price, supervised=codes.supervised,
+        groups=_groups(codes, kinds) if measured else None, measures=measures,
+        types=kinds, price=price, supervised=codes.supervised,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from vaescope.adapters.output_format import error_of
 from vaescope.codes import Codes, central
 from vaescope.distributions import Distribution
 from vaescope.errors import VaescopeError
+from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta_of, unreadable
 from vaescope.geometry.overview import KEYS, Overview, overview
 from vaescope.inspection.codes import describe_codes, judged
 from vaescope.inspection.effort import Effort
@@ -70,12 +71,15 @@ def dissect(
         geometry, skipped = _geometry(model, found, effort)
         progress("fit")
         fit = fit_of(model, effort)
+        weight = _effective_beta(model, effort)
         progress("pictures")
         decode = _means(model.decode_codes, model.device)
         centre, scale = _prior_units(codes)
         typical = codes.mean[central((codes.mean - centre) / scale)]
         moved = traverse(decode, typical, centre=centre, scale=scale)
-        network, why = network_of(_decoder_module(model), moved.base) if images else (None, "")
+        network, why = None, ""
+        if images:
+            network, why = network_of(_decoder_module(model), moved.base, centre, scale)
         norms = None
         if model.maps is None:
             base = torch.from_numpy(codes.mean[:1]).float().to(model.device)
@@ -85,6 +89,7 @@ def dissect(
             geometry=geometry,
             column_norm=norms,
             fit=fit,
+            effective_beta=weight,
             unexplained=_unexplained(model),
             traversals=_unscaled(model, moved),
             reconstructions=_reconstructions(model) if images else None,
@@ -134,10 +139,12 @@ def _geometry(
     used = sorted(latent.index for latent in found.latents if latent.type != "passive")
     if not codes.stochastic:
         used = list(range(codes.d))  # points have no types
+    centre, scale = _prior_units(codes)
     try:
         return overview(
             model.decoder_of_codes, codes.mean, codes.variance, columns=used,
-            likelihood=model.likelihood, **_law(model), points=effort.points,
+            likelihood=model.likelihood, **_law(model), centre=centre, scale=scale,
+            points=effort.points,
             untrained=None if model.maps is not None else model.untrained, fits=effort.fits,
             nonlinear=effort.nonlinear,
         ), {}  # fmt: skip
@@ -145,6 +152,15 @@ def _geometry(
         # Anybody's decoder: what cannot be differentiated is left out, with the reason.
         lines = str(error).splitlines()
         return None, dict.fromkeys(KEYS, lines[0] if lines else type(error).__name__)
+
+
+def _effective_beta(model: OpenModel, effort: Effort) -> EffectiveBeta:
+    try:
+        return effective_beta_of(model, rows=effort.weighed, draws=4)
+    except (VaescopeError, RuntimeError, NotImplementedError) as error:
+        # Anybody's decoder: one without a gradient has no weight to be read.
+        lines = str(error).splitlines()
+        return unreadable(lines[0] if lines else type(error).__name__)
 
 
 def _law(model: OpenModel) -> dict[str, Any]:

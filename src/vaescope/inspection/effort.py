@@ -19,17 +19,18 @@ class Effort:
     points: int  # Jacobians
     fits: int  # linear local decoders
     nonlinear: int  # of these, tanh and quadratic ones too: they take ten times as long
+    weighed: int  # rows for the weight of the rate
     metrics: tuple[str, ...] | None  # None: all
     whole: bool = True  # False: types and rates of the latents alone
 
 
 #: Ten thousand examples as in bonheme2023. Fast leaves out what learns a classifier or trees.
 EFFORTS: Mapping[str, Effort] = {
-    "latents": Effort(10_000, 0, 0, 0, 0, 0, 0, (), whole=False),
-    "fast": Effort(2_000, 500, 50, 16, 50, 10, 3,
+    "latents": Effort(10_000, 0, 0, 0, 0, 0, 0, 0, (), whole=False),
+    "fast": Effort(2_000, 500, 50, 16, 50, 10, 3, 100,
                    ("mig", "mig_sup", "modularity", "sap_continuous", "irs", "mcc")),
-    "default": Effort(10_000, 2_000, 100, 50, 200, 50, 10, None),
-    "thorough": Effort(10_000, 10_000, 1_000, 256, 1_000, 60, 60, None),
+    "default": Effort(10_000, 2_000, 100, 50, 200, 50, 10, 200, None),
+    "thorough": Effort(10_000, 10_000, 1_000, 256, 1_000, 60, 60, 1_000, None),
 }  # fmt: skip
 
 

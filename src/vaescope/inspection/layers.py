@@ -222,16 +222,23 @@ def _deviation(network: Network, decoder: Decoder, codes: Floats) -> float:
     return float(np.abs(evaluate(network, codes) - images).max())
 
 
-def network_of(module: nn.Module | None, base: Floats) -> tuple[Network | None, str]:
+def network_of(
+    module: nn.Module | None,
+    base: Floats,
+    centre: Floats | float = 0.0,
+    scale: Floats | float = 1.0,
+) -> tuple[Network | None, str]:
     """The decoder as layers with weights of 16 bits, and how far it is from torch; or None, and why
-    there is none. `base` is the code that sliders start from."""
+    there is none. `base` is the code that sliders start from, which are in units of the prior:
+    `centre` and `scale` are its mean and standard deviation."""
     if type(module) is not Decoder:
         return None, "this decoder is not one of vaescope's own."
     try:
         network = _read(module, len(base))
     except _Unsupported as why:
         return None, str(why)
-    batches = np.array_split(_tried(base), 1 + len(base) // BATCH)
+    tried = np.asarray(centre + scale * _tried((base - centre) / scale), dtype=np.float32)
+    batches = np.array_split(tried, 1 + len(base) // BATCH)
     deviation = float(np.max([_deviation(network, module, codes) for codes in batches]))
     if not deviation <= MOST_DEVIATION:  # nor is it where it is no number
         return None, f"with weights of 16 bits it would be off by {deviation:.2g}."

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.encoding import Maps
+from vaescope.geometry.effective_beta import EffectiveBeta
 from vaescope.geometry.overview import KEYS, Overview
 from vaescope.inspection.network import Network
 from vaescope.latent_types import LatentType
-from vaescope.latents import Types
+from vaescope.latents import Groups, Types
 from vaescope.measures import Measures
 from vaescope.metrics import Score
 from vaescope.models import Inference
@@ -176,11 +177,13 @@ class Inspection:
     samples: MomentSummary
     verdicts: tuple[Verdict, ...]
     factors: FactorSummary | None = None
+    groups: Groups | None = None  # which latents together hold which factors
     measures: Measures | None = None
     geometry: Overview | None = None
     column_norm: Vector | None = None  # of each latent in the decoder's first layer
     maps: Maps | None = None
     fit: Fit | None = None
+    effective_beta: EffectiveBeta | None = None  # the weight of the rate that the model obeys
     unexplained: float | None = None  # squared error of reconstructions over that of the mean image
     traversals: Traversals | None = None
     reconstructions: Reconstructions | None = None
@@ -221,7 +224,11 @@ class Inspection:
             "skipped": content.get("skipped", {}) | skipped | dict(self.skipped),
             "geometry": geometry,
             "fit": None if self.fit is None else self.fit.to_dict(),
+            "effective_beta": (
+                None if self.effective_beta is None else self.effective_beta.to_dict()
+            ),
             "column_norm": None if self.column_norm is None else self.column_norm.tolist(),
+            "groups": [] if self.groups is None else self.groups.to_dict()["groups"],
             "maps": None if self.maps is None else self.maps.to_dict(),
             "inferred": [
                 {

@@ -9,6 +9,8 @@ from vaescope.latents.correlation import (
     total_correlation,
 )
 from vaescope.latents.downstream import Downstream, downstream
+from vaescope.latents.group_results import FactorShare, Group, Groups
+from vaescope.latents.groups import groups
 from vaescope.latents.kl import LatentKL, kl, kl_of_rows
 from vaescope.latents.mixture import Mixture, mixture
 from vaescope.latents.polarised import DeltaKL, Polarised, delta_kl, polarised
@@ -21,6 +23,9 @@ __all__ = [
     "Criterion",
     "DeltaKL",
     "Downstream",
+    "FactorShare",
+    "Group",
+    "Groups",
     "LatentKL",
     "MeanAgainstSample",
     "Mixture",
@@ -30,6 +35,7 @@ __all__ = [
     "delta_kl",
     "downstream",
     "effective_rank",
+    "groups",
     "kl",
     "kl_of_rows",
     "mean_against_sample",

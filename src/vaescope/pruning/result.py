@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.latents import types
+from vaescope.latents.types import TRAPPED
 from vaescope.pruning.price import Price, price_of
 
 __all__ = ["Change", "Pruning", "PruningPlan", "listed", "plan_of", "pruning_of"]
@@ -87,17 +88,20 @@ class Pruning:
 
 
 def plan_of(codes: Codes) -> PruningPlan:
-    """Drops the passive latents, unless that leaves none. Mixed ones stay: they are used."""
+    """Drops the passive latents, and those that ignore x in a local minimum of the rate, unless
+    that leaves none. Other mixed ones stay: they are used."""
     constants = codes.mean.astype(np.float64).mean(axis=0)
     if not codes.stochastic:
         reason = "Nothing was dropped: the codes are points without noise, so none is passive."
         return PruningPlan(codes.d, (), constants, reason)
     kinds = types(codes)
-    passive = tuple(kinds.passive.tolist())
-    if not passive:
+    passive = kinds.passive.tolist()
+    trapped = [j for j, kind in enumerate(kinds.kind_of_mixed) if kind == TRAPPED]
+    dropped = tuple(sorted(passive + trapped))
+    if not dropped:
         reason = f"Nothing was dropped: no latent is passive ({kinds.summary()})."
         return PruningPlan(codes.d, (), constants, reason)
-    if len(passive) == codes.d:
+    if len(dropped) == codes.d:
         reason = (
             "Nothing was dropped: "
             + ("the only latent is" if codes.d == 1 else f"all {codes.d} latents are")
@@ -106,9 +110,12 @@ def plan_of(codes: Codes) -> PruningPlan:
         )
         return PruningPlan(codes.d, (), constants, reason)
     verb = "is" if len(passive) == 1 else "are"
-    reason = f"{len(passive)} of {codes.d} latents {verb} passive: {listed(passive)}."
-    reason += f" {kinds.of_faint()}" if kinds.faint else ""
-    return PruningPlan(codes.d, passive, constants, reason)
+    reasons = [f"{len(passive)} of {codes.d} latents {verb} passive: {listed(passive)}."]
+    if trapped:
+        reasons = [*(reasons if passive else []), f"{kinds.trapped()}: dropped too."]
+    if kinds.faint:
+        reasons.append(kinds.of_faint())
+    return PruningPlan(codes.d, dropped, constants, " ".join(reasons))
 
 
 def listed(numbers: Sequence[int]) -> str:

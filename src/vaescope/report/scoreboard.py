@@ -1,115 +1,319 @@
 """Studies as Markdown: a page for each, and the scoreboard of all claims."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
 
-from vaescope.studies.catalogue import OUTDATED
+from vaescope.studies.catalogue import LOOKED, OUTDATED
+from vaescope.studies.registry import Registration
 from vaescope.studies.running import Outcome
 from vaescope.studies.study import Study
 from vaescope.studies.verdict import ALPHA, Judgement, Verdict
 
-__all__ = ["Judged", "scoreboard", "study_text"]
+__all__ = ["Judged", "scoreboard", "scoreboard_figure", "study_text"]
 
-#: A study, what was found, and the verdicts of its claims.
-Judged = tuple[Study, Outcome, Sequence[Verdict]]
+_KINDS: tuple[Judgement, ...] = ("supported", "contradicted", "not specific", "undecided")
+_RULE = (
+    "A claim is about most units, usually seeds. Each unit is for it, against it or neither "
+    "(a tie, no number). The votes are weighed by an e-process, valid at any number of units "
+    "and for any distribution: e = 600 says that votes like these are 600 times likelier if "
+    "most units agree than if half of them do. A claim is **supported** or **contradicted** "
+    "where its e is large enough for its family, **not specific** where a control, in which "
+    "the mechanism is absent, does the same, else **undecided**. Supported also needs the "
+    "effect to lead its control."
+)
 
-_KINDS: tuple[Judgement, ...] = ("supported", "contradicted", "undecided")
+
+@final
+@dataclass(frozen=True)
+class Judged:
+    """A study, its table, how that was registered, and the verdicts of its claims."""
+
+    study: Study
+    outcome: Outcome | None
+    registered: str
+    verdicts: Sequence[Verdict]
+
+    @property
+    def counts(self) -> bool:
+        """Whether its claims are evidence: registered before their units were run."""
+        return self.outcome is not None and self.registered != "re-analysed"
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _effect(verdict: Verdict) -> str:
+def _line(*cells: str) -> str:
+    return "| " + " | ".join(map(_cell, cells)) + " |"
+
+
+def _header(*names: str) -> list[str]:
+    return [_line(*names), "|" + "---|" * len(names)]
+
+
+def _stem(study: Study) -> str:
+    return study.id.replace("/", "-")
+
+
+def _link(study: Study) -> str:
+    return f"[{study.id}](studies/{_stem(study)}.md)"
+
+
+def _number(verdict: Verdict) -> str:
     if verdict.effect is None:
         return "none"
     spread = "" if verdict.interval is None else " ({:.3g} to {:.3g})".format(*verdict.interval)
     return f"{verdict.effect:.3g}{spread}"
 
 
-def _seeds(verdict: Verdict) -> str:
-    if verdict.verdict != "undecided":
-        return str(verdict.seeds)
-    wanted = "over 10,000" if verdict.needed is None else f"{verdict.needed:,}"
-    return f"{verdict.seeds} (would take {wanted})"
+def _control(verdict: Verdict) -> str:
+    claim, votes = verdict.claim, verdict.control
+    if claim.control is None:
+        return "none"
+    if votes is None or votes.votes_for + votes.against == 0:
+        return f"{claim.control.says}: not measured"
+    return f"{claim.control.says}: {votes.votes_for} for, {votes.against} against"
 
 
 def _claims(verdicts: Sequence[Verdict]) -> list[str]:
-    lines = [
-        "| verdict | claim | place | measured | effect | seeds | the paper | substituted |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    lines = _header(
+        "verdict", "votes", "claim", "place", "measured", "effect", "control", "the paper",
+        "substituted",
+    )  # fmt: skip
     for v in verdicts:
-        cells = (
-            f"**{v.verdict}**", v.claim.says, v.claim.where, v.claim.words(), _effect(v),
-            _seeds(v), v.claim.paper, v.claim.substituted,
-        )  # fmt: skip
-        lines.append("| " + " | ".join(map(_cell, cells)) + " |")
+        mark = " (primary)" if v.claim.primary else ""
+        word = f"**{v.verdict}**{mark}" + (f": {v.why}" if v.why else "")
+        lines.append(
+            _line(
+                word,
+                v.votes(),
+                v.claim.says,
+                v.claim.where,
+                v.claim.words(),
+                _number(v),
+                _control(v),
+                v.claim.paper,
+                v.claim.substituted,
+            )
+        )
     return lines
 
 
-def _outdated(study: Study, outcome: Outcome) -> list[str]:
-    """What changed since the table was made."""
-    if outcome.digest == study.digest(outcome.scale):
+def _formulas(verdicts: Sequence[Verdict]) -> list[str]:
+    lines = _header("formula", "place", "checked", "holds in")
+    for v in verdicts:
+        holds = f"{v.count.votes_for} of {v.seeds}" if v.seeds else "not run"
+        lines.append(_line(v.claim.says, v.claim.where, v.claim.words(), holds))
+    return lines
+
+
+def _older(judged: Judged) -> list[str]:
+    """What is to be known of a table that was made before its claims were registered."""
+    if judged.registered != "re-analysed":
         return []
-    return [f"**To be run again**: since this table was made, {OUTDATED[study.id]}.", ""]
+    changed = OUTDATED.get(judged.study.id)
+    since = f" Since it was made, {changed}." if changed else ""
+    return [
+        f"**Re-analysed**: this table was made before the claims below were registered, so that "
+        f"its verdicts are not evidence.{since} To be run again.",
+        "",
+    ]
 
 
-def study_text(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> str:
+def study_text(judged: Judged) -> str:
     """The page of one study; its figure lies beside it under the same name."""
-    stem = study.id.replace("/", "-")
+    study, outcome = judged.study, judged.outcome
+    assert outcome is not None
+    stem = _stem(study)
     versions = ", ".join(f"{name} {number}" for name, number in outcome.versions.items())
+    evidence = [v for v in judged.verdicts if v.claim.kind != "identity"]
+    formulas = [v for v in judged.verdicts if v.claim.kind == "identity"]
     lines = [
         f"# {study.id}: {study.title}",
         "",
-        f"Made by `python scripts/studies.py --run {study.id}` at {outcome.scale} scale: "
-        f"{len(outcome.table):,} rows, work {outcome.digest[:16]}; {versions}; {outcome.machine}. "
-        f"The table is [{stem}.json]({stem}.json).",
-        "",
-        *_outdated(study, outcome),
-        study.about,
-        "",
         f"![{stem}]({stem}.png)",
         "",
-        *_claims(verdicts),
+        *_older(judged),
+        *(line for v in evidence if v.claim.quote for line in (f"> {v.claim.quote}", "")),
+        study.about,
         "",
     ]
+    if evidence:
+        lines += ["## Claims", "", f"{judged.registered.capitalize()}.", "", *_claims(evidence), ""]
+    if formulas:
+        lines += ["## Formulas checked", "", *_formulas(formulas), ""]
     if study.found:
         lines += ["## What was found", "", study.found, ""]
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            *lines,
+            f"Made by `python scripts/studies.py --run {study.id}` at {outcome.scale} scale: "
+            f"{len(outcome.table):,} rows, work {outcome.digest[:16]}; {versions}; "
+            f"{outcome.machine}. The table is [{stem}.json]({stem}.json).",
+            "",
+        ]
+    )
 
 
-def scoreboard(judged: Sequence[Judged], missing: Sequence[Study]) -> str:
-    """All claims with their verdicts, and the studies that have not run."""
-    verdicts = [verdict for _, _, own in judged for verdict in own]
-    counts = {kind: sum(v.verdict == kind for v in verdicts) for kind in _KINDS}
-    machines = "; ".join(sorted({outcome.machine for _, outcome, _ in judged}))
-    claims = len(verdicts) + sum(len(study.claims) for study in missing)
-    lines = [
+def scoreboard(
+    judged: Sequence[Judged], lines: Sequence[Registration], gone: Sequence[Verdict]
+) -> str:
+    """All claims with their verdicts: what counts, what was re-analysed, and what has not run."""
+    trained = [j for j in judged if any(v.claim.kind != "identity" for v in j.verdicts)]
+    shown = _headline(judged)
+    total = sum(v.claim.primary for j in trained for v in j.verdicts) + len(gone)
+    counts = {kind: sum(v.verdict == kind for v in shown) for kind in _KINDS}
+    said = ", ".join(f"**{count} {kind}**" for kind, count in counts.items() if count)
+    older = sum(j.registered == "re-analysed" for j in trained)
+    machines = "; ".join(sorted({j.outcome.machine for j in judged if j.outcome is not None}))
+    text = [
         "# Do the papers' claims hold?",
         "",
-        "Made by `python scripts/studies.py` from the tables in `studies/`, at laptop scale on CPU",
-        f"({machines}). A claim is supported where the whole interval of its effect over seeds",
-        "lies on the claimed side of a threshold that was committed before the run, contradicted",
-        "where it lies on the other side, else undecided. Intervals are Student's; the chance of",
-        f"even one false verdict among all {claims} claims is kept below {ALPHA:g} by Holm's",
-        "levels. What holds at this scale need not hold at the papers', nor the reverse.",
+        "![Primary claims by paper and verdict](index.svg)",
         "",
-        ", ".join(f"**{count} {kind}**" for kind, count in counts.items())
-        + f" of {claims} claims in {len(judged) + len(missing)} studies"
-        + (f"; {len(missing)} studies have not run." if missing else "."),
+        f"Of {total} primary claims about trained models, {len(shown)} have run after they were "
+        f"registered{f': {said}' if shown else ''}. {total - len(shown)} have not; {older} of "
+        f"{len(trained)} studies show an older table, re-analysed by the same rule, not counted.",
         "",
-        "| study | supported | contradicted | undecided |",
-        "|---|---|---|---|",
+        _RULE,
+        "",
+        f"Primary claims of a paper share a chance of {ALPHA:.0%} of even one wrong verdict, its "
+        f"other claims a false discovery rate of {ALPHA:.0%}; five papers and our own claims have "
+        f"that each. Laptop scale on CPU ({machines}): what holds there need not hold at the "
+        "papers' scale, nor the reverse. Made by `python scripts/studies.py` from the tables in "
+        "`studies/` and the [registry](registry.jsonl).",
+        "",
     ]
-    for study, outcome, own in judged:
-        numbers = " | ".join(str(sum(v.verdict == kind for v in own)) for kind in _KINDS)
-        stem = study.id.replace("/", "-")
-        mark = " (to be run again)" if outcome.digest != study.digest(outcome.scale) else ""
-        lines.append(f"| [{study.id}](studies/{stem}.md) {_cell(study.title)}{mark} | {numbers} |")
-    for kind in ("contradicted", "undecided", "supported"):
-        own_kind = [v for v in verdicts if v.verdict == kind]
-        if own_kind:
-            lines += ["", f"## {kind.capitalize()}", "", *_claims(own_kind)]
-    if missing:
-        lines += ["", "## Not run", "", *(f"- {study.id}: {study.title}" for study in missing)]
-    return "\n".join([*lines, ""])
+    for family in dict.fromkeys(v.family for j in trained for v in j.verdicts):
+        text += [f"## {family}", "", *_primaries(trained, family), ""]
+    if gone:
+        text += ["## Withdrawn", "", "Registered once, undecided for good.", ""]
+        text += [f"- {v.claim.says} [{v.claim.where}]" for v in gone] + [""]
+    others = [v for j in trained if j.counts for v in j.verdicts if not v.claim.primary]
+    others = [v for v in others if v.claim.kind != "identity"]
+    if others:
+        text += ["## Other claims, registered", "", *_claims(others), ""]
+    text += ["## Re-analysed tables", "", *_reanalysed(trained), ""]
+    formulas = [v for j in judged for v in j.verdicts if v.claim.kind == "identity"]
+    text += ["## Formulas checked", "", "Equations, not evidence.", "", *_formulas(formulas), ""]
+    text += ["## What was registered", "", *_registrations(lines), ""]
+    text += ["## What was changed after a look", "", _LOOKED, ""]
+    text += [f"- {name}: {what}." for name, what in LOOKED.items()]
+    return "\n".join([*text, ""])
+
+
+_LOOKED = (
+    "In the tables of before registration, which are why none of them counts. Registered studies "
+    "have units of their own."
+)
+
+
+def _headline(judged: Sequence[Judged]) -> list[Verdict]:
+    return [v for j in judged if j.counts for v in j.verdicts if v.claim.primary]
+
+
+def _primaries(judged: Sequence[Judged], family: str) -> list[str]:
+    lines = _header(
+        "study", "the sentence", "verdict", "our number", "the paper's", "registered", "scale",
+        "substituted",
+    )  # fmt: skip
+    for j in judged:
+        for v in j.verdicts:
+            if v.family != family or not v.claim.primary:
+                continue
+            sentence = f'"{v.claim.quote}" ({v.claim.where})' if v.claim.quote else v.claim.says
+            word, number = "not run", ""
+            if j.outcome is not None:
+                word = f"**{v.verdict}**: {v.votes()}" + (f"; {v.why}" if v.why else "")
+                word = word if j.counts else f"older table: {word.replace('**', '')}"
+                number = f"{v.claim.words()}: {_number(v)}"
+            scale = "laptop" if j.outcome is None else j.outcome.scale
+            lines.append(
+                _line(
+                    _link(j.study) if j.outcome is not None else j.study.id,
+                    sentence,
+                    word,
+                    number,
+                    v.claim.paper,
+                    j.registered,
+                    scale,
+                    v.claim.substituted,
+                )
+            )
+    return lines
+
+
+def _reanalysed(judged: Sequence[Judged]) -> list[str]:
+    lines = [
+        "Made before registration, some with settings that were corrected since, most without "
+        "controls. Verdicts by the same rule, in families of their own:",
+        "",
+        *_header("study", *_KINDS, "since then"),
+    ]
+    for j in judged:
+        if j.registered != "re-analysed":
+            continue
+        own = [v for v in j.verdicts if v.claim.kind != "identity"]
+        counts = [str(sum(v.verdict == kind for v in own)) for kind in _KINDS]
+        lines.append(_line(_link(j.study), *counts, OUTDATED.get(j.study.id, "")))
+    return lines
+
+
+def _registrations(registered: Sequence[Registration]) -> list[str]:
+    if not registered:
+        return ["Nothing yet."]
+    lines = _header("date", "study", "work", "claims", "first unit", "cap", "primary claims")
+    for one in registered:
+        lines.append(
+            _line(
+                one.date,
+                one.study,
+                one.work[:12],
+                one.claims[:12],
+                str(one.first),
+                str(one.cap),
+                str(len(one.primaries)),
+            )
+        )
+    return lines
+
+
+#: Colours that can be told apart in the light and in the dark, by people who see few colours too.
+_COLOURS = {
+    "supported": "#2a9d8f", "contradicted": "#d1495b", "not specific": "#b8860b",
+    "undecided": "#8d99ae", "not run or re-analysed": "none",
+}  # fmt: skip
+_LEFT, _ROW, _UNIT = 120, 26, 24
+
+
+def scoreboard_figure(judged: Sequence[Judged]) -> str:
+    """Primary claims by paper and verdict, a square for each, as SVG."""
+    families = list(dict.fromkeys(v.family for j in judged for v in j.verdicts if v.claim.primary))
+    parts = []
+    widest = 1
+    for row, family in enumerate(families):
+        own = [(j, v) for j in judged for v in j.verdicts if v.family == family and v.claim.primary]
+        words = [v.verdict if j.counts else "not run or re-analysed" for j, v in own]
+        words.sort(key=list(_COLOURS).index)
+        widest = max(widest, len(words))
+        y = 6 + row * _ROW
+        parts.append(f'<text x="{_LEFT - 8}" y="{y + 14}" text-anchor="end">{family}</text>')
+        parts += [
+            f'<rect x="{_LEFT + i * _UNIT}" y="{y}" width="18" height="18" rx="3" '
+            f'fill="{_COLOURS[word]}" stroke="#8d99ae"><title>{word}</title></rect>'
+            for i, word in enumerate(words)
+        ]
+    y = 16 + len(families) * _ROW
+    for i, (word, colour) in enumerate(_COLOURS.items()):
+        x, below = 10 + (i % 3) * 130, y + 22 * (i // 3)
+        parts.append(
+            f'<rect x="{x}" y="{below}" width="12" height="12" rx="2" fill="{colour}" '
+            f'stroke="#8d99ae"/><text x="{x + 18}" y="{below + 11}">{word}</text>'
+        )
+    width, height = max(_LEFT + widest * _UNIT + 10, 420), y + 50
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        'font-family="sans-serif" font-size="13" fill="#7a8699" role="img" '
+        'aria-label="Primary claims by paper and verdict">' + "".join(parts) + "</svg>\n"
+    )

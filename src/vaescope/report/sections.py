@@ -228,6 +228,8 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
             "and one posterior sample of each."
         )
         parts.append(Prose(text, aside=True))
+    if inspection.effective_beta is not None:
+        parts.append(Prose(inspection.effective_beta.summary(), aside=True))
     return Section("reconstructions", "Reconstructions", lead, tuple(parts))
 
 

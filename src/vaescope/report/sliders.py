@@ -11,7 +11,8 @@ from vaescope.inspection.layers import reaches
 from vaescope.inspection.network import Affine, Layer, Network
 from vaescope.report.page import Dial, Prose, Section, Sliders
 from vaescope.report.pictures import BUDGET
-from vaescope.types import Array
+from vaescope.traversals import Traversals
+from vaescope.types import Array, Floats
 
 __all__ = ["ROOM", "budget_beside", "packed", "sliders", "without_room"]
 
@@ -29,19 +30,19 @@ def sliders(inspection: Inspection, *, images: bool) -> Section | None:
     if network is None or moved is None or not images:
         return None
     few = inspection.latents[:SHOWN]
-    ends = reaches(moved.base)
+    start = (moved.base - moved.centre) / moved.scale
+    ends = reaches(start)
     dials = tuple(
-        Dial(z.index, *ends[z.index], _short(moved.base[z.index]), z.type, z.factor or "")
-        for z in few
+        Dial(z.index, *ends[z.index], _short(start[z.index]), z.type, z.factor or "") for z in few
     )
     held = len(inspection.latents) - len(few)
     rest = f" The {held} latents of largest variance stay where they are." if held else ""
     part = Sliders(
         "Move any latents together. They start where the traversals do; passive ones are "
-        f"dimmed.{rest}",
+        f"dimmed.{rest}" + (f" Values are in {moved.units}." if moved.units else ""),
         "The image that the decoder makes of the latents as they are set.",
         dials,
-        {**packed(network), "base": [_short(value) for value in moved.base]},
+        {**packed(network), **_places(moved)},
     )
     text = (
         f"The decoder's {network.parameters:,} parameters are in this file, at 16 bits each: its "
@@ -50,6 +51,17 @@ def sliders(inspection: Inspection, *, images: bool) -> Section | None:
     )
     lead = "The decoder runs on this page: nothing is sent anywhere."
     return Section("sliders", "Sliders", lead, (part, Prose(text, aside=True)))
+
+
+def _places(moved: Traversals) -> dict[str, list[float]]:
+    """Where the latents are to begin with, and the units of the sliders."""
+    places: dict[str, Floats | float] = {"base": moved.base}
+    if moved.units:
+        places |= {"centre": moved.centre, "scale": moved.scale}
+    return {
+        name: [_short(value) for value in np.broadcast_to(values, moved.base.shape)]
+        for name, values in places.items()
+    }
 
 
 def _short(value: Any) -> float:

@@ -27,7 +27,7 @@ from vaescope.tables import Table as Runs
 __all__ = ["figure_png", "save_study", "study_page"]
 
 _TONES: dict[Judgement, Literal["good", "note", "warning"]] = {
-    "supported": "good", "undecided": "note", "contradicted": "warning",
+    "supported": "good", "undecided": "note", "contradicted": "warning", "not specific": "note",
 }  # fmt: skip
 
 
@@ -78,9 +78,9 @@ def study_page(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> P
 
 
 _RULE = (
-    "A claim is supported where the whole interval of its effect over seeds lies on the claimed "
-    "side of the threshold, contradicted where it lies on the other, else undecided. Levels are "
-    "Holm's over all claims of the catalogue."
+    "A claim is about most units, usually seeds. Votes are weighed by an e-process that is valid "
+    "at any number of units; docs/studies.md has the rule. Intervals describe the mean effect and "
+    "decide nothing."
 )
 
 
@@ -96,10 +96,7 @@ def _spread(verdict: Verdict) -> str:
 
 def _statement(verdict: Verdict) -> PageStatement:
     claim = verdict.claim
-    more = ""
-    if verdict.verdict == "undecided":
-        wanted = f"about {verdict.needed:,}" if verdict.needed else "more than 10,000"
-        more = f"Seeds that would decide it: {wanted}."
+    more = f"{verdict.why.capitalize()}." if verdict.why else ""
     if claim.substituted:
         more = f"{more} Substituted: {claim.substituted}.".strip()
     paper = f". The paper: {claim.paper}" if claim.paper else ""
@@ -107,8 +104,7 @@ def _statement(verdict: Verdict) -> PageStatement:
         _TONES[verdict.verdict],
         _number(verdict.effect),
         f"{verdict.verdict.capitalize()}: {claim.says} [{claim.where}]",
-        f"{claim.words()}. Interval {_spread(verdict)} at level {verdict.level:.4f}, "
-        f"{verdict.seeds} seeds{paper}",
+        f"{verdict.votes()}; {verdict.registered}. {claim.words()}. Mean {_spread(verdict)}{paper}",
         more,
         "figure",
     )
@@ -117,13 +113,14 @@ def _statement(verdict: Verdict) -> PageStatement:
 def _claims(verdicts: Sequence[Verdict]) -> PageTable:
     columns = (
         Column("claim"), Column("place"), Column("verdict"), Column("measured"),
-        Column("effect", "number", 4), Column("low", "number", 4), Column("high", "number", 4),
-        Column("seeds", "number", 0), Column("paper"), Column("substituted"),
+        Column("votes"), Column("e", "number", 4), Column("effect", "number", 4),
+        Column("low", "number", 4), Column("high", "number", 4), Column("paper"),
+        Column("substituted"),
     )  # fmt: skip
     rows = tuple(
         (
-            v.claim.says, v.claim.where, v.verdict, v.claim.words(), v.effect,
-            *(v.interval or (None, None)), v.seeds, v.claim.paper, v.claim.substituted,
+            v.claim.says, v.claim.where, v.verdict, v.claim.words(), v.votes(), v.e, v.effect,
+            *(v.interval or (None, None)), v.claim.paper, v.claim.substituted,
         )
         for v in verdicts
     )  # fmt: skip

@@ -1,26 +1,22 @@
 """Studies: tables and figures of the papers as experiments, their sentences as claims."""
 
-from vaescope.studies.effects import (
-    AtEqual,
-    Effect,
-    Gap,
-    Level,
-    Position,
-    Ratio,
-    Share,
-    Spread,
-    Trend,
-)
+from vaescope.studies.blocks import Blocked, Share, Spread
+from vaescope.studies.claims import Claim, Condition, Control, Test
+from vaescope.studies.effects import AtEqual, Effect, Gap, Level, Position, Ratio, Trend
 from vaescope.studies.panels import Curves, Dots, Images, Panel, Scatter
 from vaescope.studies.study import SCALES, Cell, Computed, Measured, Scale, Study, Trained, cells
-from vaescope.studies.verdict import Claim, Verdict, decide
+from vaescope.studies.verdict import Case, Verdict, decide
 
 __all__ = [
     "SCALES",
     "AtEqual",
+    "Blocked",
+    "Case",
     "Cell",
     "Claim",
     "Computed",
+    "Condition",
+    "Control",
     "Curves",
     "Dots",
     "Effect",
@@ -36,6 +32,7 @@ __all__ = [
     "Share",
     "Spread",
     "Study",
+    "Test",
     "Trained",
     "Trend",
     "Verdict",

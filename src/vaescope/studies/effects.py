@@ -1,10 +1,10 @@
-"""Effects: one number for each seed, made from a table of runs. Claims are about their mean.
+"""Effects: one number for each unit (a seed, a generator, a block of four), made from a table.
 
 Each effect can also make the smallest table that has given effects, so that every claim can be
 shown tables whose verdicts are known.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, final
 
@@ -22,16 +22,23 @@ __all__ = [
     "Level",
     "Position",
     "Ratio",
-    "Share",
-    "Spread",
     "Trend",
     "Where",
+    "distinct",
+    "levels",
+    "named",
+    "numbers",
+    "rows_of",
+    "two_of",
+    "unit_words",
+    "units",
 ]
 
 #: Columns and the values that chosen rows have in them.
 Where = Mapping[str, Value]
 
-_EVERYWHERE: Where = {}
+#: Columns that are units, in words.
+_UNITS = {"seed": "seeds", "data.generator_seed": "generators", "restart": "restarts"}
 
 
 class Effect(Protocol):
@@ -44,36 +51,74 @@ class Effect(Protocol):
     def table(self, values: Floats) -> Table: ...
 
 
-def _units(table: Table, unit: str) -> list[Value]:
-    if unit not in table.columns:
-        raise UsageError(f"The table has no column {unit}.", f"It has {', '.join(table.columns)}.")
-    return list(dict.fromkeys(table.columns[unit]))
+def units(table: Table, unit: str, *wheres: Where) -> list[Value]:
+    """The units of the rows that are so, in order."""
+    column = _column(table, unit)
+    known = {column[i] for where in wheres for i in _places(table, where)} - {None}
+    return sorted(known, key=lambda value: (isinstance(value, str), value))
+
+
+def _column(table: Table, name: str) -> Sequence[Value]:
+    if name not in table.columns:
+        raise UsageError(f"The table has no column {name}.", f"It has {', '.join(table.columns)}.")
+    return table.columns[name]
+
+
+def numbers(table: Table, measure: str) -> Floats:
+    """A column of numbers; an error that names it where there is none."""
+    _column(table, measure)
+    return table.numbers(measure)
 
 
 def _places(table: Table, where: Where) -> list[int]:
-    columns = table.columns
-    missing = [name for name in where if name not in columns]
-    if missing:
-        raise UsageError(f"The table has no column {missing[0]}.", f"It has {', '.join(columns)}.")
+    columns = {name: _column(table, name) for name in where}
     return [i for i in range(len(table)) if all(columns[k][i] == v for k, v in where.items())]
 
 
-def _numbers(table: Table, measure: str, where: Where) -> Floats:
-    """The finite values of a measure in the rows that are so."""
-    values = table.numbers(measure)[_places(table, where)]
-    return values[np.isfinite(values)]
+def levels(table: Table, measure: str, unit: str, *wheres: Where) -> list[Floats]:
+    """The mean of a measure in some rows of each unit, for each of `wheres` over the same units.
+
+    NaN where a row has no number: a mean over the others would be of another thing.
+    """
+    values = numbers(table, measure)
+    every = units(table, unit, *wheres)
+    found: list[Floats] = []
+    for where in wheres:
+        parts = [values[_places(table, {**where, unit: one})] for one in every]
+        found.append(np.array([p.mean() if p.size else np.nan for p in parts], dtype=np.float64))
+    return found
 
 
-def _mean(table: Table, measure: str, where: Where) -> float:
-    values = _numbers(table, measure, where)
-    return float(values.mean()) if values.size else float("nan")
+def distinct(table: Table, unit: str) -> Table:
+    """The table without units that repeat another one in every number: they are one unit.
+
+    Only where some number is not whole: counts may be the same in different runs.
+    """
+    seen: dict[tuple[tuple[Value, ...], ...], Value] = {}
+    rows: dict[Value, list[int]] = {}
+    for i, value in enumerate(table.columns[unit]):
+        rows.setdefault(value, []).append(i)
+    kept: list[int] = []
+    for value, places in rows.items():
+        found = tuple(tuple(column[i] for i in places) for column in table.results.values())
+        broken = any(isinstance(v, float) and not v.is_integer() for part in found for v in part)
+        if not broken or seen.setdefault(found, value) == value:
+            kept += places
+    return table.select(sorted(kept))
 
 
-def _rows(rows: Iterable[tuple[Where, Mapping[str, Value]]]) -> Table:
+def unit_words(effect: Effect) -> str:
+    """What an effect has one number for, in the plural."""
+    words = _UNITS.get(effect.unit, "units")
+    size = getattr(effect, "size", 1)
+    return words if size == 1 else f"blocks of {size} {words}"
+
+
+def rows_of(rows: Iterable[tuple[Where, Mapping[str, Value]]]) -> Table:
     return table_of(Row(f"row-{i}", True, s, r) for i, (s, r) in enumerate(rows))
 
 
-def _named(where: Where) -> str:
+def named(where: Where) -> str:
     return ", ".join(
         str(value) if isinstance(value, str) else f"{name} {value}" for name, value in where.items()
     )
@@ -89,14 +134,13 @@ class Level:
     unit: str = "seed"
 
     def of(self, table: Table) -> Floats:
-        units = _units(table, self.unit)
-        return np.array([_mean(table, self.measure, {**self.where, self.unit: u}) for u in units])
+        return levels(table, self.measure, self.unit, self.where)[0]
 
     def words(self) -> str:
-        return f"{self.measure} of {_named(self.where)}" if self.where else self.measure
+        return f"{self.measure} of {named(self.where)}" if self.where else self.measure
 
     def table(self, values: Floats) -> Table:
-        return _rows(
+        return rows_of(
             ({**self.where, self.unit: i}, {self.measure: float(v)}) for i, v in enumerate(values)
         )
 
@@ -112,14 +156,14 @@ class Gap:
     unit: str = "seed"
 
     def of(self, table: Table) -> Floats:
-        high, low = (Level(self.measure, w, self.unit).of(table) for w in (self.high, self.low))
+        high, low = levels(table, self.measure, self.unit, self.high, self.low)
         return high - low
 
     def words(self) -> str:
-        return f"{self.measure} of {_named(self.high)} minus that of {_named(self.low)}"
+        return f"{self.measure} of {named(self.high)} minus that of {named(self.low)}"
 
     def table(self, values: Floats) -> Table:
-        return _two(
+        return two_of(
             self.high, self.low, self.unit, self.measure, values + 1.0, np.ones(len(values))
         )
 
@@ -135,14 +179,14 @@ class Ratio:
     unit: str = "seed"
 
     def of(self, table: Table) -> Floats:
-        top, bottom = (Level(self.measure, w, self.unit).of(table) for w in (self.top, self.bottom))
+        top, bottom = levels(table, self.measure, self.unit, self.top, self.bottom)
         return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
 
     def words(self) -> str:
-        return f"{self.measure} of {_named(self.top)} over that of {_named(self.bottom)}"
+        return f"{self.measure} of {named(self.top)} over that of {named(self.bottom)}"
 
     def table(self, values: Floats) -> Table:
-        return _two(self.top, self.bottom, self.unit, self.measure, values, np.ones(len(values)))
+        return two_of(self.top, self.bottom, self.unit, self.measure, values, np.ones(len(values)))
 
 
 @final
@@ -157,71 +201,35 @@ class Position:
     unit: str = "seed"
 
     def of(self, table: Table) -> Floats:
-        levels = (
-            Level(self.measure, w, self.unit).of(table) for w in (self.at, self.low, self.high)
-        )
-        at, low, high = levels
+        at, low, high = levels(table, self.measure, self.unit, self.at, self.low, self.high)
         return np.divide(at - low, high - low, out=np.full_like(at, np.nan), where=high != low)
 
     def words(self) -> str:
-        ends = f"that of {_named(self.low)} (0) and of {_named(self.high)} (1)"
-        return f"{self.measure} of {_named(self.at)} between {ends}"
+        ends = f"that of {named(self.low)} (0) and of {named(self.high)} (1)"
+        return f"{self.measure} of {named(self.at)} between {ends}"
 
     def table(self, values: Floats) -> Table:
-        return _rows(
+        return rows_of(
             ({**where, self.unit: i}, {self.measure: float(height)})
             for i, value in enumerate(values)
             for where, height in ((self.at, value), (self.low, 0.0), (self.high, 1.0))
         )
 
 
-def _two(
+def two_of(
     first: Where, second: Where, unit: str, measure: str, firsts: Floats, seconds: Floats
 ) -> Table:
-    return _rows(
+    return rows_of(
         ({**where, unit: i}, {measure: float(value)})
         for i, pair in enumerate(zip(firsts, seconds, strict=True))
         for where, value in zip((first, second), pair, strict=True)
     )
 
 
-@final
-@dataclass(frozen=True)
-class Spread:
-    """How much farther a measure is from its median over seeds in some rows than in others.
-
-    Distances from the median are what Brown and Forsythe 1974 compare where variances may differ.
-    NaN for fewer than four seeds: two are as far from their median as each other.
-    """
-
-    measure: str
-    high: Where
-    low: Where
-    unit: str = "seed"
-
-    def of(self, table: Table) -> Floats:
-        high, low = (Level(self.measure, w, self.unit).of(table) for w in (self.high, self.low))
-        return _from_median(high) - _from_median(low)
-
-    def words(self) -> str:
-        return (
-            f"distance of {self.measure} from its median over seeds in {_named(self.high)} minus "
-            f"that in {_named(self.low)}"
-        )
-
-    def table(self, values: Floats) -> Table:
-        """Each value twice, on both sides of medians of 0."""
-        both = np.concatenate([values, -values])
-        wide = np.tile(values > 0, 2)
-        return _two(
-            self.high, self.low, self.unit, self.measure,
-            np.where(wide, both, 0.0), np.where(wide, 0.0, both),
-        )  # fmt: skip
-
-
-def _from_median(values: Floats) -> Floats:
-    known = values[np.isfinite(values)]
-    return np.asarray(np.abs(values - (np.median(known) if known.size >= 4 else np.nan)))
+def _pair(table: Table, first: str, second: str, where: Where) -> tuple[Floats, Floats]:
+    """Two columns in the rows that are so."""
+    places = _places(table, where)
+    return numbers(table, first)[places], numbers(table, second)[places]
 
 
 @final
@@ -229,8 +237,8 @@ def _from_median(values: Floats) -> Floats:
 class Trend:
     """Spearman's rank correlation of a measure with another column, in the rows of each seed.
 
-    NaN for a seed in which one of the two does not vary: it shows no trend either way and is left
-    out, so a measure that never moves leaves the claim undecided.
+    NaN for a seed in which one of the two does not vary or a number is missing: it shows no trend
+    either way, so that a measure that never moves leaves the claim undecided.
     """
 
     measure: str
@@ -239,26 +247,26 @@ class Trend:
     unit: str = "seed"
 
     def of(self, table: Table) -> Floats:
-        return np.array([self._one(table, unit) for unit in _units(table, self.unit)])
+        every = units(table, self.unit, self.where)
+        return np.array([self._one(table, unit) for unit in every])
 
     def _one(self, table: Table, unit: Value) -> float:
-        places = _places(table, {**self.where, self.unit: unit})
-        x, y = table.numbers(self.along)[places], table.numbers(self.measure)[places]
-        both = np.isfinite(x) & np.isfinite(y)
-        x, y = x[both], y[both]
-        if x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        x, y = _pair(table, self.along, self.measure, {**self.where, self.unit: unit})
+        whole = np.isfinite(x).all() and np.isfinite(y).all()
+        if not whole or x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
             return float("nan")
         return float(stats.spearmanr(x, y).statistic)
 
     def words(self) -> str:
-        of = f" in {_named(self.where)}" if self.where else ""
+        of = f" in {named(self.where)}" if self.where else ""
         return f"rank correlation of {self.measure} with {self.along}{of}"
 
     def table(self, values: Floats) -> Table:
-        """Correlations are 1 where a value is positive and -1 where not."""
-        return _rows(
-            ({**self.where, self.unit: i}, {self.along: x, self.measure: float(np.sign(v) * x)})
-            for i, v in enumerate(np.where(values > 0, 1.0, -1.0))
+        """Correlations are 1 where a value is positive, -1 where not, missing where it is."""
+        signs = np.where(np.isnan(values), np.nan, np.where(values > 0, 1.0, -1.0))
+        return rows_of(
+            ({**self.where, self.unit: i}, {self.along: x, self.measure: float(sign * x)})
+            for i, sign in enumerate(signs)
             for x in (1.0, 2.0, 3.0, 4.0)
         )
 
@@ -280,7 +288,8 @@ class AtEqual:
     points: int = 21
 
     def of(self, table: Table) -> Floats:
-        return np.array([self._one(table, unit) for unit in _units(table, self.unit)])
+        every = units(table, self.unit, self.high, self.low)
+        return np.array([self._one(table, unit) for unit in every])
 
     def _one(self, table: Table, unit: Value) -> float:
         curves = [self._curve(table, {**w, self.unit: unit}) for w in (self.high, self.low)]
@@ -294,15 +303,14 @@ class AtEqual:
         return float(np.mean(high - low))
 
     def _curve(self, table: Table, where: Where) -> tuple[Floats, Floats]:
-        places = _places(table, where)
-        x, y = table.numbers(self.at)[places], table.numbers(self.measure)[places]
+        x, y = _pair(table, self.at, self.measure, where)
         both = np.isfinite(x) & np.isfinite(y)
         order = np.argsort(x[both], kind="stable")
         return x[both][order], y[both][order]
 
     def words(self) -> str:
         return (
-            f"{self.measure} of {_named(self.high)} minus that of {_named(self.low)} "
+            f"{self.measure} of {named(self.high)} minus that of {named(self.low)} "
             f"at equal {self.at}"
         )
 
@@ -313,51 +321,4 @@ class AtEqual:
                     for x in (0.0, 1.0, 2.0):
                         yield {**where, self.unit: i}, {self.at: x, self.measure: x + height}
 
-        return _rows(rows())
-
-
-@final
-@dataclass(frozen=True)
-class Share:
-    """How much of a measure's variance seeds make, rather than the settings `by`.
-
-    Of each seed its part of the sum of squares about the mean of its settings, times the number of
-    seeds, over the sum of squares about the overall mean: the mean over seeds is the share, 0 if
-    settings decide all and 1 if they decide nothing.
-    """
-
-    measure: str
-    by: tuple[str, ...]
-    unit: str = "seed"
-
-    def of(self, table: Table) -> Floats:
-        units = _units(table, self.unit)
-        values, columns = table.numbers(self.measure), table.columns
-        known = [i for i in range(len(table)) if np.isfinite(values[i])]
-        settings: dict[tuple[Value, ...], list[int]] = {}
-        for i in known:
-            settings.setdefault(tuple(columns[name][i] for name in self.by), []).append(i)
-        parts = dict.fromkeys(units, 0.0)
-        for places in settings.values():
-            for i in places:
-                parts[columns[self.unit][i]] += (values[i] - values[places].mean()) ** 2
-        total = float(np.sum((values[known] - values[known].mean()) ** 2)) if known else 0.0
-        if total == 0.0:
-            return np.full(len(units), np.nan)
-        return np.array([parts[unit] * len(units) / total for unit in units])
-
-    def words(self) -> str:
-        return f"share of the variance of {self.measure} that {', '.join(self.by)} leave to seeds"
-
-    def table(self, values: Floats) -> Table:
-        """Two rows for each setting and seed, on either side of the setting's mean; values below 0
-        are taken for 0, and if their mean is over 1 they are scaled down to it."""
-        parts = np.maximum(values, 0.0)
-        parts = parts / max(1.0, float(parts.mean()))
-        height = np.sqrt(max(0.0, 1.0 - float(parts.mean())))
-        return _rows(
-            ({**dict.fromkeys(self.by, side), self.unit: i}, {self.measure: side * height + apart})
-            for i, part in enumerate(parts)
-            for side in (-1.0, 1.0)
-            for apart in (-float(np.sqrt(part)), float(np.sqrt(part)))
-        )
+        return rows_of(rows())

@@ -1,6 +1,7 @@
 """What most studies measure of a finished run, so that all of them measure it alike."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -21,7 +22,18 @@ from vaescope.seeds import rng
 from vaescope.specs import Experiment
 from vaescope.types import Integers
 
-__all__ = ["counts", "distortion", "ds", "dto", "rate", "some", "subject", "typed", "used"]
+__all__ = [
+    "counts",
+    "distortion",
+    "ds",
+    "dto",
+    "rate",
+    "relabelled",
+    "some",
+    "subject",
+    "typed",
+    "used",
+]
 
 #: Points at which Jacobians are taken; rows that are encoded unless a study says otherwise.
 POINTS, ROWS = 200, 5000
@@ -81,6 +93,16 @@ def dto(of: OpenModel, *, points: int = POINTS, space: Space = "output") -> floa
 def ds(of: OpenModel) -> float:
     """Disentanglement score of zietlow2022 section 3.3.1, eq. 3.32 to 3.37, corrected."""
     return knn_score(of.codes, resamples=0).value
+
+
+def relabelled(codes: Codes) -> Codes:
+    """The same codes with the factors of other images: a control for every score by labels."""
+    order = rng(0, "relabelled").permutation(codes.n)
+    return replace(
+        codes,
+        factors=None if codes.factors is None else codes.factors[order],
+        factor_values=None if codes.factor_values is None else codes.factor_values[order],
+    )
 
 
 def distortion(of: OpenModel, *, rows: int = 1000) -> float:

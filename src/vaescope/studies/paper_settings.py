@@ -183,18 +183,18 @@ def _mnist(task: str, printed: str) -> tuple[Follower, ...]:
 
 _LENGTHS = {"epochs": "restarts of 10, 30 and 50 epochs, as in Fig. 3.4"}
 FOLLOWERS: tuple[Follower, ...] = (
-    Follower("grzes2023/figures", "grzes2023 dSprites"),
+    Follower("grzes2023/figures", "grzes2023 dSprites", {"arm": "trained"}),
     Follower("bonheme2023/figure-10", "bonheme2023 noisy dSprites"),
     *_arms("zietlow2022/table-3.3-synth", "zietlow2022 linear", {"task": "linear"}),
     *_arms("zietlow2022/table-3.3-synth", "zietlow2022 nonlinear", {"task": "nonlinear"}),
     *_arms("zietlow2022/table-3.3-dsprites", "zietlow2022 dSprites", {}),
     *_mnist("mnist", "zietlow2022 MNIST"),
     *_mnist("fashion-mnist", "zietlow2022 fMNIST"),
-    Follower("zietlow2022/table-3.4", "zietlow2022 linear", {},
+    Follower("zietlow2022/table-3.4", "zietlow2022 linear", {"method": "beta-vae"},
     {"data.ratio": "1.0, 1.2, 1.5: Tab. 3.4"}),
     Follower("zietlow2022/figure-3.4", "zietlow2022 dSprites", {}, _LENGTHS),
     Follower("zietlow2022/figure-3.6", "zietlow2022 CelebA", {"method": "beta-vae"}),
-    Follower("zietlow2022/figure-3.7-dsprites", "zietlow2022 dSprites", {},
+    Follower("zietlow2022/figure-3.7-dsprites", "zietlow2022 dSprites", {"arm": "trained"},
     {"objective.beta": _SWEPT}),
     *(
         Follower(

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,7 +28,8 @@ from vaescope.reading import read_arrays, read_json, read_regular
 from vaescope.runs import Run, strict_json
 from vaescope.sealing import is_sealed, seal_document, sha256_of
 from vaescope.specs import FORMAT
-from vaescope.studies.catalogue import TOTAL, find
+from vaescope.studies.catalogue import cases, find
+from vaescope.studies.effects import distinct
 from vaescope.studies.study import Computed, Scale, Study, Trained, Work
 from vaescope.studies.verdict import Verdict, decide
 from vaescope.sweeps.driver import sweep
@@ -37,7 +38,7 @@ from vaescope.sweeps.grid import Plan, plan
 from vaescope.sweeps.inline import InlineEngine
 from vaescope.tables import Row, Table, Value, table_of
 
-__all__ = ["Outcome", "Progress", "load_outcome", "run_study", "save_outcome"]
+__all__ = ["Outcome", "Progress", "joined", "load_outcome", "run_study", "save_outcome"]
 
 Pictures = Mapping[str, NDArray[Any]]
 #: (what is under way, how many are done, of how many)
@@ -61,10 +62,11 @@ class Outcome:
     machine: str = "unknown"  # where it was run, in words
     pictures: tuple[Pictures, ...] = ()  # by row; none where they were not kept
 
-    def verdicts(self, *, total: int = TOTAL) -> list[Verdict]:
+    def verdicts(self, registered: str = "not registered") -> list[Verdict]:
         """Verdicts of this study alone: all other claims of the catalogue count as undecided."""
         (study,) = find(self.study)
-        return decide([(claim, self.table) for claim in study.claims], total=total)
+        judged = decide(cases({self.study: (distinct(self.table, "seed"), registered)}))
+        return [verdict for verdict in judged if verdict.claim in study.claims]
 
 
 def run_study(
@@ -72,13 +74,17 @@ def run_study(
     scale: Scale,
     out: Path,
     *,
+    units: Sequence[int] | None = None,
     on: str = "local",
     workers: int | None = None,
     stop: Callable[[], int] = lambda: 0,
     progress: Progress = _silent,
 ) -> Outcome:
-    """Runs a study into `out`, or finishes what is there. One worker is this process itself."""
-    work = study.work(scale)
+    """Runs a study into `out`, or finishes what is there. One worker is this process itself.
+
+    `units` are usually seeds; None: those that the study has at this scale.
+    """
+    work = study.work(scale) if units is None else study.of_units(scale, units)
     folders: Sequence[Path]
     if isinstance(work, Trained):
         folders = _train(
@@ -87,7 +93,7 @@ def run_study(
     else:
         folders = [out / "computed"] * len(work.cells)
     places = [_place(work, index, folder) for index, folder in enumerate(folders)]
-    _measure(study, scale, folders, places, workers, stop, progress)
+    _measure(study, scale, units, folders, places, workers, stop, progress)
     found = [_read(place) for place in places]
     rows = (
         Row(folder.name if isinstance(work, Trained) else place.stem, True, cell.columns, values)
@@ -153,6 +159,7 @@ def _named(work: Work, index: int, folder: Path, name: str) -> Path:
 def _measure(
     study: Study,
     scale: Scale,
+    units: Sequence[int] | None,
     folders: Sequence[Path],
     places: Sequence[Path],
     workers: int | None,
@@ -173,7 +180,9 @@ def _measure(
             )
         progress("measuring", total - len(left) + done, total)
 
-    tasks = [(study.id, scale, index, folders[index], place) for place, index in left.items()]
+    tasks = [
+        (study.id, scale, units, index, folders[index], place) for place, index in left.items()
+    ]
     note(0)
     if workers == 1 or len(tasks) < 2:
         for done, task in enumerate(tasks, 1):
@@ -208,10 +217,12 @@ def _alone() -> None:
     torch.set_num_threads(1)
 
 
-def measure_cell(name: str, scale: Scale, index: int, folder: Path, place: Path) -> None:
+def measure_cell(
+    name: str, scale: Scale, units: Sequence[int] | None, index: int, folder: Path, place: Path
+) -> None:
     """Measures one cell of a study and writes what was found."""
     (study,) = find(name)
-    work = study.work(scale)
+    work = study.work(scale) if units is None else study.of_units(scale, units)
     if isinstance(work, Computed):
         found = work.compute(work.cells[index].columns)
     else:
@@ -269,6 +280,27 @@ def _machine() -> str:
 
     hardware = "bf16 in hardware" if has_bf16(torch.device("cpu")) else "no bf16 in hardware"
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {hardware}"
+
+
+def joined(old: Outcome, new: Outcome) -> Outcome:
+    """Two tables of the same work as one: rows of units that were added come last."""
+    if (old.study, old.scale, old.digest) != (new.study, new.scale, new.digest):
+        raise RunError(
+            f"Seeds of {new.study} cannot be added to a table of other work.",
+            "Run the study into another folder, or give back its settings.",
+        )
+    rows = (
+        Row(str(row["run"]), True, *_parts(one.table, row))
+        for one in (old, new)
+        for row in one.table.rows()
+    )
+    pictures = (*(old.pictures or ({},) * len(old.table)), *new.pictures)
+    return replace(new, table=table_of(rows), pictures=pictures)
+
+
+def _parts(table: Table, row: Mapping[str, Value]) -> tuple[dict[str, Value], dict[str, Value]]:
+    settings = {name: row[name] for name in table.settings if name not in ("run", "done")}
+    return settings, {name: row[name] for name in table.results}
 
 
 def save_outcome(outcome: Outcome, path: Path) -> None:

@@ -2,19 +2,30 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.runs import Run
+from vaescope.studies.claims import CAP, Claim
 from vaescope.studies.panels import Panel
-from vaescope.studies.verdict import Claim
 from vaescope.tables import Value
 
-__all__ = ["SCALES", "Cell", "Computed", "Measured", "Scale", "Study", "Trained", "Work", "cells"]
+__all__ = [
+    "SCALES",
+    "Cell",
+    "Computed",
+    "Measured",
+    "Scale",
+    "Study",
+    "Trained",
+    "Work",
+    "by_seed",
+    "cells",
+]
 
 #: Seconds; two cores for at most twenty minutes; the paper's own setting.
 Scale = Literal["smoke", "laptop", "paper"]
@@ -81,6 +92,21 @@ class Computed:
 Work = Trained | Computed
 
 
+def by_seed(work: Work, seeds: Sequence[int]) -> Work:
+    """The same work with other seeds: every cell of one seed, for each of these, seed by seed."""
+    first = work.cells[0].columns["seed"]
+    one = [cell for cell in work.cells if cell.columns["seed"] == first]
+    if len(one) * len({cell.columns["seed"] for cell in work.cells}) != len(work.cells):
+        raise ValueError(f"{work.key}: seeds have different cells, so that it needs `extend`")
+    return replace(work, cells=tuple(_seeded(cell, seed) for seed in seeds for cell in one))
+
+
+def _seeded(cell: Cell, seed: int) -> Cell:
+    if "seed" in cell.labels:
+        return replace(cell, labels={**cell.labels, "seed": seed})
+    return replace(cell, settings={**cell.settings, "seed": seed})
+
+
 @final
 @dataclass(frozen=True)
 class Study:
@@ -94,14 +120,26 @@ class Study:
     covers: tuple[str, ...]  # rows of the papers' catalogue: "zietlow2022 Tab 3.3"
     about: str  # what is run and how it differs from the paper; which confounds are kept apart
     found: str = ""  # written after the run: why a claim did not hold, with evidence
+    extend: Callable[[Scale, Sequence[int]], Work] | None = None  # where units are not plain seeds
+    cap: int = CAP  # units that an undecided primary claim is run to
 
     @property
     def paper(self) -> str:
         return self.id.partition("/")[0]
 
+    def of_units(self, scale: Scale, units: Sequence[int]) -> Work:
+        """The work of these units, usually seeds."""
+        if self.extend is not None:
+            return self.extend(scale, units)
+        return by_seed(self.work(scale), units)
+
     def digest(self, scale: Scale) -> str:
-        """Names what is run at a scale: cells, key and version."""
-        return digest(self.work(scale))
+        """Names what is run at a scale for each unit, however many there are."""
+        return digest(self.of_units(scale, (0,)))
+
+    def family(self, claim: Claim) -> str:
+        """Whose error rate a claim shares: the paper's, or that of claims of our own."""
+        return "our own" if claim.own else self.paper
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -109,16 +147,8 @@ class Study:
             "paper": self.paper,
             "title": self.title,
             "scales": list(SCALES),
-            "claims": [
-                {
-                    "says": claim.says,
-                    "where": claim.where,
-                    "measured": claim.words(),
-                    "paper": claim.paper,
-                    "substituted": claim.substituted,
-                }
-                for claim in self.claims
-            ],
+            "cap": self.cap,
+            "claims": [claim.to_dict() for claim in self.claims],
         }
 
 

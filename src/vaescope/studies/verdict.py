@@ -1,154 +1,326 @@
-"""Whether a claim holds: one rule for all of them, with intervals over seeds.
+"""Whether claims hold: one rule for all of them, exact, valid at any number of units.
 
-Holm 1979, A simple sequentially rejective multiple test procedure, Scand. J. Statistics 6.
+A claim is about most units: the median of its effect. Support counts the units for it among all of
+them, contradiction those against it; ties and missing numbers are neither and help no side.
+Families of claims, one for each paper and one for our own, have 5% each (decision 0012).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
 import numpy as np
-from scipy import stats
 
-from vaescope.studies.effects import Effect
+from vaescope.errors import UsageError
+from vaescope.seeds import rng
+from vaescope.studies.claims import Claim, Test, Votes
+from vaescope.studies.effects import Effect, unit_words
+from vaescope.studies.votes import e_bh, holm, running, visible_share
 from vaescope.tables import Table
 from vaescope.types import Floats
 
-__all__ = ["Claim", "Judgement", "Verdict", "decide", "holm"]
+__all__ = ["ALPHA", "Case", "Judgement", "Verdict", "decide", "needed_alone"]
 
-#: Chance of even one false verdict over the whole catalogue.
+#: Of each family: wrong verdicts at all among primary claims, their share among the others.
 ALPHA = 0.05
-#: Chance to decide a true effect that the seeds asked for shall give.
-POWER = 0.8
-#: More seeds than this are not asked for: the effect is too close to its threshold.
-MOST_SEEDS = 10_000
+#: Each direction has half of it.
+HALF = ALPHA / 2
+#: A control with this much evidence does what the claim says as well.
+AS_WELL = 1.0 / ALPHA
+#: More units than this share without the claim's condition leave it undecided.
+MOST_EXCLUDED = 0.25
+RESAMPLES = 2000
 
-Judgement = Literal["supported", "contradicted", "undecided"]
+Judgement = Literal["supported", "contradicted", "undecided", "not specific"]
 
 
 @final
 @dataclass(frozen=True)
-class Claim:
-    """One sentence of a paper as a check: on which side of a threshold an effect lies."""
+class Case:
+    """A claim, its family, and the table that is asked; None where its study has not run."""
 
-    says: str
-    where: str  # in the paper: "zietlow2022 Tab. 3.3"
-    effect: Effect
-    side: Literal["above", "below"]
-    threshold: float
-    paper: str = ""  # its own number, in words
-    substituted: str = ""  # data that stand for the paper's, where they do
+    claim: Claim
+    family: str
+    table: Table | None
+    registered: str = "not run"
 
-    def words(self) -> str:
-        """What is measured and what is wanted of it."""
-        return f"{self.effect.words()}, {self.side} {self.threshold:g}"
+
+@final
+@dataclass(frozen=True)
+class Count:
+    """Votes of the units."""
+
+    votes_for: int
+    against: int
+    neither: int
+
+    @property
+    def units(self) -> int:
+        return self.votes_for + self.against + self.neither
+
+    def to_dict(self) -> dict[str, int]:
+        return {"for": self.votes_for, "against": self.against, "neither": self.neither}
 
 
 @final
 @dataclass(frozen=True)
 class Verdict:
-    """What a table of runs says of a claim."""
+    """What a table says of a claim."""
 
     claim: Claim
+    family: str
     verdict: Judgement
-    effect: float | None  # the mean over seeds; None where no seed has one
-    interval: tuple[float, float] | None
-    level: float  # share of such intervals that hold the truth
-    seeds: int  # values behind the mean
-    p_value: float  # of an effect at the threshold, uncorrected
-    needed: int | None  # seeds that would decide it with power 0.8; None where it is decided
+    count: Count
+    support: float  # e-value at stopping
+    contradiction: float
+    control: Count | None  # votes of the control for and against the same sentence
+    excluded: int  # units without the claim's condition
+    effect: float | None  # mean over units
+    interval: tuple[float, float] | None  # 95% of its bootstrap: a description, not the judge
+    registered: str  # "registered before", "revised n times", "re-analysed" or "not run"
+    why: str  # in words, where it is undecided or not specific
+
+    @property
+    def against(self) -> bool:
+        """Whether more units are against the claim than for it."""
+        return self.count.against > self.count.votes_for
+
+    @property
+    def e(self) -> float:
+        """The evidence for the side that has more votes."""
+        return self.contradiction if self.against else self.support
+
+    @property
+    def seeds(self) -> int:
+        return self.count.units
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "says": self.claim.says,
-            "where": self.claim.where,
+            **self.claim.to_dict(),
+            "family": self.family,
             "verdict": self.verdict,
+            "votes": self.count.to_dict(),
+            "e": self.e,
+            "e_support": self.support,
+            "e_contradiction": self.contradiction,
+            "control_votes": None if self.control is None else self.control.to_dict(),
+            "excluded": self.excluded,
             "effect": self.effect,
             "interval": None if self.interval is None else list(self.interval),
-            "level": self.level,
             "seeds": self.seeds,
-            "paper": self.claim.paper,
-            "substituted": self.claim.substituted,
-            "measured": self.claim.words(),
-            "p_value": self.p_value,
-            "needed_seeds": self.needed,
+            "registered": self.registered,
+            "why": self.why,
         }
 
+    def votes(self) -> str:
+        """The votes behind it and their evidence, e.g. `23 of 24 seeds (e = 5.6e+04)`."""
+        if self.registered == "not run":
+            return "not run"
+        unit = unit_words(self.claim.effect)
+        votes = self.count.against if self.against else self.count.votes_for
+        side = " against it" if self.against else ""
+        return f"{votes} of {self.seeds} {unit}{side} (e = {self.e:.2g})"
+
     def summary(self) -> str:
-        number = "no number" if self.effect is None else f"{self.effect:.3g}"
-        spread = "" if self.interval is None else " ({:.3g} to {:.3g})".format(*self.interval)
-        more = "" if self.needed is None else f"; about {self.needed} seeds would decide it"
+        number = "" if self.effect is None else f", {self.effect:.3g} in the mean"
+        why = f"; {self.why}" if self.why else ""
+        rank = "primary" if self.claim.primary else self.claim.kind
         return (
-            f"{self.verdict}: {self.claim.says} [{self.claim.where}] {self.claim.words()}: "
-            f"{number}{spread}, {self.seeds} seeds{more}"
+            f"{self.verdict}: {self.votes()}: {self.claim.says} [{self.claim.where}; {rank}; "
+            f"{self.registered}] {self.claim.words()}{number}{why}"
         )
 
 
-def holm(p_values: Sequence[float], total: int) -> list[float]:
-    """The level of error that each claim is held to, with `total` claims in the catalogue.
+@final
+@dataclass(frozen=True)
+class _Evidence:
+    """E-processes of a claim's own sentence and of its lead over the control."""
 
-    Claims that are not among these count as undecided: the k-th smallest p-value is held to
-    alpha / (total - k), until one fails; the rest are held to what that one was.
-
-    >>> holm([0.001, 0.5, 0.02], 3)
-    [0.016666666666666666, 0.05, 0.025]
-    """
-    levels = [0.0] * len(p_values)
-    level, failed = 0.0, False
-    for rank, place in enumerate(np.argsort(p_values, kind="stable")):
-        if not failed:
-            level = ALPHA / (total - rank)
-            failed = p_values[place] >= level
-        levels[place] = level
-    return levels
+    count: Count
+    support: Floats  # after each unit
+    contradiction: Floats
+    control: Count | None
+    control_support: float
+    excluded: int
+    values: Floats
+    lacks: str  # what the table does not have
 
 
-def _p_value(values: Floats, threshold: float) -> float:
-    """Student's, two-sided, of a mean at the threshold."""
-    if values.size < 2:
-        return 1.0
-    distance = abs(float(values.mean()) - threshold)
-    error = float(values.std(ddof=1)) / np.sqrt(values.size)
-    if error == 0.0:
-        return 0.0 if distance > 0.0 else 1.0
-    return float(2.0 * stats.t.sf(distance / error, values.size - 1))
+def _counted(test: Test, values: Floats) -> Count:
+    votes_for = int(np.logical_and.reduce(test.inner(values)).sum())
+    against = int(np.logical_or.reduce(test.outer(values)).sum())
+    return Count(votes_for, against, len(values) - votes_for - against)
 
 
-def _needed(values: Floats, threshold: float, alpha: float) -> int | None:
-    """The fewest seeds with which an effect and a spread like these are decided."""
-    if values.size < 2:
+def _least(processes: Sequence[Floats]) -> Floats:
+    return np.asarray(np.minimum.reduce(processes))
+
+
+def _support(test: Test, values: Floats) -> Floats:
+    return _least([running(votes.tolist()) for votes in test.inner(values)])
+
+
+def _contradiction(test: Test, values: Floats) -> Floats:
+    return np.asarray(np.mean([running(v.tolist()) for v in test.outer(values)], axis=0))
+
+
+def _of(effect: Effect, table: Table) -> Floats | None:
+    """None where the table lacks a column of it."""
+    try:
+        return effect.of(table)
+    except UsageError:
         return None
-    distance, spread = abs(float(values.mean()) - threshold), float(values.std(ddof=1))
-    if distance == 0.0:
-        return None
-    n = np.arange(2, MOST_SEEDS + 1)
-    reach = (stats.t.isf(alpha / 2, n - 1) + stats.t.ppf(POWER, n - 1)) * spread / np.sqrt(n)
-    enough = np.flatnonzero(reach <= distance)
-    return max(int(n[enough[0]]), values.size + 1) if enough.size else None
 
 
-def decide(claims: Sequence[tuple[Claim, Table]], *, total: int) -> list[Verdict]:
-    """The verdict of each claim over its table, corrected for `total` claims in all."""
-    effects = [claim.effect.of(table) for claim, table in claims]
-    known = [values[np.isfinite(values)] for values in effects]
-    p_values = [_p_value(v, c.threshold) for v, (c, _) in zip(known, claims, strict=True)]
-    alphas = holm(p_values, total)
+def _evidence(claim: Claim, table: Table | None) -> _Evidence:
+    nothing = np.array([], dtype=np.float64)
+    empty = _Evidence(Count(0, 0, 0), nothing, nothing, None, 0.0, 0, nothing, "the study")
+    if table is None:
+        return empty
+    found = [_of(test.effect, table) for test in claim.tests]
+    values = [one for one in found if one is not None]
+    if len(values) < len(found):
+        return replace(empty, lacks="what the claim is about")
+    if len({len(one) for one in values}) > 1:
+        return replace(empty, lacks="the same units for all parts of the claim")
+    voting, lacks = _voting(claim, table, len(values[0]))
+    excluded = int((~voting).sum())
+    values = [one[voting] for one in values]
+    support = _least([_support(t, v) for t, v in zip(claim.tests, values, strict=True)])
+    against = [_contradiction(t, v) for t, v in zip(claim.tests, values, strict=True)]
+    control_count, control_support = None, 0.0
+    if claim.control is not None:
+        main = claim.tests[0]
+        other = _of(claim.control.effect, table)
+        if other is None or len(other) != len(voting):
+            lacks, other = "its control", np.full(len(voting), np.nan)
+        other = other[voting]
+        control_count = _counted(main, other)
+        control_support = float(_support(main, other)[-1]) if other.size else 0.0
+        support = _least([support, running(main.beyond(values[0], other).tolist())])
+    return _Evidence(
+        _conjunction(claim, values), support, np.mean(against, axis=0), control_count,
+        control_support, excluded, values[0], lacks,
+    )  # fmt: skip
+
+
+def _voting(claim: Claim, table: Table, units: int) -> tuple[Votes, str]:
+    """Units of which the claim's condition holds; a missing number is no condition that holds."""
+    if claim.needs is None:
+        return np.ones(units, dtype=np.bool_), ""
+    values = _of(claim.needs.effect, table)
+    if values is None or len(values) != units:
+        return np.ones(units, dtype=np.bool_), "its condition"
+    return claim.needs.holds(values), ""
+
+
+def _conjunction(claim: Claim, values: Sequence[Floats]) -> Count:
+    """A unit is for a sentence if it is for all of it, and against it if against any of it."""
+    pairs = list(zip(claim.tests, values, strict=True))
+    inner = np.logical_and.reduce([v for test, own in pairs for v in test.inner(own)])
+    outer = np.logical_or.reduce([v for test, own in pairs for v in test.outer(own)])
+    votes_for, against = int(inner.sum()), int((outer & ~inner).sum())
+    return Count(votes_for, against, len(inner) - votes_for - against)
+
+
+def needed_alone(primaries: int) -> float:
+    """The e-value that decides a primary claim by itself, whatever the others of its family do."""
+    return primaries / HALF
+
+
+def decide(cases: Sequence[Case]) -> list[Verdict]:
+    """The verdict of every claim. All claims of a family must be among the cases: those that have
+    not run count as undecided, which is what makes a study that runs alone no more lenient."""
+    evidence = [_evidence(case.claim, case.table) for case in cases]
+    fallen: dict[str, list[bool]] = {
+        side: [False] * len(cases) for side in ("support", "contradiction")
+    }
+    rules: dict[bool, Callable[[Sequence[float], float], list[bool]]] = {True: holm, False: e_bh}
+    for family in dict.fromkeys(case.family for case in cases):
+        for primary, rule in rules.items():
+            places = [
+                i
+                for i, case in enumerate(cases)
+                if case.family == family
+                and case.claim.primary == primary
+                and case.claim.kind != "identity"
+            ]
+            for side, sides in fallen.items():
+                process = [getattr(evidence[i], side) for i in places]
+                e_values = [_reached(one, at_most=primary) for one in process]
+                for i, falls in zip(places, rule(e_values, HALF), strict=True):
+                    sides[i] = falls
+    counts = {
+        (case.family, case.claim.primary): sum(
+            (one.family, one.claim.primary) == (case.family, case.claim.primary)
+            and one.claim.kind != "identity"
+            for one in cases
+        )
+        for case in cases
+    }
     return [
-        _verdict(claim, values, p, alpha)
-        for (claim, _), values, p, alpha in zip(claims, known, p_values, alphas, strict=True)
-    ]
+        _verdict(
+            case, found, counts[case.family, case.claim.primary],
+            supported=fallen["support"][i], contradicted=fallen["contradiction"][i],
+        )
+        for i, (case, found) in enumerate(zip(cases, evidence, strict=True))
+    ]  # fmt: skip
 
 
-def _verdict(claim: Claim, values: Floats, p: float, alpha: float) -> Verdict:
-    n = values.size
-    mean = float(values.mean()) if n else None
-    interval = None
-    if n >= 2 and mean is not None:
-        half = float(stats.t.isf(alpha / 2, n - 1) * values.std(ddof=1) / np.sqrt(n))
-        interval = (mean - half, mean + half)
+def _reached(process: Floats, *, at_most: bool) -> float:
+    """The largest value of an e-process, or that at its end."""
+    if not process.size:
+        return 0.0
+    return float(process.max() if at_most else process[-1])
+
+
+def _verdict(
+    case: Case, found: _Evidence, rivals: int, *, supported: bool, contradicted: bool
+) -> Verdict:
+    claim, units = case.claim, found.count.units
     judgement: Judgement = "undecided"
-    if p < alpha and mean is not None:
-        above = mean > claim.threshold
-        judgement = "supported" if above == (claim.side == "above") else "contradicted"
-    needed = _needed(values, claim.threshold, alpha) if judgement == "undecided" else None
-    return Verdict(claim, judgement, mean, interval, 1.0 - alpha, n, p, needed)
+    why = ""
+    if claim.kind == "identity":
+        judgement = _checked(found.count)
+    elif found.excluded > MOST_EXCLUDED * (units + found.excluded):
+        why = f"{found.excluded} of {units + found.excluded} units lack its condition"
+    elif claim.control is not None and found.control_support >= AS_WELL and not contradicted:
+        judgement = "not specific"
+        why = f"its control does so as well (e = {found.control_support:.2g})"
+    elif contradicted:
+        judgement = "contradicted"
+    elif supported:
+        judgement = "supported"
+    if judgement == "undecided" and not why:
+        why = f"the table lacks {found.lacks}" if found.lacks else _visible(claim, units, rivals)
+    if case.table is None:
+        why = ""
+    known = found.values[np.isfinite(found.values)]
+    return Verdict(
+        claim, case.family, judgement, found.count, _reached(found.support, at_most=False),
+        _reached(found.contradiction, at_most=False), found.control, found.excluded,
+        float(known.mean()) if known.size else None, _interval(known), case.registered, why,
+    )  # fmt: skip
+
+
+def _checked(count: Count) -> Judgement:
+    """An equation holds everywhere or does not."""
+    if not count.units:
+        return "undecided"
+    return "supported" if count.votes_for == count.units else "contradicted"
+
+
+def _visible(claim: Claim, units: int, rivals: int) -> str:
+    share = visible_share(units, rivals / HALF)
+    if share is None:
+        return f"{units} units cannot decide it"
+    return f"{units} units would have shown a vote of {share:.0%} of all with power 0.8"
+
+
+def _interval(values: Floats) -> tuple[float, float] | None:
+    """95% of the means of resampled units: never outside what was measured."""
+    if values.size < 2:
+        return None
+    draws = rng(0, "effect-bootstrap").integers(values.size, size=(RESAMPLES, values.size))
+    low, high = np.quantile(values[draws].mean(axis=1), [0.025, 0.975])
+    return float(low), float(high)

@@ -83,7 +83,7 @@ def correlated(
     elif known:
         advice = f"Keep them where you need {listed(known)}: their means know it best."
     elif faint:
-        advice = f"Keep {listed(faint)} too where single examples count. {advice}"
+        advice += f" That loses the little that {listed(faint)} hold of some examples."
     return Verdict(
         "passive", tone, says, number=gap, shown=f"{gap:.2f} nats", threshold=limit, rule=rule,
         advice=advice, section="correlation", latents=numbers(passive), paper="bonheme2023",

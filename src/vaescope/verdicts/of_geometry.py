@@ -50,7 +50,9 @@ def orthogonal(
     parallel = f"{one} and {other} have a mean |cosine| of {cosine:.2f}"
     near = _near(geometry)
     pairs = listed([f"{i} with {j}" for i, j in near])
-    close_by = close(dto, limit, f"{limit:.2f}") or close(dto, random, f"{random:.2f}")
+    close_by = close(dto, limit, f"{limit:.2f}", "DtO") or close(
+        dto, random, f"{random:.2f}", "DtO"
+    )
     if near:
         close_by = (
             f" Orthogonal columns that are equally long within {THRESHOLDS['near'].value:.0%} may "

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vaescope.latent_types import ALPHA
 from vaescope.latents.types import CONSTANT, EVERY, MORE, SOME, TRAPPED
 from vaescope.latents.unused import PASSIVE_KL_NATS
 from vaescope.verdicts.verdict import (
@@ -72,7 +73,7 @@ def polarised(
     active, mixed = of_type(latents, "active"), of_type(latents, "mixed")
     passive, d = of_type(latents, "passive"), len(latents)
     faint = "" if kinds is None else kinds.of_faint()
-    beside = f"{_undecided(kinds)}{f' {faint}' if faint else ''}"
+    beside = f"{_undecided(kinds)}{f' {faint}' if faint else ''}{_stuck(kinds)}"
     every = "The only latent is" if d == 1 else f"All {d} latents are"
     if not active and not mixed:
         # Below the rule's threshold there may still be a little that follows the data.
@@ -135,6 +136,20 @@ def _undecided(kinds: "Types | None") -> str:
     )
 
 
+def _stuck(kinds: "Types | None") -> str:
+    """Active latents that are as narrow as they are the same: they tell no examples apart."""
+    if kinds is None:
+        return ""
+    which = [j for j in kinds.active.tolist() if kinds.movement[j] < ALPHA * kinds.mean_ratio[j]]
+    if not which:
+        return ""
+    verb = "has" if len(which) == 1 else "have"
+    return (
+        f" Of the active, {listed(which)} {verb} nearly the same mean in every example: what is "
+        "narrow there tells no examples apart."
+    )
+
+
 def _enough(traversals: "Traversals | None") -> str:
     if traversals is not None and not traversals.share.any():
         return "More latents will not help while the decoder ignores those that there are."
@@ -194,7 +209,8 @@ def _mixed(
     elif trapped:
         advice = (
             f"Train again with posterior variances that start below the spike of the prior: "
-            f"{listed(trapped)} cannot reach it from where they are."
+            f"{listed(trapped)} cannot reach it from where they are. Or drop them with "
+            "`vaescope prune`."
         )
     elif constant:
         does = "costs rate and hardly tells" if len(constant) == 1 else "cost rate and hardly tell"
@@ -324,6 +340,15 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
     which = "" if samples.prior == "N(0, I)" else f", {samples.prior}"
     which = ", assumed to be N(0, I)" if samples.assumed else which
     undecided = close(number, limit, f"{limit:.2g}")
+    if THRESHOLDS["prior"].value <= number < limit:
+        return Verdict(
+            "prior", "note",
+            f"There are too few examples to tell whether samples follow the prior{which}; the "
+            f"furthest off is latent {worst} ({shape}).",
+            number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
+            advice=f"Encode more than these {samples.n} examples.",
+            section="prior", latents=(worst,),
+        )  # fmt: skip
     if number < limit:
         return Verdict(
             "prior", "good",

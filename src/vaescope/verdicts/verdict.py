@@ -128,11 +128,11 @@ def listed(numbers: Sequence[int | str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def close(number: float, limit: float, shown: str) -> str:
+def close(number: float, limit: float, shown: str, what: str = "That") -> str:
     """A sentence where a number is so near to its limit that the other side is as likely."""
     if abs(number - limit) > THRESHOLDS["borderline"].value * abs(limit):
         return ""
-    return f" That is close to the limit of {shown}: take it as undecided."
+    return f" {what} is close to the limit of {shown}: take it as undecided."
 
 
 def are(count: int, what: str) -> str:

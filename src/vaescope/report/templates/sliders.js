@@ -103,9 +103,11 @@
   image.data.fill(255);
   const inputs = [...figure.querySelectorAll("input")];
   const z = Float32Array.from(network.base);
+  // Sliders are in units of the prior where it is not the standard normal.
+  const place = (latent, value) => (network.scale ? network.centre[latent] + network.scale[latent] * value : value);
   const show = () => {
     for (const input of inputs) {
-      z[input.dataset.latent] = input.valueAsNumber;
+      z[input.dataset.latent] = place(input.dataset.latent, input.valueAsNumber);
       const text = input.valueAsNumber.toFixed(2).replace(/^-(?=0\.00$)/, "").replace("-", "\u2212");
       input.nextElementSibling.textContent = text;
       input.setAttribute("aria-valuetext", text);

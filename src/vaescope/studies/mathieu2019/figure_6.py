@@ -11,10 +11,10 @@ from vaescope.geometry.rotation import random_rotations
 from vaescope.priors import MixturePrior, StandardNormal, StudentTPrior
 from vaescope.priors.mixture import axis_means
 from vaescope.seeds import rng
+from vaescope.studies.claims import Claim, identities
 from vaescope.studies.effects import Gap, Level, Trend
 from vaescope.studies.panels import Curves, Images
 from vaescope.studies.study import Computed, Measured, Scale, Study, cells
-from vaescope.studies.verdict import Claim
 from vaescope.sweeps.grid import product
 from vaescope.types import Floats
 
@@ -101,7 +101,7 @@ STUDY = Study(
     id="mathieu2019/figure-6",
     title="The densities of the Student-t and mixture priors (figures 5 and 6)",
     work=work,
-    claims=(
+    claims=identities(
         Claim(
             "the factored Student-t densities are densities",
             "mathieu2019 Fig. 5",

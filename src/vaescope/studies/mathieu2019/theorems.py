@@ -22,10 +22,10 @@ from vaescope.priors.student_t import StudentT
 from vaescope.schedules import Constant
 from vaescope.seeds import derive
 from vaescope.specs import BetaVAESpec, Experiment
+from vaescope.studies.claims import Claim, identities
 from vaescope.studies.effects import Level
 from vaescope.studies.panels import Dots
 from vaescope.studies.study import Computed, Scale, Study, cells
-from vaescope.studies.verdict import Claim
 from vaescope.sweeps.grid import product
 from vaescope.vae import VAE, Batch, Decoder, Encoder, Prior
 
@@ -297,7 +297,7 @@ STUDY = Study(
     id="mathieu2019/theorems",
     title="What beta does to the ELBO, and what a rotation does",
     work=work,
-    claims=(
+    claims=identities(
         _holds(
             "L_beta is the ELBO with the annealed prior plus (beta - 1) H[q] plus log F_beta",
             "mathieu2019 Theorem 1",

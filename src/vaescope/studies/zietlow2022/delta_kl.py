@@ -13,7 +13,7 @@ from vaescope.sweeps.grid import plan
 from vaescope.training.loop import new_state, steps
 from vaescope.training.precision import choose
 
-__all__ = ["LIMIT", "Watched", "share_below", "share_of_longer", "watched"]
+__all__ = ["LIMIT", "Watched", "share_below", "watched"]
 
 #: The relative error of the KL term that the thesis allows.
 LIMIT = 0.03
@@ -49,16 +49,6 @@ def share_below(deltas: Sequence[float], *, limit: float = LIMIT) -> float:
     """
     after = next((i for i, d in enumerate(reversed(deltas)) if not d < limit), len(deltas))
     return after / len(deltas)
-
-
-def share_of_longer(last_above: float, total: int, longer: int) -> float:
-    """Share of a longer training after the last violation of one of `total` steps; 0 where that was
-    at its end, as it is not known to be the last.
-
-    >>> share_of_longer(37_500, 40_000, 375_000), share_of_longer(40_000, 40_000, 375_000)
-    (0.9, 0.0)
-    """
-    return 1.0 - last_above / longer if last_above < total else 0.0
 
 
 def watched(settings: Mapping[str, Any], *, every: int) -> Watched:

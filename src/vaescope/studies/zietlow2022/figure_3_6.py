@@ -11,11 +11,11 @@ from vaescope.geometry.jacobian import jacobians
 from vaescope.geometry.pca import principal_order
 from vaescope.models import OpenModel
 from vaescope.runs import Run
+from vaescope.studies.claims import Claim, Control
 from vaescope.studies.effects import Gap, Level
 from vaescope.studies.measuring import POINTS, distortion, some, subject, used
 from vaescope.studies.panels import Dots, Images
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained, cells
-from vaescope.studies.verdict import Claim
 from vaescope.studies.zietlow2022.images import Settings
 from vaescope.studies.zietlow2022.synthetic import SPLIT
 from vaescope.types import Floats, Integers
@@ -98,9 +98,9 @@ def measure(run: Run) -> Measured:
         row["order"] = order.value
         row["explained"] = float(order.explained[min(SHOWN, len(order.order))])
         row["used"] = len(used(of))
-    if of.experiment.seed == 0 and of.experiment.steps > 1:
+    if of.experiment.seed % 1000 == 0 and of.experiment.steps > 1:
         row["traversals"] = _traversals(of, mean, lead)
-    if of.experiment.seed == 0 and of.codes.stochastic:
+    if of.experiment.seed % 1000 == 0 and of.codes.stochastic:
         deviations = singular[:SHOWN, None] / np.sqrt(of.codes.n)
         moved = _reach()[:, None] * (deviations * axes[:SHOWN])[:, None]
         row["eigenfaces"] = _grid(images.mean(axis=0) + moved, of.data.shape)
@@ -135,28 +135,30 @@ def _grid(pictures: Floats, shape: tuple[int, ...]) -> NDArray[np.float64]:
 _BETA, _AE, _RANDOM = ({"method": method} for method in METHODS)
 _WHERE, _FACES = "zietlow2022 section 3.3.5", "Olivetti faces for CelebA"
 
+
+def _gap(measure: str, high: str) -> Gap:
+    return Gap(measure, {"method": high}, {"method": "ae"})
+
+
 STUDY = Study(
     "zietlow2022/figure-3.6",
     "Nonlinear eigenfaces: the latents of least variance and the principal components",
     lambda scale: Trained("zietlow2022-figure-3.6", _cells(scale), measure),
     (
         Claim(
-            "Latents with smaller posterior variance move the picture more.",
-            _WHERE, Level("order", _BETA), "above", 0.5,
-            "ordering by mean sigma is said to be justified; no number", _FACES,
+            "The five latents of least variance span the first five eigenfaces better than those "
+            "of an autoencoder.",
+            "zietlow2022 Fig. 3.6, section 3.3.5", _gap("overlap", "beta-vae"), "above", 0.0,
+            "shown, no number", _FACES, primary=True,
+            quote="Similarly to the work about Eigenfaces, beta-VAEs allow for learning their "
+            "nonlinear counterpart.",
+            control=Control("an untrained decoder in its place", _gap("overlap", "random")),
         ),
         Claim(
             "The five latents of least variance hold most of what the decoder shows.",
-            _WHERE, Level("explained", _BETA), "above", 0.5,
+            "zietlow2022 section 3.3.5", Level("explained", {"method": "beta-vae"}), "above", 0.5,
             "the first capture the most variance; no number", _FACES,
-        ),
-        Claim(
-            "They span the first five eigenfaces better than five latents of an autoencoder.",
-            _WHERE, Gap("overlap", _BETA, _AE), "above", 0.0, "shown, no number", _FACES,
-        ),
-        Claim(
-            "They span the first five eigenfaces better than an untrained decoder.",
-            _WHERE, Gap("overlap", _BETA, _RANDOM), "above", 0.0, "shown, no number", _FACES,
+            control=Control("an untrained decoder", Level("explained", {"method": "random"})),
         ),
     ),
     (

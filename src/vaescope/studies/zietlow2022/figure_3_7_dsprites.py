@@ -1,9 +1,9 @@
 """The search for beta on dSprites: plateau and collapse. zietlow2022 figure 3.7, left."""
 
-from vaescope.studies.effects import Gap, Level, Trend
+from vaescope.studies.claims import Claim, Control
+from vaescope.studies.effects import Effect, Gap, Level, Trend
 from vaescope.studies.panels import Curves
 from vaescope.studies.study import Cell, Scale, Study, Trained, cells
-from vaescope.studies.verdict import Claim
 from vaescope.studies.zietlow2022.images import measure_sprites, sprites
 
 __all__ = ["STUDY"]
@@ -13,43 +13,65 @@ BETAS = (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0)
 
 def _cells(scale: Scale) -> tuple[Cell, ...]:
     seeds = {"smoke": 2, "laptop": 8, "paper": 10}[scale]
-    return cells(
-        {**sprites(scale), "preset": "beta-vae", "objective.beta": beta, "seed": seed}
-        for beta in BETAS
-        for seed in range(seeds)
-    )
+    arms = {"trained": {}, "untrained": {"optimiser.lr": 0.0, "steps": 1}}
+    return tuple(
+        cell
+        for arm, own in arms.items()
+        for cell in cells(
+            (
+                {
+                    **sprites(scale), **own, "preset": "beta-vae", "objective.beta": beta,
+                    "seed": seed,
+                }
+                for beta in BETAS
+                for seed in range(seeds)
+            ),
+            arm=arm,
+        )
+    )  # fmt: skip
 
 
-_LOW, _PLATEAU, _HIGH = ({"objective.beta": BETAS[place]} for place in (0, 3, -1))
+def _at(place: int, arm: str = "trained") -> dict[str, float | str]:
+    return {"objective.beta": BETAS[place], "arm": arm}
+
+
+def _untrained(effect: Effect) -> Control:
+    return Control("networks before training", effect)
+
+
 _WHERE = "zietlow2022 Fig. 3.7"
 _PART = "three factors of dSprites at 32 pixels for all five"
 
 STUDY = Study(
     "zietlow2022/figure-3.7-dsprites",
     "DS, DtO and latents in use against beta on dSprites",
-    lambda scale: Trained("zietlow2022-sprites", _cells(scale), measure_sprites),
+    lambda scale: Trained("zietlow2022-sprites", _cells(scale), measure_sprites, version=2),
     (
         Claim(
-            "Fewer latents are used the larger beta is.",
-            _WHERE, Trend("used", "objective.beta"), "below", 0.0, "collapse in stages", _PART,
-        ),
-        Claim(
             "At the largest beta fewer latents are used than there are factors.",
-            _WHERE, Level("used", _HIGH), "below", 2.5, "over-pruning", _PART,
+            "zietlow2022 section 3.3.6, Fig. 3.7", Level("used", _at(-1)), "below", 2.5,
+            "over-pruning", _PART, primary=True,
+            quote="too large values of beta result in over-pruning, such that the number of active "
+            "latent coordinates drops below the number of generating factors",
+            control=Control("beta 4, the thesis' own", Level("used", _at(3))),
         ),
         Claim(
-            "The disentanglement score at beta 4 is above that at the largest beta.",
-            _WHERE, Gap("ds", _PLATEAU, _HIGH), "above", 0.0, "the score collapses", _PART,
+            "Fewer latents are used the larger beta is.",
+            _WHERE, Trend("used", "objective.beta", {"arm": "trained"}), "below", 0.0,
+            "collapse in stages", _PART,
+            control=_untrained(Trend("used", "objective.beta", {"arm": "untrained"})),
         ),
         Claim(
             "The disentanglement score at beta 4 is above that at the smallest beta.",
-            _WHERE, Gap("ds", _PLATEAU, _LOW), "above", 0.0,
+            _WHERE, Gap("ds", _at(3), _at(0)), "above", 0.0,
             "at small beta the effect of the KL term is negligible", _PART,
+            control=_untrained(Gap("ds", _at(3, "untrained"), _at(0, "untrained"))),
         ),
         Claim(
             "At the smallest beta the decoder is farther from orthogonality than at beta 4.",
-            _WHERE, Gap("dto", _LOW, _PLATEAU), "above", 0.0,
+            _WHERE, Gap("dto", _at(0), _at(3)), "above", 0.0,
             "at small beta the effect of the KL term is negligible", _PART,
+            control=_untrained(Gap("dto", _at(0, "untrained"), _at(3, "untrained"))),
         ),
     ),
     (

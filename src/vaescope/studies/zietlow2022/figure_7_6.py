@@ -15,10 +15,10 @@ from torch import Tensor
 
 from vaescope.geometry.ima_contrast import ima_contrast
 from vaescope.seeds import derive, rng
+from vaescope.studies.claims import Claim, identities
 from vaescope.studies.effects import Level, Ratio, Trend
 from vaescope.studies.panels import Curves
 from vaescope.studies.study import Computed, Measured, Scale, Study, cells
-from vaescope.studies.verdict import Claim
 from vaescope.sweeps.grid import product
 
 __all__ = ["STUDY", "best_posterior", "compute", "elbos", "toy"]
@@ -122,7 +122,7 @@ STUDY = Study(
     "zietlow2022/figure-7.6",
     "The gap between ELBO and likelihood is the contrast of independent mechanisms",
     _work,
-    (
+    identities(
         Claim(
             "The ELBO of the best encoder approaches the IMA-regularised likelihood as the "
             "decoder's precision grows.",

@@ -9,6 +9,7 @@ from typing import Any
 
 from vaescope.geometry.jacobian import grams
 from vaescope.geometry.orthogonality import degenerate, haar_baseline
+from vaescope.metrics.knn_score import knn_score
 from vaescope.models import OpenModel
 from vaescope.runs import Run
 from vaescope.studies.measuring import (
@@ -17,6 +18,7 @@ from vaescope.studies.measuring import (
     distortion,
     ds,
     dto,
+    relabelled,
     some,
     subject,
     used,
@@ -120,4 +122,8 @@ def measure(run: Run) -> Measured:
 def measure_sprites(run: Run) -> Measured:
     """The same with the disentanglement score, where factors are known."""
     of = subject(run)
-    return {**geometry(of), "ds": ds(of)}
+    return {
+        **geometry(of),
+        "ds": ds(of),
+        "ds_permuted": knn_score(relabelled(of.codes), resamples=0).value,
+    }

@@ -1,13 +1,14 @@
 """How long the polarised regime holds while training on images. zietlow2022 table 3.2."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from vaescope.studies.claims import Claim, Control, Test
 from vaescope.studies.effects import Gap, Level, Where
 from vaescope.studies.panels import Dots
 from vaescope.studies.study import Cell, Computed, Measured, Scale, Study, cells
-from vaescope.studies.verdict import Claim
-from vaescope.studies.zietlow2022.delta_kl import share_of_longer, watched
+from vaescope.studies.zietlow2022.delta_kl import watched
 from vaescope.studies.zietlow2022.images import ARMS, Settings, mnist, sprites
 
 __all__ = ["STUDY"]
@@ -40,9 +41,8 @@ def _compute(columns: Mapping[str, Any]) -> Measured:
     settings = _settings(columns["task"], columns["scale"])
     one = {**settings, "latent": columns["latent"], "seed": columns["seed"]}
     found = watched(one, every=columns["every"]).to_dict()
-    thesis = _settings(columns["task"], "paper")["steps"]
-    share = share_of_longer(found["last_above"], one["steps"], thesis)
-    return {**found, "share_of_thesis": share}
+    still = watched({**one, "optimiser.lr": 0.0, "steps": 1}, every=1).to_dict()
+    return {**found, "share_untrained": still["share"]}
 
 
 def _of(task: str, dimension: str) -> Where:
@@ -53,49 +53,45 @@ _NAMES = {"dsprites": "dSprites", "mnist": "MNIST", "fashion-mnist": "Fashion-MN
 _PART = {"dsprites": "three factors of dSprites at 32 pixels for all five"}
 
 
-_SHARES_OF = {
-    "share": "the training that was run",
-    "share_of_thesis": "one as long as the thesis', the last violation being at the same step",
-}
+def _untrained(effect: Level | Gap) -> Control:
+    return Control("networks before training", replace(effect, measure="share_untrained"))
 
 
-def _claims() -> tuple[Claim, ...]:
-    found = []
-    for task, (exact, high) in SHARES.items():
-        part, name = _PART.get(task, ""), _NAMES[task]
-        for dimension, share in (("exact", exact), ("high", high)):
-            latents = "ten latents" if dimension == "high" else "no latents to spare"
-            found += [
-                Claim(
-                    f"With {latents} on {name} Delta-KL is below 3% for more than 90% of {what}.",
-                    "zietlow2022 Tab. 3.2",
-                    Level(measure, _of(task, dimension)),
-                    "above",
-                    0.9,
-                    f"{share}%",
-                    part,
-                )
-                for measure, what in _SHARES_OF.items()
-            ]
-        found.append(
-            Claim(
-                f"On {name} the regime sets in later with ten latents.",
-                "zietlow2022 section 3.4",
-                Gap("share", _of(task, "exact"), _of(task, "high")),
-                "above",
-                0.0,
-                f"{exact}% against {high}%",
-                part,
-            )
-        )
-    return tuple(found)
+def _regime(task: str, dimension: str) -> Level:
+    return Level("share", _of(task, dimension))
+
+
+_EVERY = [(task, dimension) for task in SHARES for dimension in ("exact", "high")]
+
+
+def _later(task: str) -> Claim:
+    exact, high = SHARES[task]
+    effect = Gap("share", _of(task, "exact"), _of(task, "high"))
+    return Claim(
+        f"On {_NAMES[task]} the regime sets in later with ten latents.",
+        "zietlow2022 section 3.4", effect, "above", 0.0, f"{exact}% against {high}%",
+        _PART.get(task, ""), control=_untrained(effect),
+    )  # fmt: skip
 
 
 STUDY = Study(
     "zietlow2022/table-3.2-images",
     "The share of training with Delta-KL below 3%: dSprites, MNIST and Fashion-MNIST",
-    lambda scale: Computed("zietlow2022-table-3.2-images", _cells(scale), _compute, version=3),
-    _claims(),
+    lambda scale: Computed("zietlow2022-table-3.2-images", _cells(scale), _compute, version=4),
+    (
+        Claim(
+            "Delta-KL stays below 3% for over 90% of the training, on all three data, with no "
+            "latents to spare and with ten.",
+            "zietlow2022 section 3.3.2, Tab. 3.2", _regime(*_EVERY[0]), "above", 0.9,
+            "90.6% to 99.8%", _PART["dsprites"],
+            also=tuple(Test(_regime(*one), "above", 0.9) for one in _EVERY[1:]),
+            primary=True,
+            quote="In Table 3.2 we show that the polarized regime dominates the training in all "
+            "examples after a short initial phase.",
+            control=_untrained(_regime(*_EVERY[0])),
+        ),
+        *map(_later, SHARES),
+    ),
     tuple(
         Dots(f"Share of training, {_NAMES[task]}", "share", "dimension", {"task": task})
         for task in SHARES

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from vaescope.studies.claims import Claim, Control, Test
 from vaescope.studies.effects import Gap, Level
 from vaescope.studies.panels import Dots
 from vaescope.studies.study import Computed, Measured, Scale, Study, cells
-from vaescope.studies.verdict import Claim
-from vaescope.studies.zietlow2022.delta_kl import share_of_longer, watched
+from vaescope.studies.zietlow2022.delta_kl import watched
 from vaescope.studies.zietlow2022.synthetic import SPLIT, THESIS_BETA, THESIS_STEPS, thesis
 from vaescope.sweeps.grid import product
 
@@ -16,17 +16,15 @@ __all__ = ["STUDY", "compute"]
 
 def compute(columns: Mapping[str, Any]) -> Measured:
     """Trains one model and looks at Delta_KL on the way."""
-    found = watched(
-        {
+    settings = {
             "preset": "beta-vae", **thesis(columns["task"], rows=columns["rows"]), **SPLIT,
             "data.generator_seed": columns["seed"],
             "objective.beta": THESIS_BETA[columns["task"]], "latent": columns["latent"],
             "steps": columns["steps"], "seed": columns["seed"],
-        },
-        every=columns["every"],
-    ).to_dict()  # fmt: skip
-    share = share_of_longer(found["last_above"], columns["steps"], THESIS_STEPS)
-    return {**found, "share_of_thesis": share}
+    }  # fmt: skip
+    found = watched(settings, every=columns["every"]).to_dict()
+    still = watched({**settings, "optimiser.lr": 0.0, "steps": 1}, every=1).to_dict()
+    return {**found, "share_untrained": still["share"]}
 
 
 def _work(scale: Scale) -> Computed:
@@ -40,7 +38,7 @@ def _work(scale: Scale) -> Computed:
         "latent": [2, 10], "steps": [total], "every": [every], "rows": [rows],
         "seed": range(2 if scale == "smoke" else 8),
     }  # fmt: skip
-    return Computed("zietlow2022-table-3.2-synth", cells(product(axes)), compute, version=2)
+    return Computed("zietlow2022-table-3.2-synth", cells(product(axes)), compute, version=3)
 
 
 def _of(task: str, latent: int) -> dict[str, str | int]:
@@ -53,32 +51,11 @@ _PAPER = {
 }  # fmt: skip
 
 
-def _run(task: str, latent: int) -> Claim:
-    return Claim(
-        f"{task.capitalize()} task, {latent} latents: Delta_KL stays below 3% for over 90% of the "
-        "training that was run.",
-        "zietlow2022 Tab. 3.2", Level("share", _of(task, latent)), "above", 0.9, _PAPER[task,
-        latent],
-    )  # fmt: skip
+def _untrained(task: str, latent: int) -> Control:
+    return Control("networks before training", Level("share_untrained", _of(task, latent)))
 
 
-def _thesis(task: str, latent: int) -> Claim:
-    return Claim(
-        f"{task.capitalize()} task, {latent} latents: of a training as long as the thesis' it "
-        "would be over 90%, the last violation being at the same step.",
-        "zietlow2022 Tab. 3.2", Level("share_of_thesis", _of(task, latent)), "above", 0.9,
-        _PAPER[task, latent],
-    )  # fmt: skip
-
-
-def _order(task: str) -> Claim:
-    return Claim(
-        f"{task.capitalize()} task: the regime is reached earlier with as many latents as factors "
-        "than with ten.",
-        "zietlow2022 Tab. 3.2, section 3.4", Gap("share", _of(task, 2), _of(task, 10)), "above",
-        0.0,
-        f"{_PAPER[task, 2]} against {_PAPER[task, 10]}",
-    )  # fmt: skip
+_ALL = tuple(_PAPER)
 
 
 STUDY = Study(
@@ -86,9 +63,30 @@ STUDY = Study(
     "Validity of the polarised regime on the synthetic tasks",
     _work,
     (
-        *(_run(task, latent) for task, latent in _PAPER),
-        *(_thesis(task, latent) for task, latent in _PAPER),
-        *(_order(task) for task in THESIS_BETA),
+        Claim(
+            "Delta_KL stays below 3% for over 90% of the training, on both tasks, with 2 and with "
+            "10 latents.",
+            "zietlow2022 section 3.3.2, Tab. 3.2", Level("share", _of(*_ALL[0])), "above", 0.9,
+            "99.8%, 96.7%, 99.9% and 98.5%",
+            also=tuple(Test(Level("share", _of(*one)), "above", 0.9) for one in _ALL[1:]),
+            primary=True,
+            quote="In Table 3.2 we show that the polarized regime dominates the training in all "
+            "examples after a short initial phase.",
+            control=_untrained(*_ALL[0]),
+        ),
+        *(
+            Claim(
+                f"{task.capitalize()} task: the regime is reached earlier with as many latents as "
+                "factors than with ten.",
+                "zietlow2022 Tab. 3.2, section 3.4", Gap("share", _of(task, 2), _of(task, 10)),
+                "above", 0.0, f"{_PAPER[task, 2]} against {_PAPER[task, 10]}",
+                control=Control(
+                    "networks before training",
+                    Gap("share_untrained", _of(task, 2), _of(task, 10)),
+                ),
+            )
+            for task in ("linear", "nonlinear")
+        ),
     ),
     (
         Dots("Share of training, linear", "share", "latent", {"task": "linear"}),

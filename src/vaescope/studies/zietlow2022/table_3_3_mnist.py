@@ -1,9 +1,9 @@
 """Orthogonality by architecture on MNIST and Fashion-MNIST. zietlow2022 table 3.3."""
 
+from vaescope.studies.claims import Claim, Control, Test
 from vaescope.studies.effects import Gap, Where
 from vaescope.studies.panels import Dots
 from vaescope.studies.study import Cell, Scale, Study, Trained, cells
-from vaescope.studies.verdict import Claim
 from vaescope.studies.zietlow2022.images import ARMS, measure, mnist
 
 __all__ = ["STUDY"]
@@ -35,38 +35,40 @@ def _of(task: str, method: str) -> Where:
 _NAMES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST"}
 
 
-def _claims() -> tuple[Claim, ...]:
-    found = []
-    for task, (vae, ae, full, random) in TASKS.items():
-        for says, far, near, paper in (
-            ("the VAE's decoder is nearer to orthogonality than the autoencoder's",
-             "ae", "vae", f"{ae} - {vae}"),
-            ("the autoencoder's is nearer than that with a full covariance",
-             "full", "ae", f"{full} - {ae}"),
-            ("a full covariance takes the VAE's orthogonality away",
-             "full", "vae", f"{full} - {vae}"),
-            ("the VAE's decoder is nearer to orthogonality than an untrained one",
-             "random", "vae", f"{random} - {vae}"),
-        ):  # fmt: skip
-            effect = Gap("dto", _of(task, far), _of(task, near))
-            found.append(
-                Claim(
-                    f"On {_NAMES[task]} {says}.",
-                    "zietlow2022 Tab. 3.3",
-                    effect,
-                    "above",
-                    0.0,
-                    paper,
-                )
-            )
-    return tuple(found)
+def _gap(task: str, low: str) -> Gap:
+    """How much farther from orthogonality an autoencoder is."""
+    return Gap("dto", _of(task, "ae"), _of(task, low))
+
+
+_COVARIANCE = "the VAE with a full covariance, which favours no axes"
 
 
 STUDY = Study(
     "zietlow2022/table-3.3-mnist",
     "DtO of VAE, autoencoder and full covariance on MNIST and Fashion-MNIST",
     lambda scale: Trained("zietlow2022-images", _cells(scale), measure, version=2),
-    _claims(),
+    (
+        Claim(
+            "The VAE's decoder is nearer to orthogonality than the autoencoder's, on MNIST and on "
+            "Fashion-MNIST.",
+            "zietlow2022 section 3.3.3, Tab. 3.3", _gap("mnist", "vae"), "above", 0.0,
+            "1.83 - 1.59 and 1.87 - 1.36",
+            also=(Test(_gap("fashion-mnist", "vae"), "above", 0.0),),
+            primary=True,
+            quote="The results support the claim that the VAE-based architectures indeed strive "
+            "for local orthogonality.",
+            control=Control(_COVARIANCE, _gap("mnist", "full")),
+        ),
+        *(
+            Claim(
+                f"On {name} the VAE's decoder is nearer to orthogonality than the autoencoder's.",
+                "zietlow2022 Tab. 3.3", _gap(task, "vae"), "above", 0.0,
+                f"{TASKS[task][1]} - {TASKS[task][0]}",
+                control=Control(_COVARIANCE, _gap(task, "full")),
+            )
+            for task, name in _NAMES.items()
+        ),
+    ),
     tuple(
         Dots(f"{title}, {_NAMES[task]}", name, "method", {"task": task})
         for task in TASKS

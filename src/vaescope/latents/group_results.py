@@ -1,0 +1,115 @@
+"""What `vaescope.latents.groups` finds: frozen numbers, and how they are said."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FactorShare", "Group", "Groups", "Standing"]
+
+Standing = Literal["held", "spread", "weak", "unnamed", "none"]
+
+
+@dataclass(frozen=True)
+class FactorShare:
+    """What latents know of one factor: shares of its variance, on rows that no fit saw."""
+
+    name: str
+    kind: str  # ordered, cyclic or classes: the reading that the latents know best
+    standing: Standing
+    latents: tuple[int, ...]  # the fewest that hold it; of weak ones the best
+    share: float  # from these latents
+    interval: tuple[float, float]
+    chance: float  # the largest of 20 fits to permuted factors
+    joint: float  # from all used latents
+    single: float  # from the best latent
+    pair: float | None  # from the best pair
+    rotated: float | None = None  # from its own axis after the rotation
+    symmetry: int = 1  # of an angle: it is known up to this part of the circle
+
+
+@dataclass(frozen=True)
+class Group:
+    """Latents that together hold factors."""
+
+    latents: tuple[int, ...]
+    factors: tuple[str, ...]
+    angle: float | None  # degrees, 0 to 45 of a pair; None: no rotation gives each factor an axis
+    share: float  # of the factors' variance, from these latents, mean over the factors
+    kind: str = "ordered"  # of its factor; cyclic: an angle around two latents
+
+    @property
+    def says(self) -> str:
+        """E.g. `x and y in 4 and 8, rotated by about 45 degrees`."""
+        factors, latents = _listed(self.factors), _listed(self.latents)
+        if len(self.latents) == 1:
+            return f"{factors} in {latents}"
+        if self.kind == "cyclic":
+            return f"{factors} as an angle on {latents}"
+        if self.kind == "classes":
+            return f"{factors} in {latents} together"
+        if len(self.factors) == 1:
+            return f"{factors} is split over {latents}"
+        if self.angle is None:
+            return f"{factors} in {latents}, mixed in a way that no rotation undoes"
+        return f"{factors} in {latents}, rotated by about {self.angle:.0f} degrees"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of latents, what is known of each factor, and the rotation that gives each its axis.
+
+    `rotation` R is orthogonal, (d, d): new latents are R z, rows of codes `mean @ R.T`. It is the
+    identity but for groups of several latents whose factors a rotation separates.
+    """
+
+    groups: tuple[Group, ...]
+    factors: tuple[FactorShare, ...]
+    rotation: NDArray[np.float64]
+    used: tuple[int, ...]  # latents that are not passive, and vary
+    n: int
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    def of(self, latent: int) -> Group | None:
+        """The group that a latent is in, the smallest where there are several."""
+        own = [group for group in self.groups if latent in group.latents]
+        return min(own, key=lambda group: len(group.latents), default=None)
+
+    def summary(self) -> str:
+        """Sentences, e.g. `x and y in 4 and 8, rotated by about 45 degrees (0.99); ...`."""
+        parts = [f"{group.says} ({group.share:.2f})" for group in self.groups]
+        for factor in self.factors:
+            latents = _listed(factor.latents)
+            if factor.standing == "spread":
+                parts.append(f"{factor.name} is spread over all used latents ({factor.joint:.2f})")
+            elif factor.standing == "weak":
+                parts.append(f"{factor.name} is weakly known to {latents} ({factor.share:.2f})")
+            elif factor.standing == "unnamed":
+                parts.append(f"{factor.name} is known to {latents} too ({factor.share:.2f})")
+        unknown = [factor.name for factor in self.factors if factor.standing == "none"]
+        if unknown:
+            parts.append(f"{_listed(unknown)} in no latent")
+        return "; ".join([*parts, *self.notes]) or "no latent is used"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "groups": [asdict(group) for group in self.groups],
+            "factors": [asdict(factor) for factor in self.factors],
+            "rotation": self.rotation.tolist(),
+            "used": list(self.used),
+            "n": self.n,
+            "seed": self.seed,
+            "notes": list(self.notes),
+        }
+
+    def _repr_html_(self) -> str:
+        return f"<code>{html.escape(self.summary())}</code>"
+
+
+def _listed(words: Sequence[int | str]) -> str:
+    shown = [str(word) for word in words]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
