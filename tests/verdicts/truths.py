@@ -274,7 +274,7 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r"Judge these channels by place, and keep them": lambda s, _: s.maps == "places",
     r"The latents are the same on all examples: they have no scale": lambda s, _: s.maps == "flat",
-    r"See that the images differ and that the encoder uses them": lambda s, _: s.maps == "flat",
+    r"See that the data differ and that the encoder uses them": lambda s, _: s.maps == "flat",
     r"The latents have a standard deviation of 5 on these data": lambda s, _: (
         s.maps in ("plain", "places")
     ),

@@ -104,9 +104,9 @@ def choose(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + _brief(problems) + ".",
             _CONDITION if u is None and any("required positional" in p for p in problems)
-            else f"No argument that was tried helps. If data of shape (n, {shape}) are what "
-            "it takes, pass encode=, a function encode(x) of such a tensor that returns (mean, "
-            "logvar), and decode=, one of latents (n, d).",
+            else "No argument that was tried helps. Pass data of the size that it was trained on; if "
+            f"these are, pass encode=, a function encode(x) of a tensor of shape (n, {shape}) that "
+            "returns (mean, logvar), and decode=, one of latents (n, d).",
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
     first = _in_layout(source, chosen, tried)
