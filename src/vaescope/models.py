@@ -87,6 +87,7 @@ class OpenModel:
     inferred: tuple[Inference, ...] = ()  # about somebody else's model
     notes: tuple[str, ...] = ()
     scaling: float | None = None  # what latent-diffusion pipelines multiply latents by
+    shift: float | None = None  # what they take from latents before
     undecoded: str = ""  # why nothing can be decoded and scored; empty where it can
     given: tuple[Codes, Maps | None] | None = None  # codes of data that cannot be taken by rows
 

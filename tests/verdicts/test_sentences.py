@@ -24,6 +24,7 @@ import vaescope
 from vaescope.codes import Codes
 from vaescope.inspection import inspect_codes
 from vaescope.prior_density import SparseDensity
+from vaescope.pruning.result import plan_of
 from vaescope.verdicts import Verdict
 
 #: Where sentences are made, and which truths are about them.
@@ -41,6 +42,7 @@ SOURCES = {
 #: Said of codes that the situations do not have: each has a test of its own below.
 APART = (
     "ignores x in a local minimum of the rate", "ignore x in a local minimum of the rate",
+    ": dropped too.",
     "The local minimum costs", "Train again with posterior variances", "cannot reach it from where",
     "is neither as certain as an active latent", "are neither as certain as active latents",
     "There are too few examples to tell who knows", "There are too few examples to tell whether",
@@ -207,6 +209,10 @@ def test_a_latent_in_a_local_minimum_of_the_rate_is_told_with_its_cost() -> None
     first = inspect_codes(codes, SUBJECT).verdicts[0]
     assert (first.id, first.tone, first.latents) == ("mixed", "warning", (1,))
     assert "ignores x in a local minimum of the rate" in first.says
+    plan = plan_of(codes)
+    assert plan.dropped == (1, 2)
+    assert "2." in plan.reason and "1 ignores x but is in a local minimum" in plan.reason
+    assert plan.reason.endswith(": dropped too.")
     assert "1 cannot reach it from where" in first.advice
     z = np.linspace(-8.0, 8.0, 200_001)
 
@@ -222,6 +228,7 @@ def test_a_latent_in_a_local_minimum_of_the_rate_is_told_with_its_cost() -> None
     assert f"costs {rates[0] - rates[1]:.2g} nats" in first.says
     for what in ALL:
         assert "local minimum" not in " ".join(texts(inspected(what).verdicts)), what
+    assert not any("dropped too" in pruned(what).summary() for what in PRUNED)
 
 
 def test_a_factor_of_too_many_classes_is_not_called_unknown() -> None:

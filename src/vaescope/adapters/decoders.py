@@ -9,9 +9,10 @@ from vaescope.adapters.output_format import Decoded, decoded, event_of
 from vaescope.adapters.posterior_inference import Opening, line_of
 from vaescope.adapters.sources import Function, Source
 
-__all__ = ["decoders_of", "output_of"]
+__all__ = ["FROM_LATENTS", "decoders_of", "output_of"]
 
-_WHOLE = "forward from its latents on"
+#: What a decoder is called that a model does not have by itself.
+FROM_LATENTS = "forward from its latents on"
 
 
 def decoders_of(
@@ -20,7 +21,7 @@ def decoders_of(
     """Those that the model has, and what comes after the latents in a whole pass."""
     own = list(source.decoders)
     if forward is not None and forward.entry is not None and opening.shape is not None:
-        own.append((_WHOLE, forward.decode))
+        own.append((FROM_LATENTS, forward.decode))
     return [(name, moved_back(f)) for name, f in own] if opening.moved else own
 
 
@@ -40,7 +41,7 @@ def output_of(
             problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
             continue
         fault = _fault(y, again, x)
-        if forward is not None and decoder[0] == _WHOLE:
+        if forward is not None and decoder[0] == FROM_LATENTS:
             shifted = forward.shifted().decode
             other = decoded((moved_back(shifted) if opening.moved else shifted)(given, u), event)
             if not same(y.values, other.values):

@@ -16,7 +16,17 @@ from torch import Tensor, nn
 from vaescope.adapters.arguments import RECORDED
 from vaescope.adapters.noise import Noise, sampling
 
-__all__ = ["Drawn", "Entry", "Forward", "Sampler", "drawn", "leaves", "same", "trace_forward"]
+__all__ = [
+    "Drawn",
+    "Entry",
+    "Forward",
+    "Sampler",
+    "drawn",
+    "leaves",
+    "losses_of",
+    "same",
+    "trace_forward",
+]
 
 Sampler = Callable[[Tensor, Tensor | None], Tensor]
 Function = Callable[[Tensor, Tensor | None], Any]
@@ -56,9 +66,9 @@ class Forward:
     shape: tuple[int, ...] = ()  # of latents as they go in, of one example
     several: bool = False  # whether latents are drawn at more than one place
     other_noise: bool = False  # whether something is drawn that cannot be chosen
-    repeated: tuple[int, int] | None = (
-        None  # the axis along which latents go in many times, how many
-    )
+    imageless: bool = False  # whether it returns no image, but for example a loss
+    #: The axis along which the same latents go in many times, and how many times.
+    repeated: tuple[int, int] | None = None
 
     def sample(self, x: Tensor, u: Tensor | None = None) -> Tensor:
         """z of a batch, at the noise that is on."""
@@ -74,7 +84,7 @@ class Forward:
 
     def decode(self, z: Tensor, u: Tensor | None = None) -> Any:
         """What forward returns where its latents are replaced by z: a decoder for models that have
-        none to call."""
+        none to call. Where it returns no image, what the part makes of z that it goes into."""
         assert self.entry is not None
         rows = torch.arange(z.shape[0]) % len(self.x)
         given = u if u is not None or self.u is None else self.u[rows]
@@ -84,8 +94,20 @@ class Forward:
             axis, count = self.repeated
             fed = fed.unsqueeze(axis)
             fed = fed.expand(*(count if i == axis else -1 for i in range(fed.ndim)))
-        with Noise(), _replaced(self.module, self.entry, fed):
+        decoded: list[Any] = []
+
+        def note(output: Any) -> Any:
+            decoded.append(output)
+            return output
+
+        with (
+            Noise(),
+            _replaced(self.module, self.entry, fed),
+            _answering(self.module, self.entry, note),
+        ):
             returned = self.call(x, given)
+        if self.imageless:
+            return decoded[0]
         if not isinstance(returned, tuple | list):
             return returned
         # Many return their input too, which is no reconstruction.
@@ -157,7 +179,8 @@ def trace_forward(call: Function, module: nn.Module, x: Tensor, u: Tensor | None
         return whole
     repeated = _repeated(zero[entry], one[entry])
     inner = zero[entry] if repeated is None else zero[entry].select(repeated[0], 0)
-    whole = replace(whole, entry=entry, shape=tuple(inner.shape[1:]), repeated=repeated)
+    whole = replace(whole, entry=entry, shape=tuple(inner.shape[1:]), repeated=repeated,
+                    imageless=_imageless(whole))  # fmt: skip
     rest = []
     for value in (0.0, 1.0):
         with _replaced(module, entry, zero[entry]):
@@ -168,12 +191,67 @@ def trace_forward(call: Function, module: nn.Module, x: Tensor, u: Tensor | None
 def _repeated(zero: Tensor, one: Tensor) -> tuple[int, int] | None:
     """The axis along which latents are the same: those of a sequence that go in at every step."""
     for axis in (0, 1) if zero.ndim == 3 else ():
-        count = zero.shape[axis]
-        if count > 1 and all(
-            torch.equal(z, z.narrow(axis, 0, 1).expand_as(z)) for z in (zero, one)
-        ):
-            return axis, count
+        firsts = [z.narrow(axis, 0, 1).expand_as(z) for z in (zero, one)]
+        if zero.shape[axis] > 1 and torch.equal(zero, firsts[0]) and torch.equal(one, firsts[1]):
+            return axis, zero.shape[axis]
     return None
+
+
+def _imageless(whole: Forward) -> bool:
+    if not isinstance(whole.x, Tensor):
+        return False  # a batch of anything, of which nothing is decoded
+    with Noise():
+        returned = whole.call(whole.x, whole.u)
+    return all(part.numel() < whole.x.numel() for _, part in leaves(returned))
+
+
+def losses_of(
+    call: Function, module: nn.Module, x: Tensor, u: Tensor | None
+) -> Callable[[Tensor], list[Tensor]] | None:
+    """The numbers that a pass returns where the decoder's output is replaced; None where the pass
+    draws nothing, so that its decoder is not known."""
+    whole = trace_forward(call, module, x, u)
+    if whole is None or whole.entry is None:
+        return None
+    entry = whole.entry
+
+    def losses(y: Tensor) -> list[Tensor]:
+        def put(output: Any) -> Any:
+            same_size = isinstance(output, Tensor) and output.numel() == y.numel()
+            return y.reshape(output.shape) if same_size else output
+
+        with Noise(), sampling(module), _answering(module, entry, put):
+            returned = call(x, u)
+        return [part for _, part in leaves(returned) if part.numel() == 1]
+
+    return losses
+
+
+@contextmanager
+def _answering(module: nn.Module, entry: Entry, answer: Callable[[Any], Any]) -> Iterator[None]:
+    """`answer` is shown what the part returns that latents go into, and may change it."""
+    calls = iter(range(1_000_000))
+
+    def see(output: Any) -> Any:
+        return answer(output) if next(calls) == entry.call else output
+
+    if not entry.part.endswith("()"):
+        part = module.get_submodule(entry.part)
+        handle = part.register_forward_hook(lambda _, __, output: see(output))
+        try:
+            yield
+        finally:
+            handle.remove()
+        return
+    name = entry.part[:-2]
+    before, method = module.__dict__.get(name), getattr(module, name)
+    module.__dict__[name] = lambda *arguments, **named: see(method(*arguments, **named))
+    try:
+        yield
+    finally:
+        del module.__dict__[name]
+        if before is not None:
+            module.__dict__[name] = before
 
 
 def _untraced(whole: Forward) -> Forward | None:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.decoders import decoders_of, output_of
+from vaescope.adapters.decoders import FROM_LATENTS, decoders_of, output_of
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
@@ -58,6 +58,7 @@ _CONDITION = (
 )
 #: And its error must be below this share of the other's, and of the mean image's.
 CLEARLY = 0.9
+_LOSSES = "squared error, absolute error and cross-entropy"
 #: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
 COMPANY = 0.05
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
@@ -104,8 +105,8 @@ def choose(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + _brief(problems) + ".",
             _CONDITION if u is None and any("required positional" in p for p in problems)
-            else "No argument that was tried helps. Pass data of the size that it was trained on; if "
-            f"these are, pass encode=, a function encode(x) of a tensor of shape (n, {shape}) that "
+            else "No argument that was tried helps. Pass data of the size that it was trained on; "
+            f"if these are, pass encode=, a function encode(x) of a tensor (n, {shape}) that "
             "returns (mean, logvar), and decode=, one of latents (n, d).",
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
@@ -304,6 +305,14 @@ def _readings(
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
                 shown = shown_by(source, decoder, shape, z, u, parts, fed, x, asked.kind)
+            part_only = decoder[0] == FROM_LATENTS and forward is not None and forward.imageless
+            if part_only and not (shown.loss or asked.output or asked.likelihood):
+                # Something may follow on that part before the loss.
+                problems.append(
+                    f"{source.name} returns a loss that is none of {_LOSSES} of what its decoder "
+                    "gives: say what that is with output="
+                )
+                continue
             options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
             for likelihood, why in options:
                 found.append(

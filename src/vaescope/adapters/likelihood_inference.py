@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.draws import leaves
+from vaescope.adapters.draws import leaves, losses_of
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihoods import ModelLikelihood, family_of
 from vaescope.adapters.output_format import (
@@ -92,7 +92,10 @@ def shown_by(
             return StatedLikelihood(_ending(values, z), "", "")
         outputs.append(first)
     spread = None if parts.spread is None else parts.spread[:few]
-    loss = _shown_loss(source, fed[:few].to(outputs[0]), outputs, parts.mean[:few], spread)
+    own = fed[:few].to(outputs[0])
+    loss = _passed_loss(source, own, given, outputs) or _shown_loss(
+        source, own, outputs, parts.mean[:few], spread
+    )
     return StatedLikelihood(_ending(values, z), *(loss or ("", "")))
 
 
@@ -210,10 +213,22 @@ def _shown_loss(
     """
     for name, loss in _losses(source):
         for arguments in _arguments(loss, x, mean, spread):
-            family = _explained(loss, arguments, x, outputs)
+            family = _explained(arguments, x, outputs)
             if family is not None:
                 return family, f"its {name} has this distortion"
     return _settings(source)
+
+
+def _passed_loss(
+    source: Source, x: Tensor, u: Tensor | None, outputs: Sequence[Tensor]
+) -> tuple[str, str] | None:
+    """The distortion in the numbers that a whole pass returns, such as a training step."""
+    for name, call in source.losses:
+        losses = losses_of(call, source.model, x, u)
+        family = None if losses is None else _explained(losses, x, outputs)
+        if family is not None:
+            return family, f"the loss of its {name} has this distortion"
+    return None
 
 
 def _losses(source: Source) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -256,19 +271,18 @@ def _role(name: str) -> str | None:
     return next((role for role, names in _ROLES.items() if names.search(name.lower())), None)
 
 
-def _explained(
-    loss: Callable[..., Any], call: Callable[[Tensor], Any], x: Tensor, outputs: Sequence[Tensor]
-) -> str | None:
-    """The distortion with which the loss changes."""
-    del loss
+def _explained(call: Callable[[Tensor], Any], x: Tensor, outputs: Sequence[Tensor]) -> str | None:
+    """The distortion with which a loss changes."""
     try:
         called = [list(leaves(call(y))) for y in outputs]
     except Exception:  # anybody's code
         return None
+    if not all(called):
+        return None
     # Of a total, or of terms of it: a distortion by itself is as good.
     terms = [torch.stack([value.detach().double().sum() for _, value in each])
              for each in called if len(each) == len(called[0])]  # fmt: skip
-    if len(terms) != len(outputs) or not len(terms[0]):
+    if len(terms) != len(outputs):
         return None
     best: dict[str, float] = {}
     for family, distortion in _DISTORTIONS.items():

@@ -20,6 +20,7 @@ from vaescope.inspection.first_layer import first_layer_norms
 from vaescope.inspection.fit import fit_of
 from vaescope.inspection.history import training_of
 from vaescope.inspection.layers import network_of
+from vaescope.inspection.learnt import strips_along
 from vaescope.inspection.results import Inspection, Settings, Subject
 from vaescope.latents.unused import unused_units
 from vaescope.models import OpenModel
@@ -92,6 +93,7 @@ def dissect(
             effective_beta=weight,
             unexplained=_unexplained(model),
             traversals=_unscaled(model, moved),
+            axes=strips_along(found, decode, moved, centre, scale) if images else {},
             reconstructions=_reconstructions(model) if images else None,
             network=network,
             skipped=skipped | ({"sliders": why} if why else {}),

@@ -1,8 +1,8 @@
 """What `vaescope.latents.groups` finds: frozen numbers, and how they are said."""
 
 import html
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -44,18 +44,24 @@ class Group:
     @property
     def says(self) -> str:
         """E.g. `x and y in 4 and 8, rotated by about 45 degrees`."""
-        factors, latents = _listed(self.factors), _listed(self.latents)
+        verb = " is" if self.where.startswith("split") else ""
+        return f"{_listed(self.factors)}{verb} {self.where}"
+
+    @property
+    def where(self) -> str:
+        """E.g. `in 4 and 8, rotated by about 45 degrees`."""
+        latents = _listed(self.latents)
         if len(self.latents) == 1:
-            return f"{factors} in {latents}"
+            return f"in {latents}"
         if self.kind == "cyclic":
-            return f"{factors} as an angle on {latents}"
+            return f"as an angle on {latents}"
         if self.kind == "classes":
-            return f"{factors} in {latents} together"
+            return f"in {latents} together"
         if len(self.factors) == 1:
-            return f"{factors} is split over {latents}"
+            return f"split over {latents}"
         if self.angle is None:
-            return f"{factors} in {latents}, mixed in a way that no rotation undoes"
-        return f"{factors} in {latents}, rotated by about {self.angle:.0f} degrees"
+            return f"in {latents}, mixed in a way that no rotation undoes"
+        return f"in {latents}, rotated by about {self.angle:.0f} degrees"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +79,7 @@ class Groups:
     n: int
     seed: int
     notes: tuple[str, ...] = ()
+    axis_factor: Mapping[int, str] = field(default_factory=dict)  # of rotated axes, by row of R
 
     def of(self, latent: int) -> Group | None:
         """The group that a latent is in, the smallest where there are several."""

@@ -202,7 +202,7 @@ def maps(inspection: Inspection) -> Section | None:
         return None
     rows = tuple(
         (channel, float(found.shift[channel]), float(found.scale[channel]),
-         float(found.kl_nats[channel]))
+         None if found.kl_nats is None else float(found.kl_nats[channel]))
         for channel in range(len(found.shift))
     )  # fmt: skip
     size = " x ".join(map(str, found.shape))
@@ -214,8 +214,14 @@ def maps(inspection: Inspection) -> Section | None:
         ),
         rows,
     )  # fmt: skip
+    kl = found.kl_by_place
+    published = "" if found.configured is None else f"; {found.configured:g} is published"
+    if found.configured_shift:
+        published += f", after a shift of {found.configured_shift:g}"
+    by_place = "" if kl is None else f" The KL of a place is {kl.min():.3g} to {kl.max():.3g} nats."
     text = (
-        f"One over the standard deviation of all latents is {found.scaling:.5g}. All other "
+        f"One over the standard deviation of all latents is {found.scaling:.5g}{published}."
+        f"{by_place} All other "
         "sections are about spatial means of the channels; a traversal moves a whole channel."
     )
     lead = "What a diffusion model on these latents has to undo."

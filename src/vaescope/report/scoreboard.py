@@ -115,8 +115,9 @@ def _older(judged: Judged) -> list[str]:
     changed = OUTDATED.get(judged.study.id)
     since = f" Since it was made, {changed}." if changed else ""
     return [
-        f"**Re-analysed**: this table was made before the claims below were registered, so that "
-        f"its verdicts are not evidence.{since} To be run again.",
+        "**Re-analysed**: this table was made before the claims below were registered, so that its "
+        "verdicts are not evidence, and some of what they ask for is not in it. The text below is "
+        f"about the study as it stands.{since} To be run again.",
         "",
     ]
 

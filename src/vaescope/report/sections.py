@@ -25,6 +25,7 @@ from vaescope.report.latents import (
     latents_section,
     named,
 )
+from vaescope.report.learnt import learnt_screen
 from vaescope.report.page import (
     Column,
     Fact,
@@ -83,7 +84,7 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
     shows = any(part.kind == "pictures" for section in sections for part in section.parts)
     page = Page(
         subject.name,
-        f"{subject.says} Numbers are over {_examples(subject.n, subject.of)}."
+        f"{subject.says} Numbers are over {_examples(subject.n, subject.of)} of {subject.data}."
         + (f" Read: {inspection.read}." if inspection.inferred else ""),
         tuple(_facts(inspection)),
         tuple(_statement(verdict) for verdict in inspection.verdicts),
@@ -95,6 +96,7 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
             if shows
             else "It holds no pictures of the data.",
         ),
+        learnt_screen(inspection, images=images),
     )
     # Where the decoder does not fit, pictures may be larger again.
     if page.has("sliders") and (size := len(render(page).encode())) >= ROOM:

@@ -115,7 +115,7 @@ def budget_beside(network: Network | None) -> int:
     if network is None:
         return BUDGET
     left = ROOM - FIXED - 2.5 * network.parameters  # two bytes each, in base 85
-    return int(min(BUDGET, max(0.0, left) * 0.75 / 2))  # two kinds, in base 64
+    return int(min(BUDGET, max(0.0, left) * 0.75 / 3))  # three kinds, in base 64
 
 
 def without_room(inspection: Inspection, size: int) -> Inspection:

@@ -107,12 +107,13 @@ def polarised(
 
 def averaged(latents: "Sequence[Latent]", maps: "Maps | None") -> Verdict | None:
     """Channels that look passive because their places average out; else None."""
-    if maps is None:
+    if maps is None or maps.kl_nats is None:
         return None
-    loud = [i for i in numbers(of_type(latents, "passive")) if maps.kl_nats[i] > PASSIVE_KL_NATS]
+    nats = maps.kl_nats
+    loud = [i for i in numbers(of_type(latents, "passive")) if nats[i] > PASSIVE_KL_NATS]
     if not loud:
         return None
-    most = float(maps.kl_nats[loud].max())
+    most = float(nats[loud].max())
     which, whose = ("the channel", "its") if len(loud) == 1 else ("the channels", "their")
     return Verdict(
         "averaged", "note",

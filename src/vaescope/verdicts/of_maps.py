@@ -37,8 +37,8 @@ def scaled(maps: "Maps | None") -> Verdict | None:
     tone: Tone = "good" if off < limit else "warning"
     return Verdict(
         "scaling", tone,
-        f"The configured scaling factor is {maps.configured:g}; these data ask for {measured}."
-        f"{close(off, limit, f'{limit:.0%} of difference')}",
+        f"The published scaling factor is {maps.configured:g}; these data ask for {measured}"
+        f"{_shifted(maps)}.{close(off, limit, f'{limit:.0%} of difference')}",
         number=off, shown=f"{off:.0%}", threshold=limit,
         rule=f"within {limit:.0%} of one over their standard deviation",
         advice="Keep it."
@@ -46,3 +46,11 @@ def scaled(maps: "Maps | None") -> Verdict | None:
         else f"Use {maps.scaling:.4g} for data like these; by channel, see below.",
         section="maps", paper="ldm",
     )  # fmt: skip
+
+
+def _shifted(maps: "Maps") -> str:
+    """The shift, where one was published."""
+    if not maps.configured_shift:
+        return ""
+    measured = float(maps.shift.mean())
+    return f" after a shift of {measured:.3g}, where {maps.configured_shift:g} is published"
