@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.decoders import FROM_LATENTS, decoders_of, output_of
+from vaescope.adapters.decoders import FROM_LATENTS, decoders_of, output_of, refuse_detour
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
@@ -119,9 +119,16 @@ def choose(
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
             "functions that return (mean, logvar) and an image.",
         )
+    if first.spread == "none" and forward is not None and not asked.posterior:
+        refuse_detour(source, first.decoder[1], _means(first), first.shape, forward)
     first = _with_spread(source, first, x, u, asked.kind)
     _refuse_company(source, first, x, u)
     return first, len(tried)
+
+
+def _means(first: Reading) -> Function:
+    """Codes of examples that are in the form and the range that the encoder takes."""
+    return lambda x, u: first.opening.candidate.take(first.way.encoder[1](x, u)).mean
 
 
 def _with_spread(

@@ -80,7 +80,9 @@ def dissect(
         moved = traverse(decode, typical, centre=centre, scale=scale)
         network, why = None, ""
         if images:
-            network, why = network_of(_decoder_module(model), moved.base, centre, scale)
+            network, why = network_of(
+                _decoder_module(model), moved.base, centre, scale, decode=decode
+            )
         norms = None
         if model.maps is None:
             base = torch.from_numpy(codes.mean[:1]).float().to(model.device)

@@ -101,8 +101,14 @@ STUDY = Study(
         ),
     ),
     (
-        Dots("Disentanglement score", "ds", "data.ratio", {"method": "beta-vae"}),
-        Dots("Distance to orthogonality", "dto", "data.ratio", {"method": "beta-vae"}),
+        Dots(
+            "Disentanglement score", "ds", "data.ratio", {"method": "beta-vae"}, 0.9,
+            {1.0: 0.51, 1.2: 0.76, 1.5: 0.98},
+        ),
+        Dots(
+            "Distance to orthogonality", "dto", "data.ratio", {"method": "beta-vae"}, 0.05,
+            {1.0: 0.49, 1.2: 0.20, 1.5: 0.01},
+        ),
         Dots("Distance to orthogonality, autoencoder", "dto", "data.ratio", {"method": "ae"}),
         Scatter("Each restart", "ds", "dto", by="data.ratio", where={"method": "beta-vae"}),
         Images(
