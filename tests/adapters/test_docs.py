@@ -20,7 +20,8 @@ CLASSES = {
     "waveforms": "audio/waveform", "sensors, col": "sensors/recurrent",
     "sensors, batch": "time first/recurrent", "padded": "lengths/packed", "video": "video/frames",
     "token_ids": "tokens/recurrent", "dataframe": "table/standardised",
-    "photos": "standardised/colour", "x, cond": "labels/one-hot", "model, graphs": "graphs/dictionary",
+    "photos": "standardised/colour", "x, cond": "labels/one-hot",
+    "model, graphs": "graphs/dictionary",
     "data=graphs": "graphs/dictionary",
 }  # fmt: skip
 
@@ -46,7 +47,8 @@ def test_a_line_runs(line: str) -> None:
         ("waveforms", "sensors", "padded", "video", "token_ids", "dataframe", "photos", "x"), data
     )
     names |= {
-        "vs": vs, "model": model, "lengths": LENGTHS, "labels": LABELS, "vocabulary": list("CNO()=1"),
+        "vs": vs, "model": model, "lengths": LENGTHS, "labels": LABELS,
+        "vocabulary": list("CNO()=1"),
         "means": np.zeros(6), "stds": np.ones(6), "graphs": [{"x": FEATURES, "adj": ADJACENCY}],
         "net": lambda batch: model.encode(**batch),
     }  # fmt: skip
