@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.adapters.arguments import RECORDED
+from vaescope.adapters.fixed_batches import in_batches
 from vaescope.adapters.noise import Noise, sampling
 
 __all__ = [
@@ -66,12 +67,33 @@ class Forward:
     shape: tuple[int, ...] = ()  # of latents as they go in, of one example
     several: bool = False  # whether latents are drawn at more than one place
     other_noise: bool = False  # whether something is drawn that cannot be chosen
+    batch: int | None = None  # rows of every batch, where it takes no other
     imageless: bool = False  # whether it returns no image, but for example a loss
     #: The axis along which the same latents go in many times, and how many times.
     repeated: tuple[int, int] | None = None
 
+    def __call__(self, x: Tensor, u: Tensor | None = None) -> Any:
+        """What it returns of a batch of any size."""
+        return self._filled(self.call, x, u)
+
     def sample(self, x: Tensor, u: Tensor | None = None) -> Tensor:
         """z of a batch, at the noise that is on."""
+        z: Tensor = self._filled(self._sample, x, u)
+        return z
+
+    def decode(self, z: Tensor, u: Tensor | None = None) -> Any:
+        """What forward returns where its latents are replaced by z: a decoder for models that have
+        none to call. Where it returns no image, what the part makes of z that it goes into."""
+        return self._filled(self._decode, z, u)
+
+    def _filled(self, function: Function, values: Tensor, u: Tensor | None) -> Any:
+        return (
+            function(values, u)
+            if self.batch is None
+            else in_batches(function, self.batch, values, u)
+        )
+
+    def _sample(self, x: Tensor, u: Tensor | None) -> Tensor:
         assert self.entry is not None
         with sampling(self.module), _recorded(self.module) as seen:
             self.call(x, u)
@@ -82,9 +104,7 @@ class Forward:
         """The same on other examples: what it decodes of z must not depend on these."""
         return replace(self, x=self.x.roll(1, 0))
 
-    def decode(self, z: Tensor, u: Tensor | None = None) -> Any:
-        """What forward returns where its latents are replaced by z: a decoder for models that have
-        none to call. Where it returns no image, what the part makes of z that it goes into."""
+    def _decode(self, z: Tensor, u: Tensor | None) -> Any:
         assert self.entry is not None
         rows = torch.arange(z.shape[0]) % len(self.x)
         given = u if u is not None or self.u is None else self.u[rows]
@@ -164,9 +184,11 @@ def same(value: Tensor, other: Tensor, *, share: float = 1e-3) -> bool:
     return torch.allclose(value, other, rtol=share, atol=max(1e-6, 1e-4 * size), equal_nan=True)
 
 
-def trace_forward(call: Function, module: nn.Module, x: Tensor, u: Tensor | None) -> Forward | None:
+def trace_forward(
+    call: Function, module: nn.Module, x: Tensor, u: Tensor | None, batch: int | None = None
+) -> Forward | None:
     """A pass through the model, and where what it draws goes in; None where it fails."""
-    whole = Forward(call, module, x, u)
+    whole = Forward(call, module, x, u, batch=batch)
     try:
         zero, again, one = (_seen(whole, Noise(value)) for value in (0.0, 0.0, 1.0))
         other = _seen(whole, Noise(generator=torch.Generator().manual_seed(_SEED)))
@@ -177,6 +199,8 @@ def trace_forward(call: Function, module: nn.Module, x: Tensor, u: Tensor | None
     entry = _moved(zero, one) or _moved(zero, other)
     if entry is None:
         return whole
+    if isinstance(x, Tensor) and _is(zero[entry], x):
+        return replace(whole, other_noise=True)  # noise on the data: what comes after mixes both
     repeated = _repeated(zero[entry], one[entry])
     inner = zero[entry] if repeated is None else zero[entry].select(repeated[0], 0)
     whole = replace(whole, entry=entry, shape=tuple(inner.shape[1:]), repeated=repeated,

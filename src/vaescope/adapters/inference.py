@@ -15,7 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vaescope.adapters.arguments import parameters_of
 from vaescope.adapters.asked import Asked
+from vaescope.adapters.batch_inference import with_batches_that_work
 from vaescope.adapters.decoders import FROM_LATENTS, decoders_of, output_of, refuse_detour
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
@@ -27,19 +29,16 @@ from vaescope.adapters.output_format import (
     UNIT,
     Decoded,
     Range,
-    decoded,
     ends_of,
     error_of,
-    event_of,
     pixels,
     values_first,
 )
-from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
+from vaescope.adapters.posterior_format import Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
 from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Function, Source
-from vaescope.adapters.spread_inference import costs_of, preferred
-from vaescope.distributions import Distribution
+from vaescope.adapters.spread_inference import with_spread
 from vaescope.errors import ReadingError, UnreadableError, UsageError
 
 __all__ = ["choose"]
@@ -74,6 +73,7 @@ def choose(
     two are about equally good.
     """
     asked.check()
+    source, x, u = with_batches_that_work(source, x, u, asked.kind)
     problems: list[str] = []
     # Signals go in as they are, whatever a library says of its images.
     told = asked.value_range or (source.range if images_of(x, asked.kind) else None)
@@ -104,10 +104,10 @@ def choose(
         raise UnreadableError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + _brief(problems) + ".",
-            _CONDITION if u is None and any("required positional" in p for p in problems)
+            _CONDITION if u is None and _takes_more(source, problems)
             else "No argument that was tried helps. Pass data of the size that it was trained on; "
             f"if these are, pass encode=, a function encode(x) of a tensor (n, {shape}) that "
-            "returns (mean, logvar), and decode=, one of latents (n, d).",
+            "returns Normal(mean, std), and decode=, one of latents (n, d).",
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
     first = _in_layout(source, chosen, tried)
@@ -117,13 +117,12 @@ def choose(
             f"{source.name} returns no spread, and its forward fails, so that whether it draws "
             "latents, and which, cannot be seen.",
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
-            "functions that return (mean, logvar) and an image.",
+            "functions that return Normal(mean, std) of torch and an image.",
         )
     if first.spread == "none" and forward is not None and not asked.posterior:
         refuse_detour(source, first.decoder[1], _means(first), first.shape, forward)
-    first = _with_spread(source, first, x, u, asked.kind)
     _refuse_company(source, first, x, u)
-    return first, len(tried)
+    return with_spread(source, first, x, u, asked.kind), len(tried)
 
 
 def _means(first: Reading) -> Function:
@@ -131,28 +130,12 @@ def _means(first: Reading) -> Function:
     return lambda x, u: first.opening.candidate.take(first.way.encoder[1](x, u)).mean
 
 
-def _with_spread(
-    source: Source, first: Reading, x: Tensor, u: Tensor | None, kind: str | None
-) -> Reading:
-    """The reading with its spread settled, where nothing has shown it."""
-    if first.opening.evidence or first.opening.spread is not None or first.spread == "none":
-        return first
-    parts, event = first.opening.parts(x, u, first.value_range), event_of(x, kind)
-
-    def density(z: Tensor) -> Distribution:
-        output = first.decoder[1](z.reshape(len(z), *first.shape), u)
-        return first.likelihood.of(decoded(output, event))
-
-    taken, rivals = preferred(costs_of(parts, x, density))
-    if taken is None:
-        two = sorted(rivals, key=lambda cost: cost.distortion + cost.rate)[:2]
-        raise ReadingError(
-            f"{source.name} draws no latents here, so that its second output could be either: "
-            f"{' or '.join(map(str, two))}.",
-            f"Say which with posterior=, one of {', '.join(SPREADS)}.",
-            tuple(map(str, rivals)),
-        )
-    return replace(first, spread=taken.kind)
+def _takes_more(source: Source, problems: list[str]) -> bool:
+    """Whether an encoder or decoder may want labels beside images or latents."""
+    own = [function for _, function in (*source.encoders, *source.decoders)]
+    return any("required positional" in problem for problem in problems) or any(
+        len(parameters_of(getattr(function, "__wrapped__", function)) or ()) > 1 for function in own
+    )
 
 
 def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source:
@@ -233,6 +216,10 @@ def _brief(problems: list[str], *, width: int = 160) -> str:
 def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> Reading:
     best = min(chosen, key=lambda reading: reading.error)
     poor = best.error > POOR
+    # Nearly everybody returns the mean first: the other order must be the only one that works.
+    usual = [r for r in chosen if r.layout != "reversed"]
+    if usual and (poor or min(r.error for r in usual) <= EQUAL * best.error):
+        chosen, best = usual, min(usual, key=lambda reading: reading.error)
     equal = [r for r in chosen if r.error <= (EQUAL_IF_POOR if poor else EQUAL) * best.error]
     # encode() that gives means and encoder() that gives spreads too: one model, the latter whole.
     equal = [r for r in equal if r.spread != "none"] or equal

@@ -12,7 +12,7 @@ __all__ = ["inferences"]
 
 #: What the values of a spread cannot tell.
 _LOOKALIKES = {
-    "logvar": "; log standard deviations would look the same, and are rarer",
+    "logvar": "; nothing draws from it, but other kinds would have the same rate here",
 }
 
 

@@ -79,11 +79,11 @@ def openings(
 ) -> tuple[list[Opening], Forward | None]:  # fmt: skip
     """What is possible, or, where something is settled, that alone; and a whole pass through the
     model where there is one."""
-    few = few_of(x, DRAWN)
+    few = source.batch or few_of(x, DRAWN)
     form, forward = _traced(source, x[:few], _first(u, few), value_range, asked.kind)
     encoders = list(source.encoders)
     if forward is not None:
-        encoders.append(("forward", forward.call))
+        encoders.append(("forward", forward.__call__))
         if forward.several:
             _refuse_levels(source)
     ways = [way for encoder in encoders
@@ -125,7 +125,7 @@ def _traced(
     for form in forms_of(x, kind):
         for whole in source.forwards:
             fed = Way(("forward", whole), form, value_range).formed(x)
-            found = trace_forward(whole, source.model, fed, u)
+            found = trace_forward(whole, source.model, fed, u, source.batch)
             if found is not None:
                 return form, found
     return "", None
@@ -160,7 +160,7 @@ def _draws(
     if forward is not None and forward.entry is not None:
         posterior = drawn(forward.sample, forward.x, u)
         if posterior is not None:
-            way = Way(("forward", forward.call), form, value_range)
+            way = Way(("forward", forward.__call__), form, value_range)
             yield _Draw(posterior, forward.sample, way, "forward draws its latents from it",
                         forward.shape)  # fmt: skip
     for way in ways:
@@ -224,7 +224,7 @@ def _settle(
     one: Opening, draws: list[_Draw], source: Source, x: Tensor, u: Tensor | None, asked: Asked
 ) -> Opening:
     """With evidence, where the means and variances are those of which the model draws."""
-    few = few_of(x, DRAWN)
+    few = source.batch or few_of(x, DRAWN)
     parts = one.candidate.take(one.way(x[:few], _first(u, few)))
     for draw in draws:
         kind = spread_of_draws(parts, draw.posterior, one.spread, told=asked.spread() is not None)
@@ -295,7 +295,7 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
             f"{source.name} draws latents that are no diagonal Gaussian of each image, so that "
             "their KL has no closed form: a flow, a full covariance, or a function of them.",
             "To have the Gaussian before it dissected, pass encode= as a function that returns its "
-            "(mean, logvar) and decode= as one of its latents.",
+            "Normal(mean, std) of torch and decode= as one of its latents.",
         )
 
     def encode(x: Tensor, u: Tensor | None = None) -> Mapping[str, Tensor]:
@@ -313,10 +313,10 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
 
 def _refuse_noise(source: Source) -> None:
     raise UnreadableError(
-        f"{source.name} draws latents from a noise that cannot be fixed, not normal or not "
-        "torch's: its posterior may be no Gaussian.",
+        f"{source.name} draws from a noise that cannot be told from its latents': not normal, not "
+        "torch's, or added to the images. Its posterior may be no Gaussian.",
         "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "
-        "or pass encode= as a function that returns (mean, logvar).",
+        "or pass encode= as a function that returns Normal(mean, std) of torch.",
     )
 
 
@@ -324,7 +324,7 @@ def _refuse_levels(source: Source) -> None:
     raise UsageError(
         f"{source.name} draws latents at several places, one after the other: its levels have no "
         "common posterior in closed form.",
-        "To dissect one level, pass encode= as a function that returns its (mean, logvar) and "
+        "To dissect one level, pass encode= as a function that returns its Normal(mean, std) and "
         "decode= as one of that level's latents, the others at their means.",
     )
 

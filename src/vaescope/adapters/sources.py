@@ -45,6 +45,7 @@ class Source:
     shift: float | None = None
     says: str = ""  # which library
     likelihood: Callable[[Tensor], Distribution] | None = None  # of our own models
+    batch: int | None = None  # rows of every batch, where the model takes no other
     prior: Callable[[], Any] | None = None  # where the model states it
     #: Passes whose losses show the likelihood, and their names.
     losses: tuple[tuple[str, Function], ...] = ()
@@ -167,6 +168,7 @@ def _placed(
         beside = u if u is None else u.to(own.device)
         return call(fed(values, dtype, own.device), beside)
 
+    placed.__wrapped__ = function  # type: ignore[attr-defined] # its code says what it returns
     return placed
 
 
