@@ -7,7 +7,7 @@ noise 1 lies one standard deviation further.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from vaescope.adapters.arguments import RECORDED
 from vaescope.adapters.fixed_batches import in_batches
+from vaescope.adapters.leaves import leaves
 from vaescope.adapters.noise import Noise, sampling
 
 __all__ = [
@@ -388,18 +389,3 @@ def _seeing(
         return method(*see(name, arguments), **named)
 
     return call
-
-
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Tensor]]:
-    """Every tensor in what somebody's function returned, and the way to it."""
-    if isinstance(value, Tensor):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from leaves(part, (*path, key))
-    elif isinstance(value, tuple | list):
-        for place, part in enumerate(value):
-            yield from leaves(part, (*path, place))
-    elif is_dataclass(value):
-        for entry in fields(value):
-            yield from leaves(getattr(value, entry.name), (*path, entry.name))
