@@ -48,6 +48,8 @@ class Subject:
     n: int  # examples encoded
     of: int  # examples there are
     says: str  # in one sentence
+    kind: str = "images"  # of the data
+    columns: tuple[str, ...] = ()  # names of columns, channels or tokens
 
 
 @dataclass(frozen=True)
