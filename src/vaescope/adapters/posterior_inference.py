@@ -278,7 +278,7 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
     """Means and variances by the draws alone."""
     if not draw.posterior.gaussian:
         raise UsageError(
-            f"{source.name} draws latents that are no diagonal Gaussian of each image, so that "
+            f"{source.name} draws latents that are not a diagonal Gaussian for each image, so "
             "their KL has no closed form: a flow, a full covariance, or a function of them.",
             "To have the Gaussian before it dissected, pass encode= as a function that returns its "
             "(mean, logvar) and decode= as one of its latents.",
@@ -299,8 +299,8 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
 
 def _refuse_noise(source: Source) -> None:
     raise UnreadableError(
-        f"{source.name} draws latents from a noise that cannot be fixed, not normal or not "
-        "torch's: its posterior may be no Gaussian.",
+        f"{source.name} draws latents from noise that cannot be fixed, not normal or not "
+        "torch's: its posterior may not be Gaussian.",
         "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "
         "or pass encode= as a function that returns (mean, logvar).",
     )
