@@ -58,19 +58,21 @@ class Maps:
     shape: tuple[int, ...]  # of the places: (height, width), (time,), (time, height, width)
     shift: Floats  # (channel,) mean of the latents
     scale: Floats  # (channel,) standard deviation of samples of them
-    kl_nats: Floats  # (channel,) mean KL to N(0, 1) of one place
+    kl_nats: Floats | None  # (channel,) mean KL to N(0, 1) of one place; None: codes have no noise
     scaling: float  # 1 / standard deviation over all channels: what brings latents to variance 1
-    configured: float | None  # what the model's own configuration has
+    configured: float | None  # the factor that the model's own configuration publishes
     kl_by_place: Floats | None = None  # (*shape) nats over all channels; None: shapes differ
+    configured_shift: float | None = None  # what its pipelines take from latents before
 
     def to_dict(self) -> dict[str, object]:
         return {
             "shape": list(self.shape),
             "shift": self.shift.tolist(),
             "scale": self.scale.tolist(),
-            "kl": self.kl_nats.tolist(),
+            "kl": None if self.kl_nats is None else self.kl_nats.tolist(),
             "scaling": self.scaling,
             "configured": self.configured,
+            "configured_shift": self.configured_shift,
             "kl_by_place": None if self.kl_by_place is None else self.kl_by_place.tolist(),
         }
 
@@ -92,7 +94,7 @@ def encode_rows(
             yield _posterior(model, model.x(some), u, start)
 
     with model.evaluating():
-        found = gathered(posteriors(), model.name, model.scaling)
+        found = gathered(posteriors(), model.name, (model.scaling, model.shift))
         seen = np.concatenate(us) if us else None
         prior = model.prior.density(
             None if seen is None else torch.from_numpy(seen).to(model.device)
@@ -117,9 +119,11 @@ class Gathered:
 
 
 def gathered(
-    posteriors: Iterable[Reparameterised], name: str, scaling: float | None = None
-) -> Gathered:
-    """Batches of posteriors as arrays. Raises NonFiniteError where some are not finite."""
+    posteriors: Iterable[Reparameterised], name: str,
+    published: tuple[float | None, float | None] = (None, None),
+) -> Gathered:  # fmt: skip
+    """Batches of posteriors as arrays; `published` are the scaling factor and the shift of latents
+    that are maps. Raises NonFiniteError where some are not finite."""
     means, variances, covariances, sums = [], [], [], []
     shape: tuple[int, ...] = ()
     by_place: list[Tensor] = []
@@ -144,7 +148,7 @@ def gathered(
             "If its spread is a standard deviation, pass posterior=std; else look for the cause "
             "in the encoder.",
         )
-    maps = _maps(sums, by_place, len(joined[0]), shape, scaling) if sums else None
+    maps = _maps(sums, by_place, len(joined[0]), shape, published) if sums else None
     return Gathered(*joined, np.concatenate(covariances) if covariances else None, maps)
 
 
@@ -208,10 +212,7 @@ def _posterior(model: "OpenModel", x: Tensor, u: Tensor | None, start: int) -> R
 def _sums(q: Reparameterised) -> Tensor:
     """Sums by channel over images and places: 1, mean, mean^2, variance, KL to N(0, 1)."""
     mean, variance = q.mean.double(), q.variance.double()
-    zero = torch.zeros_like(mean)
-    kl = kl_per_latent(
-        DiagonalGaussian(mean, variance.clamp_min(1e-30).log()), DiagonalGaussian(zero, zero)
-    )
+    kl = _rates(q)
     axes = (0, *range(2, mean.ndim))
     one = torch.ones_like(mean)
     return torch.stack([part.sum(axes) for part in (one, mean, mean**2, variance, kl)])
@@ -219,26 +220,32 @@ def _sums(q: Reparameterised) -> Tensor:
 
 def _rates_by_place(q: Reparameterised) -> Tensor:
     """KL to N(0, 1) of each place, over all channels, summed over examples."""
+    return _rates(q).sum((0, 1))
+
+
+def _rates(q: Reparameterised) -> Tensor:
+    """KL to N(0, 1) of each latent: infinite where there is no noise, as the log of 0 is."""
     mean, variance = q.mean.double(), q.variance.double()
     zero = torch.zeros_like(mean)
-    kl = kl_per_latent(
-        DiagonalGaussian(mean, variance.clamp_min(1e-30).log()), DiagonalGaussian(zero, zero)
-    )
-    return kl.sum((0, 1))
+    return kl_per_latent(DiagonalGaussian(mean, variance.log()), DiagonalGaussian(zero, zero))
 
 
 def _maps(
     sums: list[Tensor], by_place: list[Tensor], n_rows: int, shape: tuple[int, ...],
-    configured: float | None,
+    published: tuple[float | None, float | None],
 ) -> Maps:  # fmt: skip
     total = sum(part.cpu().numpy() for part in sums)
     n, mean, square, variance, kl = np.asarray(total)
     shift = mean / n
     spread = square / n - shift**2 + variance / n  # total variance: of means, and of samples
     everything = (square.sum() + variance.sum()) / n.sum() - (mean.sum() / n.sum()) ** 2
+    finite = bool(np.isfinite(kl).all())
     places = None
-    if len({tuple(part.shape) for part in by_place}) == 1:  # sequences may differ in length
+    if (
+        finite and len({tuple(part.shape) for part in by_place}) == 1
+    ):  # sequences may differ in length
         places = np.asarray(torch.stack(by_place).sum(0).cpu().numpy() / n_rows)
     return Maps(
-        shape, shift, np.sqrt(spread), kl / n, float(1.0 / np.sqrt(everything)), configured, places
-    )
+        shape, shift, np.sqrt(spread), kl / n if finite else None,
+        float(1.0 / np.sqrt(everything)), published[0], places, published[1],
+    )  # fmt: skip

@@ -41,6 +41,7 @@ Vector = NDArray[np.float64]
 #: Forms of a posterior in words.
 _LAYOUTS = {
     "pair": "two tensors",
+    "reversed": "two tensors, spread first",
     "halves": "halves of one tensor",
     "interleaved": "alternating values of one tensor",
     "named": "named fields",
@@ -50,6 +51,7 @@ _SPREADS = {
     "logstd": "log standard deviation",
     "std": "standard deviation",
     "variance": "variance",
+    "logprecision": "log precision",
 }
 
 
@@ -111,6 +113,7 @@ class OpenModel:
     inferred: tuple[Inference, ...] = ()  # about somebody else's model
     notes: tuple[str, ...] = ()
     scaling: float | None = None  # what latent-diffusion pipelines multiply latents by
+    shift: float | None = None  # what they take from latents before
     undecoded: str = ""  # why nothing can be decoded and scored; empty where it can
     given: tuple[Codes, Maps | None] | None = None  # codes of data that cannot be taken by rows
 

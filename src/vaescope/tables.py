@@ -133,7 +133,14 @@ def read_table(folder: Path, *, timing: bool = False) -> Table:
 
 def _folders(folder: Path) -> list[str]:
     with os.scandir(folder) as entries:
-        return [e.name for e in entries if not e.name.startswith(".") and e.is_dir()]
+        return [e.name for e in entries if not e.name.startswith(".") and _is_folder(e)]
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    """Also a link to one; a loop of links is none."""
+    if entry.is_symlink():
+        return os.path.isdir(entry.path)
+    return entry.is_dir()
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

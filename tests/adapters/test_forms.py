@@ -124,7 +124,7 @@ def test_samples_of_a_noise_that_is_not_torchs_are_refused_and_called_samples(
     def returns(mean: Tensor, logvar: Tensor) -> Tensor:
         return mean + std(logvar) * torch.from_numpy(rng.normal(size=mean.shape)).float()
 
-    with pytest.raises(UsageError, match=r"these are samples.*returns \(mean, logvar\)"):
+    with pytest.raises(UsageError, match=r"these are samples.*returns Normal\(mean, std\)"):
         adapt(Form(core, returns), digits)
 
 

@@ -9,6 +9,7 @@ from tests.adapters.forms import adapt
 from tests.adapters.test_forms import read
 from torch import Tensor
 
+import vaescope as vs
 from vaescope.models import OpenModel
 
 
@@ -77,3 +78,59 @@ def test_an_untrained_autoencoderkl_is_read_with_its_maps_and_scale() -> None:
         np.testing.assert_allclose(posterior.mean, wanted.mean, rtol=1e-5)
         np.testing.assert_allclose(posterior.variance, wanted.var, rtol=1e-5)
         np.testing.assert_allclose(image, (kl.decode(wanted.mean).sample + 1) / 2, atol=1e-5)
+
+
+def tiny(name: str) -> Any:
+    """A small one of diffusers' autoencoders, with random weights."""
+    diffusers = pytest.importorskip("diffusers", reason="diffusers is not installed")
+    down, up = ("DownEncoderBlock2D",) * 2, ("UpDecoderBlock2D",) * 2
+    settings: dict[str, dict[str, Any]] = {
+        "AutoencoderKL": {
+            "block_out_channels": (16, 16), "down_block_types": down, "up_block_types": up,
+            "norm_num_groups": 8, "scaling_factor": 0.36, "shift_factor": 0.11,
+        },
+        "AutoencoderKLTemporalDecoder": {
+            "block_out_channels": (32, 32), "down_block_types": down,
+        },
+        "AsymmetricAutoencoderKL": {
+            "down_block_types": down, "down_block_out_channels": (16, 16), "up_block_types": up,
+            "up_block_out_channels": (16, 16), "norm_num_groups": 8,
+        },
+        "AutoencoderTiny": {
+            "encoder_block_out_channels": (16, 16), "decoder_block_out_channels": (16, 16),
+            "num_encoder_blocks": (1, 1), "num_decoder_blocks": (1, 1),
+        },
+    }  # fmt: skip
+    return seeded(lambda: getattr(diffusers, name)(**settings[name]))
+
+
+@pytest.mark.parametrize(
+    "name", ["AutoencoderKL", "AutoencoderKLTemporalDecoder", "AsymmetricAutoencoderKL"]
+)
+def test_maps_are_measured_by_channel_and_by_place_beside_what_was_published(name: str) -> None:
+    kl = tiny(name).eval()
+    x = np.random.default_rng(0).random((6, 3, 16, 16), np.float32)
+    opened = vs.open_model(kl, x)
+    with torch.no_grad():
+        q = kl.encode(2 * torch.from_numpy(x[opened.rows]) - 1).latent_dist
+    mean, variance = q.mean.double().numpy(), q.var.double().numpy()
+    nats = 0.5 * (mean**2 + variance - 1 - np.log(variance))
+    maps = opened.maps
+    assert maps is not None and maps.kl_nats is not None and maps.kl_by_place is not None
+    np.testing.assert_allclose(maps.kl_nats, nats.mean((0, 2, 3)), rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(maps.kl_by_place, nats.sum(1).mean(0), rtol=1e-3, atol=1e-6)
+    whole = 1 / np.sqrt(mean.var() + variance.mean())
+    assert maps.scaling == pytest.approx(whole, rel=1e-3)
+    found = vs.inspect(kl, x, effort="latents")
+    assert f"published scaling factor is {kl.config.scaling_factor:g}" in found.summary()
+    assert found.to_dict()["maps"]["configured"] == kl.config.scaling_factor
+    if name == "AutoencoderKL":
+        assert found.to_dict()["maps"]["configured_shift"] == 0.11
+        assert "where 0.11 is published" in found.summary()
+
+
+def test_maps_without_noise_have_no_kl() -> None:
+    opened = vs.open_model(
+        tiny("AutoencoderTiny"), np.random.default_rng(0).random((6, 3, 16, 16), np.float32)
+    )
+    assert opened.maps is not None and opened.maps.to_dict()["kl"] is None

@@ -82,9 +82,9 @@ def test_vectors_are_read_as_they_are(core: Core, digits: Tensor) -> None:
 
 def test_vectors_outside_the_unit_range_have_a_squared_error() -> None:
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(200, 5))).float() * 3
-    model = adapt(encode=lambda x: (x[:, :2], -torch.ones(len(x), 2)),
+    model = adapt(encode=lambda x: {"mean": x[:, :2], "logvar": -torch.ones(len(x), 2)},
                   decode=lambda z: torch.cat([z, torch.zeros(len(z), 3)], 1), x=x)  # fmt: skip
-    assert (read(model, "posterior"), read(model, "output")) == ("pair,logvar", "pixels")
+    assert (read(model, "posterior"), read(model, "output")) == ("named,logvar", "values")
     assert isinstance(model.decode(torch.zeros(1, 2)), DiagonalGaussian)
 
 

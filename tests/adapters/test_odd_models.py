@@ -90,7 +90,7 @@ def test_colours_of_a_decoder_with_channels_last_are_not_scrambled() -> None:
     x = torch.rand(50, 3, 4, 5, generator=torch.Generator().manual_seed(0))
     model = adapt(
         x=x,
-        encode=lambda x: (x.flatten(1), -torch.ones(len(x), 60)),
+        encode=lambda x: {"mean": x.flatten(1), "logvar": -torch.ones(len(x), 60)},
         decode=lambda z: z.view(-1, 3, 4, 5).movedim(1, -1),
     )
     np.testing.assert_allclose(model.decode(model.encode(x).mean).mean, x, atol=1e-5)

@@ -72,12 +72,14 @@ class Conditional(VAE):
     labels = 10
 
     def model(self, x: Tensor, y: Tensor) -> None:  # type: ignore[override]
+        pyro.module("decoder", self.decoder)
         with pyro.plate("data", x.shape[0]):
             shape = torch.Size((x.shape[0], self.latent))
             z = pyro.sample("latent", dist.Normal(x.new_zeros(shape), 1.0).to_event(1))
             self.observe(self.decoder(torch.cat([z, y], 1)), x.reshape(-1, 64))
 
     def guide(self, x: Tensor, y: Tensor) -> None:  # type: ignore[override]
+        pyro.module("encoder", self.encoder)
         with pyro.plate("data", x.shape[0]):
             q = self.encoder(torch.cat([x.reshape(-1, 64), y], 1))
             pyro.sample("latent", dist.Normal(*q).to_event(1))

@@ -160,3 +160,16 @@ def test_without_scripts_the_words_tables_and_downloads_are_there(visit: Any, re
         "data:text/csv", page.locator("#latents a[download] >> nth=0").get_attribute("href")
     )
     assert page.locator("#training noscript").is_visible()
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (1400, True), (400, False)])
+def test_the_first_screen_shows_what_was_learnt(
+    visit: Any, report: Path, width: int, dark: bool
+) -> None:
+    page = visit(report, width=width, dark=dark).page
+    box = page.locator("#learnt").bounding_box()
+    strips = page.locator("#learnt .strips img")
+    assert strips.count() >= 1
+    assert strips.first.bounding_box()["y"] < 900
+    if width == 1400:
+        assert box["y"] + box["height"] <= 900

@@ -10,6 +10,7 @@ import pytest
 
 from vaescope.cli import main
 from vaescope.data import CARDS
+from vaescope.paper_aliases import PAPERS
 
 
 def run(
@@ -93,7 +94,8 @@ def test_render_writes_what_own_data_can_be_read_from(
 def test_cite_knows_methods_metrics_and_datasets(monkeypatch: Any, capsys: Any) -> None:
     for name, key in [("beta-vae", "higgins2017"), ("mig", "chen2018"), ("mnist", "mnist")]:
         assert f"{{{key}," in run(monkeypatch, capsys, "cite", name)[1]
-    for name in ("zietlow2022", "002", "zietlow2022/table-3.4", "002/table-3.4"):
+    (number,) = [old for old, key in PAPERS.items() if key == "zietlow2022"]
+    for name in ("zietlow2022", number, "zietlow2022/table-3.4", f"{number}/table-3.4"):
         assert "{zietlow2022," in run(monkeypatch, capsys, "cite", name)[1]
     assert run(monkeypatch, capsys, "cite", "zietlow2022/table-9")[0] == 2
     assert run(monkeypatch, capsys, "cite", "mig/table-1")[0] == 2

@@ -101,4 +101,9 @@ def _child(work: Callable[[], None]) -> int:
             traceback.print_exc()
             sys.stderr.flush()
             os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+    except Failed:  # it hangs
+        os.kill(number, signal.SIGKILL)
+        os.waitpid(number, 0)
+        raise

@@ -1,6 +1,9 @@
 """What another command believes is what was written: damage is found when it is read."""
 
+import contextlib
 import json
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,15 +11,16 @@ import pytest
 
 import vaescope as vs
 from vaescope.checking import check
-from vaescope.errors import RunError, VaescopeError
+from vaescope.errors import DiskError, RunError, VaescopeError
 from vaescope.exporting.hub import publish
 from vaescope.inspection import inspect
 from vaescope.runs import Run
 from vaescope.sealing import checkpoint_facts, is_sealed, seal_document, seal_row, sealed_rows
+from vaescope.settings import from_command_line
 from vaescope.tables import read_table
 from vaescope.tuning.store import Folder
 
-from .conftest import flip, train
+from .conftest import SETTINGS, flip, train
 
 
 def header_bits(path: Path) -> int:
@@ -231,3 +235,98 @@ def test_the_command_ends_with_1_and_names_the_file(
 def test_a_folder_without_anything_of_vaescope_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(VaescopeError, match="holds nothing that vaescope wrote"):
         check(tmp_path)
+
+
+def test_the_seal_covers_what_the_digest_leaves_out(run: Run) -> None:
+    """`logging.every` is not in the digest: only the seal of spec.json knows that it was edited."""
+    file = run.path / "spec.json"
+    file.write_text(file.read_text().replace('"every": 10', '"every": 20'))
+    for read in (run.open, lambda: inspect(run, effort="fast"), lambda: read_table(run.path)):
+        with pytest.raises(RunError, match=r"spec\.json is damaged"):
+            read()
+
+
+@pytest.fixture(scope="module")
+def validated(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that stopped early, whose last weights are not its best."""
+    settings = [*SETTINGS, "steps=400", "optimiser.lr=0.3", "validation.every=10",
+                "validation.patience=3"]  # fmt: skip
+    spec = from_command_line("vae", settings)
+    run = Run.of(spec, "vae", tmp_path_factory.mktemp("validated"))
+    run.create(spec)
+    train(run)
+    done = run.read_done()
+    assert done["best_step"] < done["steps"] < 400
+    return run
+
+
+def test_a_resumed_run_has_the_same_mark_to_the_byte(
+    validated: Run, run: Run, tmp_path: Path
+) -> None:
+    for whole in (run, validated):
+        cut = Run(tmp_path / "cut" / whole.path.name)
+        cut.create(whole.open())
+        train(cut, until=13)
+        train(cut)
+        for name in ("done.json", "weights.safetensors", "history.jsonl", "validation.jsonl"):
+            if (whole.path / name).exists():
+                assert (cut.path / name).read_bytes() == (whole.path / name).read_bytes(), name
+
+
+def test_check_rebuilds_the_best_weights_of_a_run_that_stopped_early(
+    validated: Run, tmp_path: Path
+) -> None:
+    copy = Run(Path(shutil.copytree(validated.path, tmp_path / validated.path.name)))
+    for name in ("done.json", "weights.safetensors"):
+        before = (copy.path / name).read_bytes()
+        (copy.path / name).write_bytes(before[:-9])
+        assert not check(copy.path, repair=True).damaged
+        assert (copy.path / name).read_bytes() == before, name
+    flip(copy.validation, 8 * 20)
+    with pytest.raises(RunError, match=r"validation\.jsonl"):
+        copy.validations()
+    assert [found.path.name for found in check(copy.path).damaged] == ["validation.jsonl"]
+
+
+def test_the_checkpoint_of_another_run_is_found(run: Run, half: Run) -> None:
+    spec = from_command_line("vae", [*SETTINGS, "seed=1"])
+    other = Run.of(spec, "vae", half.path.parent)
+    other.create(spec)
+    train(other, until=25)
+    run.state.write_bytes(other.state.read_bytes())
+    assert [found.path for found in check(run.path).damaged] == [run.state]
+
+
+@pytest.mark.parametrize("name", ["state.safetensors", "spec.json", "done.json", "history.jsonl",
+                                  "timing.jsonl", "weights.safetensors"])  # fmt: skip
+@pytest.mark.parametrize("kind", ["folder", "loop", "pipe"])
+def test_what_stands_in_the_place_of_a_file_is_refused_in_words(
+    run: Run, name: str, kind: str
+) -> None:
+    file = run.path / name
+    file.unlink()
+    make = {
+        "folder": file.mkdir,
+        "loop": lambda: file.symlink_to(name),
+        "pipe": lambda: os.mkfifo(file),
+    }
+    make[kind]()  # type: ignore[operator]
+    with contextlib.suppress(VaescopeError):
+        run.open()
+        run.records()
+        vs.load_vae(run)
+    with contextlib.suppress(VaescopeError):
+        read_table(run.path, timing=True)
+    assert check(run.path).damaged or (kind, name) in (
+        ("loop", "done.json"),
+        ("loop", "state.safetensors"),
+    )
+    with contextlib.suppress(VaescopeError):
+        train(run)
+
+
+def test_a_pipe_in_the_place_of_the_lock_does_not_hang(half: Run) -> None:
+    (half.path / ".lock").unlink()
+    os.mkfifo(half.path / ".lock")
+    with pytest.raises(DiskError):
+        train(half)

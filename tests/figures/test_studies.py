@@ -26,6 +26,14 @@ def test_every_known_run_is_a_dot_and_every_group_has_its_mean() -> None:
     assert {0.5, 4.0} <= set(bars)
 
 
+def test_a_threshold_is_a_line_and_the_papers_numbers_are_diamonds() -> None:
+    panel = Dots("Score", "score", "method", threshold=0.25, paper={"b": 3.0, "absent": 9.0})
+    (axes,) = draw_study([panel], TABLE).axes
+    diamonds = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "D"]
+    assert diamonds == [[[1.0, 3.0]]]
+    assert [0.25, 0.25] in [list(line.get_ydata()) for line in axes.lines]
+
+
 def test_curves_go_through_the_means_over_seeds() -> None:
     (axes,) = draw_study([Curves("Score", "score", "beta")], TABLE).axes
     np.testing.assert_array_equal(axes.lines[0].get_xdata(), [1.0, 2.0])

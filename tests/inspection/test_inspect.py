@@ -38,8 +38,8 @@ def vectors() -> np.ndarray[Any, Any]:
 def encode(x: Tensor) -> tuple[Tensor, Tensor]:
     z = x @ BASIS[:, :3] / SCALE
     mean = torch.cat([z, 0.001 * z[:, :1]], dim=1)
-    variance = torch.tensor([0.01, 0.02, 0.05, 1.0])
-    return mean, variance.log().expand_as(mean)
+    logvar = torch.tensor([0.01, 0.02, 0.05, 1.0]).log().expand_as(mean)
+    return mean, logvar
 
 
 def decode(z: Tensor) -> Tensor:
@@ -69,8 +69,8 @@ def turned(angle: float) -> Inspection:
     turn = torch.tensor([[c, s], [-s, c]], dtype=torch.float32)
 
     def encode_turned(x: Tensor) -> tuple[Tensor, Tensor]:
-        mean, spread = encode(x)
-        return torch.cat([mean[:, :2] @ turn, mean[:, 2:]], dim=1), spread
+        mean, logvar = encode(x)
+        return torch.cat([mean[:, :2] @ turn, mean[:, 2:]], dim=1), logvar
 
     def decode_turned(z: Tensor) -> Tensor:
         return decode(torch.cat([z[:, :2] @ turn.T, z[:, 2:]], dim=1))
@@ -138,7 +138,8 @@ class Autoencoder(nn.Module):
         self.first.weight.data = torch.cat([BASIS[:, :3] * SCALE, torch.zeros(PIXELS, 1)], dim=1)
 
     def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return encode(self.drop(x))
+        mean, logvar = encode(self.drop(x))
+        return mean, logvar
 
     def decode(self, z: Tensor) -> Tensor:
         out: Tensor = self.first(z)

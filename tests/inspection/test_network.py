@@ -142,7 +142,10 @@ def broken() -> Decoder:
     [
         (lambda: None, "not one of vaescope's own"),
         (lambda: nn.Linear(D, 4), "not one of vaescope's own"),
-        (lambda: Decoder(linear_pair((7,), D).decoder, GaussianLikelihood()), "no images"),
+        (
+            lambda: Decoder(linear_pair((7,), D).decoder, GaussianLikelihood()),
+            "not decode to images",
+        ),
         (
             lambda: Decoder(linear_pair((1, 600, 600), D).decoder, GaussianLikelihood()),
             "2,160,000 parameters, more than the 1,500,000",

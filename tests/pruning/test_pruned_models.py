@@ -34,7 +34,8 @@ class Toy(nn.Module):
 
     def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
         mean = self.down(x)
-        return mean, torch.tensor([0.01, 1.0, 0.02]).log().expand_as(mean)
+        logvar = torch.tensor([0.01, 1.0, 0.02]).log().expand_as(mean)
+        return mean, logvar
 
     def decode(self, z: Tensor) -> Tensor:
         return self.up(z)
@@ -115,7 +116,8 @@ class Signed(nn.Module):
         assert x.min() < -0.2, "images in [-1, 1] were asked for"
         halves = torch.stack([x[..., :2].mean((1, 2, 3)), x[..., 2:].mean((1, 2, 3))], 1)
         mean = torch.cat([halves, torch.full_like(halves[:, :1], 0.1)], 1)
-        return mean, torch.tensor([0.01, 0.01, 1.0]).log().expand_as(mean)
+        logvar = torch.tensor([0.01, 0.01, 1.0]).log().expand_as(mean)
+        return mean, logvar
 
     def decode(self, z: Tensor) -> Tensor:
         left, right = (z[:, i, None, None, None].expand(-1, 1, 4, 2) for i in range(2))

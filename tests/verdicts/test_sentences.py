@@ -26,6 +26,7 @@ from vaescope import wording
 from vaescope.codes import Codes
 from vaescope.inspection import inspect_codes
 from vaescope.prior_density import SparseDensity
+from vaescope.pruning.result import plan_of
 from vaescope.verdicts import Verdict
 from vaescope.verdicts.of_latents import averaged
 
@@ -44,6 +45,7 @@ SOURCES = {
 #: Said of codes that the situations do not have: each has a test of its own below.
 APART = (
     "ignores x in a local minimum of the rate", "ignore x in a local minimum of the rate",
+    ": dropped too.",
     "The local minimum costs", "Train again with posterior variances", "cannot reach it from above",
     "is neither as certain as an active latent", "are neither as certain as active latents",
     "There are too few examples to tell what encodes", "There are too few examples to tell whether",
@@ -219,6 +221,10 @@ def test_a_latent_in_a_local_minimum_of_the_rate_is_told_with_its_cost() -> None
     first = inspect_codes(codes, SUBJECT).verdicts[0]
     assert (first.id, first.tone, first.latents) == ("mixed", "warning", (1,))
     assert "ignores x in a local minimum of the rate" in first.says
+    plan = plan_of(codes)
+    assert plan.dropped == (1, 2)
+    assert "2." in plan.reason and "1 ignores x but is in a local minimum" in plan.reason
+    assert plan.reason.endswith(": dropped too.")
     assert "1 cannot reach it from above" in first.advice
     z = np.linspace(-8.0, 8.0, 200_001)
 
@@ -234,6 +240,7 @@ def test_a_latent_in_a_local_minimum_of_the_rate_is_told_with_its_cost() -> None
     assert f"costs {rates[0] - rates[1]:.2g} nats" in first.says
     for what in ALL:
         assert "local minimum" not in " ".join(texts(inspected(what).verdicts)), what
+    assert not any("dropped too" in pruned(what).summary() for what in PRUNED)
 
 
 def test_a_factor_of_too_many_classes_is_not_called_unknown() -> None:

@@ -276,15 +276,15 @@ OF_MODELS: Mapping[str, Truth] = {
         s.maps == "places" and named(re.findall(r"channels? ([\d, and]+)", says)[0]) == s.passive
     ),
     r"Judge these channels by position, and keep them": lambda s, _: s.maps == "places",
-    r"The latents are the same on all images: they have no scale": lambda s, _: s.maps == "flat",
-    r"Check that the images differ and that the encoder uses them": lambda s, _: s.maps == "flat",
-    r"The latents have a standard deviation of 5 on these images": lambda s, _: (
+    r"The latents are the same on all examples: they have no scale": lambda s, _: s.maps == "flat",
+    r"Check that the data differ and that the encoder uses them": lambda s, _: s.maps == "flat",
+    r"The latents have a standard deviation of 5 on these data": lambda s, _: (
         s.maps in ("plain", "places")
     ),
     r"Multiply them by 1 / 5 = 0\.2 before you train a diffusion model on them": lambda s, _: (
         s.maps in ("plain", "places")
     ),
-    r"The configured scaling factor is 0\.\d+; these images need 1 / 5 = 0\.2": lambda s, _: (
+    r"The configured scaling factor is 0\.\d+; these data need 1 / 5 = 0\.2": lambda s, _: (
         s.maps in ("right", "wrong")
     ),
     r"^Keep it\.": lambda s, _: s.maps == "right",

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.condition import Condition
+from vaescope.adapters.idle_parameters import idle_parameters, of_likelihood, of_prior
 from vaescope.adapters.inferences import inferences
 from vaescope.adapters.input_format import few_of
 from vaescope.adapters.likelihoods import Padded
@@ -21,6 +22,7 @@ from vaescope.adapters.posterior_format import Posterior, posterior_of
 from vaescope.adapters.prior_inference import prior_of
 from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import source_of
+from vaescope.adapters.spread_inference import rate_shown
 from vaescope.adapters.variants import Feeding, choose_feeding
 from vaescope.data import Dataset
 from vaescope.distributions import (
@@ -30,7 +32,7 @@ from vaescope.distributions import (
     Point,
     Reparameterised,
 )
-from vaescope.errors import UsageError
+from vaescope.errors import ReadingError, UsageError
 from vaescope.models import OpenModel, device_of, evaluating
 from vaescope.priors import StandardNormal
 from vaescope.types import Integers
@@ -40,6 +42,8 @@ __all__ = ["Asked", "Posterior", "adapt"]
 #: Images that readings are tried on, and the most pixels that these may have together.
 PROBES = 256
 PROBE_PIXELS = 2**22
+#: Of these, those on which each parameter is tried.
+FEW = 4
 
 
 def adapt(
@@ -67,6 +71,8 @@ def adapt(
     was_training = any(part.training for part in parts if not list(part.children()))
     few = rows[np.linspace(0, len(rows) - 1, min(PROBES, len(rows))).astype(np.int64)]
     few = few[: max(2, PROBE_PIXELS // math.prod(data.shape))]
+    if asked.lengths is not None:  # packed sequences may have to come the longest first
+        few = few[np.argsort(-np.asarray(asked.lengths)[few], kind="stable")]
     x = torch.from_numpy(data.rows(few)).float()
     x = x[: few_of(x, len(x))].contiguous().to(device_of(source.module))
 
@@ -85,12 +91,21 @@ def adapt(
         latent = int(first.mean.shape[1])
         prior, why = None, None
         if first.mean.ndim == 2:
-            said = asked.prior
+            idle = idle_parameters(source.module, lambda: _outputs(feeding, x))
+            scales = of_likelihood(idle, data.shape)
+            if scales and asked.likelihood is None and reading.likelihood.output != "own":
+                raise _scaled(source.name, scales[0])
+            said, rate = asked.prior, None
             if said is None and source.prior is not None:
                 said = source.prior()
+            if said is None:
+                beside = feeding.like(x, u)
+                taken = reading.opening.parts(x, beside, reading.value_range)
+                rate = rate_shown(source, reading, x, beside, taken)
             prior, why = prior_of(
-                source.model, said, latent, data.shape, lambda own: _read(reading, own)
-            )
+                source.model, said, latent, data.shape, lambda own: _read(reading, own), rate,
+                of_prior(idle, latent),
+            )  # fmt: skip
             if asked.prior is None and said is not None and why is not None:
                 why = replace(why, why="the model says so itself")
     inferred = inferences(feeding, asked, x, was_training)
@@ -105,7 +120,28 @@ def adapt(
         density=_density(feeding, event), module=source.module, auxiliary=feeding.condition,
         encoder_sees_u=feeding.condition is not None and feeding.condition.supervises,
         inferred=tuple(inferred + ([] if why is None else [why])), scaling=source.scaling,
+        shift=source.shift,
     )  # fmt: skip
+
+
+def _outputs(feeding: Feeding, x: Tensor) -> list[Any]:
+    """What encoder and decoder give of some examples."""
+    reading, few = feeding.reading, x[:FEW]
+    u = feeding.like(few, None if feeding.u is None else feeding.u[:FEW])
+    encoded = reading.way(few, u)
+    z = _posterior(reading, encoded).mean
+    return [encoded, reading.decoder[1](z.reshape(len(z), *reading.shape), u)]
+
+
+def _scaled(model: str, name: str) -> ReadingError:
+    return ReadingError(
+        f"{model} has {name}, which neither encoder nor decoder uses: it may be the scale of its "
+        "likelihood.",
+        "Say it with likelihood=: gaussian:V with the variance V, laplace:S with the scale S, "
+        "squared-error or bernoulli where it has none, or a function of the output that gives a "
+        "distribution of torch.",
+        (name,),
+    )
 
 
 def condition_of(data: Dataset, asked: Asked, sees_data: bool) -> Condition | None:

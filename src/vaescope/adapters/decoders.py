@@ -3,12 +3,17 @@
 import torch
 from torch import Tensor
 
-from vaescope.adapters.draws import Forward, same
+from vaescope.adapters.channels import moved_back
+from vaescope.adapters.draws import Forward, leaves, same
 from vaescope.adapters.output_format import Decoded, decoded, event_of
 from vaescope.adapters.posterior_inference import Opening, line_of
 from vaescope.adapters.sources import Function, Source
+from vaescope.errors import ReadingError
 
-__all__ = ["decoders_of", "output_of"]
+__all__ = ["FROM_LATENTS", "decoders_of", "output_of", "refuse_detour"]
+
+#: What a decoder is called that a model does not have by itself.
+FROM_LATENTS = "forward from its latents on"
 
 
 def decoders_of(
@@ -17,8 +22,8 @@ def decoders_of(
     """Those that the model has, and what comes after the latents in a whole pass."""
     own = list(source.decoders)
     if forward is not None and forward.entry is not None and opening.shape is not None:
-        own.append(("forward from its latents on", forward.decode))
-    return own
+        own.append((FROM_LATENTS, forward.decode))
+    return [(name, moved_back(f)) for name, f in own] if opening.moved else own
 
 
 def output_of(
@@ -37,14 +42,38 @@ def output_of(
             problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
             continue
         fault = _fault(y, again, x)
-        if forward is not None and decoder[1] == forward.decode:
-            other = decoded(forward.shifted().decode(given, u), event)
+        if forward is not None and decoder[0] == FROM_LATENTS:
+            shifted = forward.shifted().decode
+            other = decoded((moved_back(shifted) if opening.moved else shifted)(given, u), event)
             if not same(y.values, other.values):
                 fault = "values that depend on the data beside its latents"
         if fault is None:
             return y, shape
         problems.append(f"{decoder[0]} gives {fault}")
     return None, ()
+
+
+def refuse_detour(
+    source: Source, decode: Function, encode: Function, shape: tuple[int, ...], forward: Forward
+) -> None:
+    """Of codes without noise: what forward decodes must be what the encoder gives. A codebook in
+    between, or another function, would go unseen."""
+    x, u = forward.x, forward.u
+    images = [part for _, part in leaves(forward.call(x, u)) if part.numel() == x.numel()]
+    images = [part for part in images if not torch.equal(part.flatten(), x.flatten().to(part))]
+    codes = encode(x, u)
+    outputs = [part for _, part in leaves(decode(codes.reshape(len(x), *shape), u))
+               if part.numel() == x.numel()]  # fmt: skip
+    if not images or not outputs:
+        return
+    ends = [end(y).flatten() for y in outputs for end in (torch.clone, torch.sigmoid, torch.tanh)]
+    if not any(same(end.to(part), part.flatten()) for end in ends for part in images):
+        raise ReadingError(
+            f"{source.name} decodes something else in forward than its encoder gives: a codebook "
+            "or another step may lie between them, and discrete codes have no posterior.",
+            "To dissect what the encoder gives as codes without noise, pass posterior=mean; else "
+            "encode= as a function that returns (mean, logvar).",
+        )
 
 
 def _fault(output: Decoded, repeated: Decoded, x: Tensor) -> str | None:

@@ -7,15 +7,28 @@ noise 1 lies one standard deviation further.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from vaescope.adapters.arguments import RECORDED
+from vaescope.adapters.fixed_batches import in_batches
+from vaescope.adapters.leaves import leaves
 from vaescope.adapters.noise import Noise, sampling
 
-__all__ = ["Drawn", "Entry", "Forward", "Sampler", "drawn", "leaves", "same", "trace_forward"]
+__all__ = [
+    "Drawn",
+    "Entry",
+    "Forward",
+    "Sampler",
+    "drawn",
+    "leaves",
+    "losses_of",
+    "same",
+    "trace_forward",
+]
 
 Sampler = Callable[[Tensor, Tensor | None], Tensor]
 Function = Callable[[Tensor, Tensor | None], Any]
@@ -55,27 +68,67 @@ class Forward:
     shape: tuple[int, ...] = ()  # of latents as they go in, of one example
     several: bool = False  # whether latents are drawn at more than one place
     other_noise: bool = False  # whether something is drawn that cannot be chosen
+    batch: int | None = None  # rows of every batch, where it takes no other
+    imageless: bool = False  # whether it returns no image, but for example a loss
+    #: The axis along which the same latents go in many times, and how many times.
+    repeated: tuple[int, int] | None = None
+
+    def __call__(self, x: Tensor, u: Tensor | None = None) -> Any:
+        """What it returns of a batch of any size."""
+        return self._filled(self.call, x, u)
 
     def sample(self, x: Tensor, u: Tensor | None = None) -> Tensor:
         """z of a batch, at the noise that is on."""
+        z: Tensor = self._filled(self._sample, x, u)
+        return z
+
+    def decode(self, z: Tensor, u: Tensor | None = None) -> Any:
+        """What forward returns where its latents are replaced by z: a decoder for models that have
+        none to call. Where it returns no image, what the part makes of z that it goes into."""
+        return self._filled(self._decode, z, u)
+
+    def _filled(self, function: Function, values: Tensor, u: Tensor | None) -> Any:
+        return (
+            function(values, u)
+            if self.batch is None
+            else in_batches(function, self.batch, values, u)
+        )
+
+    def _sample(self, x: Tensor, u: Tensor | None) -> Tensor:
         assert self.entry is not None
         with sampling(self.module), _recorded(self.module) as seen:
             self.call(x, u)
-        return seen[self.entry]
+        z = seen[self.entry]
+        return z if self.repeated is None else z.select(self.repeated[0], 0)
 
     def shifted(self) -> "Forward":
         """The same on other examples: what it decodes of z must not depend on these."""
         return replace(self, x=self.x.roll(1, 0))
 
-    def decode(self, z: Tensor, u: Tensor | None = None) -> Any:
-        """What forward returns where its latents are replaced by z: a decoder for models that have
-        none to call."""
+    def _decode(self, z: Tensor, u: Tensor | None) -> Any:
         assert self.entry is not None
         rows = torch.arange(z.shape[0]) % len(self.x)
         given = u if u is not None or self.u is None else self.u[rows]
         x = self.x[rows]
-        with Noise(), _replaced(self.module, self.entry, z.reshape(z.shape[0], *self.shape)):
+        fed = z.reshape(z.shape[0], *self.shape)
+        if self.repeated is not None:
+            axis, count = self.repeated
+            fed = fed.unsqueeze(axis)
+            fed = fed.expand(*(count if i == axis else -1 for i in range(fed.ndim)))
+        decoded: list[Any] = []
+
+        def note(output: Any) -> Any:
+            decoded.append(output)
+            return output
+
+        with (
+            Noise(),
+            _replaced(self.module, self.entry, fed),
+            _answering(self.module, self.entry, note),
+        ):
             returned = self.call(x, given)
+        if self.imageless:
+            return decoded[0]
         if not isinstance(returned, tuple | list):
             return returned
         # Many return their input too, which is no reconstruction.
@@ -109,6 +162,9 @@ def drawn(sample: Sampler, x: Any, u: Tensor | None = None, *, batch: bool = Fal
     if not torch.equal(centre, again) or (same(centre, one) and same(centre, other)):
         return None
     std = one - centre
+    fixed = (std == 0).all(0)
+    if bool(fixed.any()) and not bool(fixed.all()):
+        return None  # what goes in beside latents, such as a condition, is not drawn
     eps = [e for e in noise.drawn if e.numel() == centre.numel()]
     gaussian = any(same(centre + std * e.reshape(std.shape), other) for e in eps)
     return Drawn(centre, std.square(), gaussian)
@@ -129,9 +185,11 @@ def same(value: Tensor, other: Tensor, *, share: float = 1e-3) -> bool:
     return torch.allclose(value, other, rtol=share, atol=max(1e-6, 1e-4 * size), equal_nan=True)
 
 
-def trace_forward(call: Function, module: nn.Module, x: Tensor, u: Tensor | None) -> Forward | None:
+def trace_forward(
+    call: Function, module: nn.Module, x: Tensor, u: Tensor | None, batch: int | None = None
+) -> Forward | None:
     """A pass through the model, and where what it draws goes in; None where it fails."""
-    whole = Forward(call, module, x, u)
+    whole = Forward(call, module, x, u, batch=batch)
     try:
         zero, again, one = (_seen(whole, Noise(value)) for value in (0.0, 0.0, 1.0))
         other = _seen(whole, Noise(generator=torch.Generator().manual_seed(_SEED)))
@@ -142,12 +200,83 @@ def trace_forward(call: Function, module: nn.Module, x: Tensor, u: Tensor | None
     entry = _moved(zero, one) or _moved(zero, other)
     if entry is None:
         return whole
-    whole = replace(whole, entry=entry, shape=tuple(zero[entry].shape[1:]))
+    if isinstance(x, Tensor) and _is(zero[entry], x):
+        return replace(whole, other_noise=True)  # noise on the data: what comes after mixes both
+    repeated = _repeated(zero[entry], one[entry])
+    inner = zero[entry] if repeated is None else zero[entry].select(repeated[0], 0)
+    whole = replace(whole, entry=entry, shape=tuple(inner.shape[1:]), repeated=repeated,
+                    imageless=_imageless(whole))  # fmt: skip
     rest = []
     for value in (0.0, 1.0):
         with _replaced(module, entry, zero[entry]):
             rest.append(_seen(whole, Noise(value)))
     return replace(whole, several=_moved(rest[0], rest[1], but=entry) is not None)
+
+
+def _repeated(zero: Tensor, one: Tensor) -> tuple[int, int] | None:
+    """The axis along which latents are the same: those of a sequence that go in at every step."""
+    for axis in (0, 1) if zero.ndim == 3 else ():
+        firsts = [z.narrow(axis, 0, 1).expand_as(z) for z in (zero, one)]
+        if zero.shape[axis] > 1 and torch.equal(zero, firsts[0]) and torch.equal(one, firsts[1]):
+            return axis, zero.shape[axis]
+    return None
+
+
+def _imageless(whole: Forward) -> bool:
+    if not isinstance(whole.x, Tensor):
+        return False  # a batch of anything, of which nothing is decoded
+    with Noise():
+        returned = whole.call(whole.x, whole.u)
+    return all(part.numel() < whole.x.numel() for _, part in leaves(returned))
+
+
+def losses_of(
+    call: Function, module: nn.Module, x: Tensor, u: Tensor | None
+) -> Callable[[Tensor], list[Tensor]] | None:
+    """The numbers that a pass returns where the decoder's output is replaced; None where the pass
+    draws nothing, so that its decoder is not known."""
+    whole = trace_forward(call, module, x, u)
+    if whole is None or whole.entry is None:
+        return None
+    entry = whole.entry
+
+    def losses(y: Tensor) -> list[Tensor]:
+        def put(output: Any) -> Any:
+            same_size = isinstance(output, Tensor) and output.numel() == y.numel()
+            return y.reshape(output.shape) if same_size else output
+
+        with Noise(), sampling(module), _answering(module, entry, put):
+            returned = call(x, u)
+        return [part for _, part in leaves(returned) if part.numel() == 1]
+
+    return losses
+
+
+@contextmanager
+def _answering(module: nn.Module, entry: Entry, answer: Callable[[Any], Any]) -> Iterator[None]:
+    """`answer` is shown what the part returns that latents go into, and may change it."""
+    calls = iter(range(1_000_000))
+
+    def see(output: Any) -> Any:
+        return answer(output) if next(calls) == entry.call else output
+
+    if not entry.part.endswith("()"):
+        part = module.get_submodule(entry.part)
+        handle = part.register_forward_hook(lambda _, __, output: see(output))
+        try:
+            yield
+        finally:
+            handle.remove()
+        return
+    name = entry.part[:-2]
+    before, method = module.__dict__.get(name), getattr(module, name)
+    module.__dict__[name] = lambda *arguments, **named: see(method(*arguments, **named))
+    try:
+        yield
+    finally:
+        del module.__dict__[name]
+        if before is not None:
+            module.__dict__[name] = before
 
 
 def _untraced(whole: Forward) -> Forward | None:
@@ -195,8 +324,12 @@ def _recorded(module: nn.Module) -> Iterator[dict[Entry, Tensor]]:
                 seen[Entry(name, call, place)] = value.detach().clone()
         return arguments
 
-    with _watched(module, note):
-        yield seen
+    token = RECORDED.set(True)
+    try:
+        with _watched(module, note):
+            yield seen
+    finally:
+        RECORDED.reset(token)
 
 
 @contextmanager
@@ -256,18 +389,3 @@ def _seeing(
         return method(*see(name, arguments), **named)
 
     return call
-
-
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Tensor]]:
-    """Every tensor in what somebody's function returned, and the way to it."""
-    if isinstance(value, Tensor):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from leaves(part, (*path, key))
-    elif isinstance(value, tuple | list):
-        for place, part in enumerate(value):
-            yield from leaves(part, (*path, place))
-    elif is_dataclass(value):
-        for entry in fields(value):
-            yield from leaves(getattr(value, entry.name), (*path, entry.name))

@@ -15,8 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vaescope.adapters.arguments import parameters_of
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.decoders import decoders_of, output_of
+from vaescope.adapters.batch_inference import with_batches_that_work
+from vaescope.adapters.decoders import FROM_LATENTS, decoders_of, output_of, refuse_detour
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
@@ -27,18 +29,16 @@ from vaescope.adapters.output_format import (
     UNIT,
     Decoded,
     Range,
-    decoded,
     ends_of,
     error_of,
-    event_of,
     pixels,
+    values_first,
 )
-from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
+from vaescope.adapters.posterior_format import Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
 from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Function, Source
-from vaescope.adapters.spread_inference import costs_of, preferred
-from vaescope.distributions import Distribution
+from vaescope.adapters.spread_inference import with_spread
 from vaescope.errors import ReadingError, UnreadableError, UsageError
 
 __all__ = ["choose"]
@@ -57,6 +57,7 @@ _CONDITION = (
 )
 #: And its error must be below this share of the other's, and of the mean image's.
 CLEARLY = 0.9
+_LOSSES = "squared error, absolute error and cross-entropy"
 #: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
 COMPANY = 0.05
 #: Standard deviations above this are no posterior of a N(0, 1) prior.
@@ -72,8 +73,10 @@ def choose(
     two are about equally good.
     """
     asked.check()
+    source, x, u = with_batches_that_work(source, x, u, asked.kind)
     problems: list[str] = []
-    told = asked.value_range or source.range
+    # Signals go in as they are, whatever a library says of its images.
+    told = asked.value_range or (source.range if images_of(x, asked.kind) else None)
     default = told or came
     if callable(asked.likelihood):
         source, asked = _with_likelihood(source, asked.likelihood), replace(asked, likelihood=None)
@@ -86,7 +89,7 @@ def choose(
         here = _readings(source, opening, forward, x, u, asked, told, came, problems)
         tried += here
         if here:
-            chosen.append(_in_range(here, default))
+            chosen.append(_in_range(here, default, values_first(x, asked.kind)))
     if not chosen:
         missing = next((w for w, has in (("encode", source.encoders), ("decode", source.decoders))
                         if not has), None)  # fmt: skip
@@ -97,12 +100,14 @@ def choose(
                 f"Pass {missing}= as a function of a batch of tensors.",
                 tuple(dict.fromkeys(problems)),
             )
+        shape = ", ".join(map(str, x.shape[1:]))
         raise UnreadableError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + _brief(problems) + ".",
-            _CONDITION if u is None and any("required positional" in p for p in problems)
-            else "Pass images of the size that it was trained on, or encode= as a function that "
-            "returns (mean, logvar) as tensors and decode= as one of latents.",
+            _CONDITION if u is None and _takes_more(source, problems)
+            else "No argument that was tried helps. Pass data of the size that it was trained on; "
+            f"if these are, pass encode=, a function encode(x) of a tensor (n, {shape}) that "
+            "returns Normal(mean, std), and decode=, one of latents (n, d).",
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
     first = _in_layout(source, chosen, tried)
@@ -112,35 +117,25 @@ def choose(
             f"{source.name} returns no spread, and its forward fails, so that whether it draws "
             "latents, and which, cannot be seen.",
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
-            "functions that return (mean, logvar) and an image.",
+            "functions that return Normal(mean, std) of torch and an image.",
         )
-    first = _with_spread(source, first, x, u, asked.kind)
+    if first.spread == "none" and forward is not None and not asked.posterior:
+        refuse_detour(source, first.decoder[1], _means(first), first.shape, forward)
     _refuse_company(source, first, x, u)
-    return first, len(tried)
+    return with_spread(source, first, x, u, asked.kind), len(tried)
 
 
-def _with_spread(
-    source: Source, first: Reading, x: Tensor, u: Tensor | None, kind: str | None
-) -> Reading:
-    """The reading with its spread settled, where nothing has shown it."""
-    if first.opening.evidence or first.opening.spread is not None or first.spread == "none":
-        return first
-    parts, event = first.opening.parts(x, u, first.value_range), event_of(x, kind)
+def _means(first: Reading) -> Function:
+    """Codes of examples that are in the form and the range that the encoder takes."""
+    return lambda x, u: first.opening.candidate.take(first.way.encoder[1](x, u)).mean
 
-    def density(z: Tensor) -> Distribution:
-        output = first.decoder[1](z.reshape(len(z), *first.shape), u)
-        return first.likelihood.of(decoded(output, event))
 
-    taken, rivals = preferred(costs_of(parts, x, density))
-    if taken is None:
-        two = sorted(rivals, key=lambda cost: cost.distortion + cost.rate)[:2]
-        raise ReadingError(
-            f"{source.name} draws no latents here, so that its second output could be either: "
-            f"{' or '.join(map(str, two))}.",
-            f"Say which with posterior=, one of {', '.join(SPREADS)}.",
-            tuple(map(str, rivals)),
-        )
-    return replace(first, spread=taken.kind)
+def _takes_more(source: Source, problems: list[str]) -> bool:
+    """Whether an encoder or decoder may want labels beside images or latents."""
+    own = [function for _, function in (*source.encoders, *source.decoders)]
+    return any("required positional" in problem for problem in problems) or any(
+        len(parameters_of(getattr(function, "__wrapped__", function)) or ()) > 1 for function in own
+    )
 
 
 def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source:
@@ -155,14 +150,14 @@ def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source
     return replace(source, decoders=tuple((name, after(f)) for name, f in source.decoders))
 
 
-def _in_range(tried: list[Reading], default: Range) -> Reading:
+def _in_range(tried: list[Reading], default: Range, values: bool) -> Reading:
     """Of the readings of one opening, the best in the default range, or one that is far better.
 
     In and out are in the same range nearly always: where the outputs are clearly in another range
     than the images came in, that range is the default.
     """
     at_home = [r for r in tried if r.value_range == default] or tried
-    home = _best_output(at_home, default)
+    home = _best_output(at_home, default, values)
     out = home.likelihood.output_range
     if out != default and home.output == "pixels":
         same = [r for r in tried if r.value_range == out and r.likelihood.output_range == out]
@@ -188,14 +183,16 @@ def _gain(one: Reading, other: Reading) -> float:
     return one.elbo_nats - other.elbo_nats
 
 
-def _best_output(tried: list[Reading], default: Range) -> Reading:
+def _best_output(tried: list[Reading], default: Range, values: bool) -> Reading:
     """What the output means, with the images in one range: the first meaning, unless another one
-    is clearly better and no worse than the mean image."""
+    is clearly better and no worse than the mean image; `values` come first for signals."""
     first = next((r for r in tried if r.likelihood.output_range == default), tried[0])
     first = min(
         (r for r in tried if r.likelihood.output_range == first.likelihood.output_range),
         key=lambda r: r.error,
     )
+    if values:
+        first = next((r for r in tried if r.output == "pixels"), first)
     best = min(tried, key=lambda r: r.error)
     if best.error <= POOR and best.elbo_nats - first.elbo_nats > FAR:
         return best
@@ -219,6 +216,10 @@ def _brief(problems: list[str], *, width: int = 160) -> str:
 def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> Reading:
     best = min(chosen, key=lambda reading: reading.error)
     poor = best.error > POOR
+    # Nearly everybody returns the mean first: the other order must be the only one that works.
+    usual = [r for r in chosen if r.layout != "reversed"]
+    if usual and (poor or min(r.error for r in usual) <= EQUAL * best.error):
+        chosen, best = usual, min(usual, key=lambda reading: reading.error)
     equal = [r for r in chosen if r.error <= (EQUAL_IF_POOR if poor else EQUAL) * best.error]
     # encode() that gives means and encoder() that gives spreads too: one model, the latter whole.
     equal = [r for r in equal if r.spread != "none"] or equal
@@ -298,6 +299,14 @@ def _readings(
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
                 shown = shown_by(source, decoder, shape, z, u, parts, fed, x, asked.kind)
+            part_only = decoder[0] == FROM_LATENTS and forward is not None and forward.imageless
+            if part_only and not (shown.loss or asked.output or asked.likelihood):
+                # Something may follow on that part before the loss.
+                problems.append(
+                    f"{source.name} returns a loss that is none of {_LOSSES} of what its decoder "
+                    "gives: say what that is with output="
+                )
+                continue
             options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
             for likelihood, why in options:
                 found.append(

@@ -1,10 +1,9 @@
 """What a model shows of its likelihood: how its decoder ends, what it is called, what it loses."""
 
-import inspect
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,9 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.draws import leaves
+from vaescope.adapters.draws import leaves, losses_of
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihoods import ModelLikelihood, family_of
+from vaescope.adapters.losses import Call, Given, calls_of, named_losses, terms_of
 from vaescope.adapters.output_format import (
     OUTPUTS,
     UNIT,
@@ -25,11 +25,12 @@ from vaescope.adapters.output_format import (
     event_of,
     meanings,
     pixels,
+    values_first,
 )
 from vaescope.adapters.posterior_format import SPREADS, Parts
 from vaescope.adapters.sources import Function, Source
 
-__all__ = ["StatedLikelihood", "likelihoods", "shown_by"]
+__all__ = ["LOSSES", "StatedLikelihood", "likelihoods", "shown_by"]
 
 #: Nodes of autograd that only move values.
 _MOVES = re.compile(r"View|Reshape|Squeeze|Permute|Transpose|Clone|Expand|Copy|Slice|Select|Clamp")
@@ -45,15 +46,6 @@ _LAYERS: Mapping[type[nn.Module], str] = {
     nn.MSELoss: "squared-error", nn.BCELoss: "bernoulli", nn.BCEWithLogitsLoss: "bernoulli",
     nn.L1Loss: "laplace",
 }  # fmt: skip
-_LOSSES = re.compile(r"loss|elbo|criterion|objective", re.IGNORECASE)
-#: What arguments of a loss are called.
-_ROLES = {
-    "x": re.compile(r"^(x|x_?true|inputs?|images?|imgs?|target|data|batch|original|real|x_?in)$"),
-    "recon": re.compile(r"rec|hat|pred|output|decoded|prob|logit|^y$|^x_?out$|gener"),
-    "spread": re.compile(r"var|sigma|std|scale|log_?s"),
-    "mean": re.compile(r"mu|mean|loc"),
-    "z": re.compile(r"^z$|latent|sample"),
-}
 #: Images on which a model's own loss is called.
 LOSSES = 16
 #: Share of the variance of a loss that the right distortion leaves.
@@ -86,12 +78,15 @@ def shown_by(
     for _ in range(6):
         noise = torch.randn(z[:few].shape, generator=generator).to(z)
         raw = decoder[1]((z[:few] + noise).reshape(few, *shape), given)
-        first = next((leaf for _, leaf in leaves(raw)), None)
+        first = next((leaf for _, leaf in leaves(raw) if leaf.ndim > 1), None)
         if first is None or first[0].numel() != x[0].numel():
             return StatedLikelihood(_ending(values, z), "", "")
         outputs.append(first)
     spread = None if parts.spread is None else parts.spread[:few]
-    loss = _shown_loss(source, fed[:few].to(outputs[0]), outputs, parts.mean[:few], spread)
+    own = fed[:few].to(outputs[0])
+    loss = _passed_loss(source, own, given, outputs) or _shown_loss(
+        source, own, outputs, parts.mean[:few], spread
+    )
     return StatedLikelihood(_ending(values, z), *(loss or ("", "")))
 
 
@@ -144,7 +139,8 @@ def _meanings(
     """What an output may mean, as far as the model does not show it itself."""
     seen = ends_of(output.values)
     images = images_of(x, asked.kind)
-    options = list(meanings(seen, x, asked.output, told, ranges, images=images))
+    values = values_first(x, asked.kind)
+    options = list(meanings(seen, x, asked.output, told, ranges, images=images, values=values))
     if asked.output is not None:
         return options
     if shown.loss == "logits":
@@ -206,74 +202,43 @@ def _shown_loss(
     `outputs` are several that a decoder gave, in its own shape, for the images `x` as they go in.
     The loss is called with each in turn: what changes with them is the distortion, times a number.
     """
-    for name, loss in _losses(source):
-        for arguments in _arguments(loss, x, mean, spread):
-            family = _explained(loss, arguments, x, outputs)
+    spread = torch.zeros_like(mean) if spread is None else spread
+    for name, loss in named_losses(source.model):
+        for call in calls_of(loss):
+            given = Given(x=x, mean=mean, spread=spread)
+            family = _explained(partial(_called, call, given), x, outputs)
             if family is not None:
                 return family, f"its {name} has this distortion"
     return _settings(source)
 
 
-def _losses(source: Source) -> Iterator[tuple[str, Callable[..., Any]]]:
-    model = source.model
-    if model is None:
-        return
-    for name in dir(type(model)):
-        if _LOSSES.search(name) and not name.startswith("__"):
-            method = getattr(model, name, None)
-            if callable(method) and not isinstance(method, nn.Module | type):
-                yield name, method
-    home = sys.modules.get(type(model).__module__)
-    for name, function in vars(home).items() if home is not None else ():
-        own = inspect.isfunction(function) and function.__module__ == type(model).__module__
-        if own and _LOSSES.search(name):
-            yield name, function
+def _called(call: Call, given: Given, y: Tensor) -> Any:
+    return call(y, given)
 
 
-def _arguments(
-    loss: Callable[..., Any], x: Tensor, mean: Tensor, spread: Tensor | None
-) -> Iterator[Callable[[Tensor], Any]]:
-    """Ways to call a loss with a reconstruction."""
-    spread = torch.zeros_like(mean) if spread is None else spread
-    try:
-        known = list(inspect.signature(loss).parameters.values())
-    except (TypeError, ValueError):
-        return
-    values = {"x": x, "mean": mean, "spread": spread, "z": mean}
-    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in known):
-        yield lambda y: loss(y, x, mean, spread, M_N=1.0)
-        yield lambda y: loss(y, x, mean, spread)
-        return
-    roles = [_role(one.name) for one in known if one.default is inspect.Parameter.empty
-             and one.kind is not inspect.Parameter.VAR_KEYWORD]  # fmt: skip
-    if "recon" in roles and "x" in roles and None not in roles:
-        yield lambda y: loss(*(y if role == "recon" else values[str(role)] for role in roles))
+def _passed_loss(
+    source: Source, x: Tensor, u: Tensor | None, outputs: Sequence[Tensor]
+) -> tuple[str, str] | None:
+    """The distortion in the numbers that a whole pass returns, such as a training step."""
+    for name, call in source.losses:
+        losses = losses_of(call, source.model, x, u)
+        family = None if losses is None else _explained(losses, x, outputs)
+        if family is not None:
+            return family, f"the loss of its {name} has this distortion"
+    return None
 
 
-def _role(name: str) -> str | None:
-    return next((role for role, names in _ROLES.items() if names.search(name.lower())), None)
-
-
-def _explained(
-    loss: Callable[..., Any], call: Callable[[Tensor], Any], x: Tensor, outputs: Sequence[Tensor]
-) -> str | None:
-    """The distortion with which the loss changes."""
-    del loss
-    try:
-        called = [list(leaves(call(y))) for y in outputs]
-    except Exception:  # anybody's code
-        return None
-    # Of a total, or of terms of it: a distortion by itself is as good.
-    terms = [torch.stack([value.detach().double().sum() for _, value in each])
-             for each in called if len(each) == len(called[0])]  # fmt: skip
-    if len(terms) != len(outputs) or not len(terms[0]):
+def _explained(call: Callable[[Tensor], Any], x: Tensor, outputs: Sequence[Tensor]) -> str | None:
+    """The distortion with which a loss changes."""
+    terms = terms_of(call, outputs)
+    if terms is None:
         return None
     best: dict[str, float] = {}
     for family, distortion in _DISTORTIONS.items():
         each = torch.stack([distortion(y, x.reshape(y.shape)).double() for y in outputs])
         if not torch.isfinite(each).all() or float(each.std()) == 0:
             continue
-        for losses in torch.stack(terms, 1):
+        for losses in terms:
             if torch.isfinite(losses).all() and float(losses.std()) > 0:
                 unexplained = 1.0 - float(torch.corrcoef(torch.stack([losses, each]))[0, 1])
                 best[family] = min(best.get(family, 2.0), unexplained)

@@ -126,17 +126,21 @@ def sampling(module: nn.Module | None) -> Iterator[None]:
 
 @contextmanager
 def preserved(module: nn.Module | None) -> Iterator[None]:
-    """Counters and buffers of a model are put back: some losses count their calls."""
+    """A model is put back as it was: some losses count their calls, some keep what they saw, and
+    some methods make layers anew."""
     parts = [] if module is None else list(module.modules())
-    numbers = [
-        {k: v for k, v in vars(part).items() if isinstance(v, int | float)} for part in parts
-    ]
-    buffers = [] if module is None else [(b, b.clone()) for b in module.buffers()]
+    tables = [[vars(part), part._parameters, part._buffers, part._modules] for part in parts]
+    held = [[dict(table) for table in each] for each in tables]
+    tensors = [] if module is None else [*module.parameters(), *module.buffers()]
+    values = [tensor.detach().clone() for tensor in tensors]
     try:
         yield
     finally:
-        for part, held in zip(parts, numbers, strict=True):
-            vars(part).update(held)
+        for each, before in zip(tables, held, strict=True):
+            for table, content in zip(each, before, strict=True):
+                table.clear()
+                table.update(content)
         with torch.no_grad():
-            for buffer, value in buffers:
-                buffer.copy_(value)
+            for tensor, value in zip(tensors, values, strict=True):
+                if not torch.equal(tensor, value):
+                    tensor.copy_(value)

@@ -1,6 +1,7 @@
 """What encoders and decoders of other libraries return, taken apart. Guesses nothing: where two
 readings are possible, both are candidates."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import pairwise
@@ -19,6 +20,7 @@ __all__ = [
     "Posterior",
     "candidates",
     "fault_of",
+    "kind_named",
     "posterior_of",
     "whole_numbers",
 ]
@@ -41,12 +43,14 @@ SPREADS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "logstd": lambda s: (2.0 * s).exp(),
     "softplus": lambda s: functional.softplus(s).square(),
     "softplus-variance": functional.softplus,
+    "logprecision": lambda s: (-s).exp(),
 }
 
 #: Where mean and spread are.
 LAYOUTS = {
     "named": "an object that names them",
     "pair": "two tensors, mean first",
+    "reversed": "two tensors, spread first",
     "halves": "one tensor, means in the first half",
     "interleaved": "one tensor, means at even places",
     "mean": "one tensor, means only",
@@ -63,6 +67,18 @@ _SPREADS = {
     "log_sigma": "logstd",
 }  # fmt: skip
 _COVARIANCES = ("covariance", "covariance_matrix")
+#: Parts of names -> what a spread is.
+_KINDS = (
+    (re.compile(r"log_?var|lnvar|log_?(sigma|std)_?(2|sq)", re.IGNORECASE), "logvar"),
+    (re.compile(r"log_?(std|sigma|scale)", re.IGNORECASE), "logstd"),
+    (re.compile(r"std|sigma|scale", re.IGNORECASE), "std"),
+    (re.compile(r"var", re.IGNORECASE), "variance"),
+)
+
+
+def kind_named(name: str) -> str | None:
+    """What a spread is by its name."""
+    return next((kind for pattern, kind in _KINDS if pattern.search(name)), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +221,25 @@ def _by_place(output: Any, again: Any) -> Iterator[Candidate]:
     for first, second in pairwise(steady):
         if output[first].shape == output[second].shape:
             both = itemgetter(first, second)
-            yield Candidate("pair", _after(both, lambda found: Parts(*found)))
+            others = [output[place] for place in steady if place not in (first, second)]
+            kind = _told_by_others(output[second], others)
+            yield Candidate("pair", _after(both, lambda found: Parts(*found)), kind)
+            if kind is not None:
+                return
+            back = itemgetter(second, first)
+            yield Candidate("reversed", _after(back, lambda found: Parts(*found)))
+
+
+def _told_by_others(spread: Tensor, others: Sequence[Tensor]) -> str | None:
+    """What a spread is where the encoder returns it in another form too: (mean, std, logvar) or
+    (mean, logvar, std)."""
+    for other in others:
+        if other.shape == spread.shape:
+            if bool((spread > 0).all()) and _same(2 * spread.log(), other):
+                return "std"
+            if _same((0.5 * spread).exp(), other):
+                return "logvar"
+    return None
 
 
 def _values(output: Any) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
+from vaescope.adapters.channels import channels_last, moved_first
 from vaescope.adapters.draws import Drawn, Forward, Sampler, drawn, leaves, same, trace_forward
 from vaescope.adapters.input_format import FORMS, Way, few_of, forms_of
 from vaescope.adapters.noise import Noise, sampling
@@ -49,6 +50,7 @@ class Opening:
     spread: str | None  # a key of SPREADS, "none", or None where it is not known
     evidence: str = ""  # what settles it; empty where it is only possible
     shape: tuple[int, ...] | None = None  # of latents as the decoder takes them, where it is known
+    moved: bool = False  # whether the channels of maps were last, and have been moved first
 
     @property
     def shows(self) -> bool:
@@ -77,11 +79,11 @@ def openings(
 ) -> tuple[list[Opening], Forward | None]:  # fmt: skip
     """What is possible, or, where something is settled, that alone; and a whole pass through the
     model where there is one."""
-    few = few_of(x, DRAWN)
+    few = source.batch or few_of(x, DRAWN)
     form, forward = _traced(source, x[:few], _first(u, few), value_range, asked.kind)
     encoders = list(source.encoders)
     if forward is not None:
-        encoders.append(("forward", forward.call))
+        encoders.append(("forward", forward.__call__))
         if forward.several:
             _refuse_levels(source)
     ways = [way for encoder in encoders
@@ -92,14 +94,24 @@ def openings(
         here = [_settle(one, draws, source, x, u, asked)
                 for one in _of_way(source, x, u, way, asked, problems)]  # fmt: skip
         if any(one.evidence for one in here):
-            return [one for one in here if one.evidence], forward
+            return [_with_channels_first(one, source, x[:few], _first(u, few)) for one in here
+                    if one.evidence], forward  # fmt: skip
         found += here
     if draws and (asked.posterior is None or asked.layout() == "drawn"):
-        return [_of_draw(source, draws[0])], forward
+        drawn_alone = _of_draw(source, draws[0])
+        return [_with_channels_first(drawn_alone, source, x[:few], _first(u, few))], forward
     unread = forward is not None and (forward.other_noise or forward.entry is not None)
     if unread and not draws and asked.posterior is None:
         _refuse_noise(source)
-    return found, forward
+    return [_with_channels_first(one, source, x[:few], _first(u, few)) for one in found], forward
+
+
+def _with_channels_first(one: Opening, source: Source, x: Tensor, u: Tensor | None) -> Opening:
+    """Maps whose channels are last get them moved after the batch."""
+    if not channels_last(source.module, lambda: one.candidate.take(one.way(x, u))):
+        return one
+    shape = one.shape if one.shape is None else (one.shape[-1], *one.shape[:-1])
+    return replace(one, candidate=moved_first(one.candidate), moved=True, shape=shape)
 
 
 def _first(u: Tensor | None, few: int) -> Tensor | None:
@@ -113,7 +125,7 @@ def _traced(
     for form in forms_of(x, kind):
         for whole in source.forwards:
             fed = Way(("forward", whole), form, value_range).formed(x)
-            found = trace_forward(whole, source.model, fed, u)
+            found = trace_forward(whole, source.model, fed, u, source.batch)
             if found is not None:
                 return form, found
     return "", None
@@ -126,8 +138,10 @@ def _working(
     """The first form of the data that an encoder takes."""
     for form in forms_of(x, kind):
         way = Way(encoder, form, value_range)
+        few = few_of(x, DRAWN)
         try:
             way(x, u)
+            way(x[:few], _first(u, few))  # an adjacency would fit one number of examples only
         except VaescopeError:
             raise
         except Exception as error:  # anybody's code: whatever it raises, this way is closed
@@ -146,7 +160,7 @@ def _draws(
     if forward is not None and forward.entry is not None:
         posterior = drawn(forward.sample, forward.x, u)
         if posterior is not None:
-            way = Way(("forward", forward.call), form, value_range)
+            way = Way(("forward", forward.__call__), form, value_range)
             yield _Draw(posterior, forward.sample, way, "forward draws its latents from it",
                         forward.shape)  # fmt: skip
     for way in ways:
@@ -210,7 +224,7 @@ def _settle(
     one: Opening, draws: list[_Draw], source: Source, x: Tensor, u: Tensor | None, asked: Asked
 ) -> Opening:
     """With evidence, where the means and variances are those of which the model draws."""
-    few = few_of(x, DRAWN)
+    few = source.batch or few_of(x, DRAWN)
     parts = one.candidate.take(one.way(x[:few], _first(u, few)))
     for draw in draws:
         kind = spread_of_draws(parts, draw.posterior, one.spread, told=asked.spread() is not None)
@@ -281,7 +295,7 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
             f"{source.name} draws latents that are not a diagonal Gaussian for each image, so "
             "their KL has no closed form: a flow, a full covariance, or a function of them.",
             "To have the Gaussian before it dissected, pass encode= as a function that returns its "
-            "(mean, logvar) and decode= as one of its latents.",
+            "Normal(mean, std) of torch and decode= as one of its latents.",
         )
 
     def encode(x: Tensor, u: Tensor | None = None) -> Mapping[str, Tensor]:
@@ -299,10 +313,10 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
 
 def _refuse_noise(source: Source) -> None:
     raise UnreadableError(
-        f"{source.name} draws latents from noise that cannot be fixed, not normal or not "
-        "torch's: its posterior may not be Gaussian.",
+        f"{source.name} draws from noise that cannot be told from its latents': not normal, not "
+        "torch's, or added to the images. Its posterior may not be Gaussian.",
         "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "
-        "or pass encode= as a function that returns (mean, logvar).",
+        "or pass encode= as a function that returns Normal(mean, std) of torch.",
     )
 
 
@@ -310,7 +324,7 @@ def _refuse_levels(source: Source) -> None:
     raise UsageError(
         f"{source.name} draws latents at several places, one after the other: its levels have no "
         "common posterior in closed form.",
-        "To dissect one level, pass encode= as a function that returns its (mean, logvar) and "
+        "To dissect one level, pass encode= as a function that returns its Normal(mean, std) and "
         "decode= as one of that level's latents, the others at their means.",
     )
 

@@ -1,14 +1,15 @@
 """The prior that a model shows: a distribution, parameters, pseudo-inputs, or a log-density."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, distributions, nn
 
-from vaescope.adapters.posterior_format import SPREADS, Posterior
+from vaescope.adapters.losses import Rate
+from vaescope.adapters.posterior_format import SPREADS, Posterior, kind_named
 from vaescope.errors import ReadingError, VaescopeError
 from vaescope.models import Inference
 from vaescope.prior_density import GaussianDensity, MixtureDensity, PriorDensity, standard_normal
@@ -22,25 +23,24 @@ _PARAMETERS = re.compile(r"(^|_)(prior|pz|p_z)(_|$)", re.IGNORECASE)
 _MEANS = re.compile(r"mu|mean|loc", re.IGNORECASE)
 _DENSITIES = re.compile(r"^log_?(p_?z|prior|pz)(_prob)?$|^prior_log_?prob$", re.IGNORECASE)
 _PSEUDO = re.compile(r"pseudo|vamp", re.IGNORECASE)
-#: Parts of names -> what a spread is.
-_KINDS = (
-    (re.compile(r"log_?var|lnvar", re.IGNORECASE), "logvar"),
-    (re.compile(r"log_?(std|sigma|scale)", re.IGNORECASE), "logstd"),
-    (re.compile(r"std|sigma|scale", re.IGNORECASE), "std"),
-    (re.compile(r"var", re.IGNORECASE), "variance"),
-)
+#: Methods that change a model: calling them shows nothing of it as it is.
+_MAKES = re.compile(r"^_?(add|init|set|reset|update|build|create|make|train|fit|load|save)")
+#: By this much a prior's variance may be off 1 through rounding.
+_UNIT = 0.02
 #: Latents on which two log-densities are compared.
 _POINTS = 64
 Encode = Callable[[Tensor], Posterior]
 
 
 def prior_of(
-    model: Any, asked: Any, latent: int, event: tuple[int, ...], encode: Encode
-) -> tuple[Prior | None, Inference]:
+    model: Any, asked: Any, latent: int, event: tuple[int, ...], encode: Encode,
+    rate: Rate | None = None, idle: Sequence[str] = (),
+) -> tuple[Prior | None, Inference]:  # fmt: skip
     """The model's prior, None where nothing shows it, and why.
 
-    `encode` takes images as the model has them, not in [0, 1]. Raises ReadingError where the model
-    has a prior that cannot be read.
+    `encode` takes images as the model has them, not in [0, 1]; `rate` is the KL in the model's own
+    loss, `idle` are parameters as wide as the latents that encoder and decoder do not use. Raises
+    ReadingError where the model has a prior that cannot be read.
     """
     if asked is not None:
         prior = as_prior(asked, latent)
@@ -62,9 +62,16 @@ def prior_of(
     if found:
         density, why = found[0]
         return as_prior(density, latent), Inference("prior", density.says, why, told=True)
-    if unread:
-        raise _unreadable(model, unread[0])
-    return None, Inference("prior", "N(0, I)", "assumed, since the model states no other")
+    if unread or (idle and rate is None):
+        raise _unreadable(model, [*unread, *idle][0])
+    if rate is not None and abs(rate.variance - 1) > _UNIT:
+        own = GaussianDensity(np.zeros(latent), np.full(latent, rate.variance))
+        why = f"its {rate.loss} has the KL to it"
+        return as_prior(own, latent), Inference("prior", own.says, why, told=True)
+    why = "assumed, since the model states no other"
+    if rate is not None:
+        why = f"its {rate.loss} has the KL to it"
+    return None, Inference("prior", "N(0, I)", why, told=rate is not None)
 
 
 def _unreadable(model: Any, name: str) -> ReadingError:
@@ -132,14 +139,13 @@ def _of_parameters(
 ) -> Iterator[tuple[PriorDensity, str]]:
     """Means and spreads among the attributes: of a Gaussian, or of a mixture of them."""
     held = {
-        name: value.detach().double().cpu()
+        name: torch.as_tensor(value).detach().double().cpu()
         for name in names
-        if _PARAMETERS.search(name) and isinstance(value := _get(model, name), Tensor)
+        if _PARAMETERS.search(name) and isinstance(value := _get(model, name), Tensor | float)
     }
     means = [name for name in held if _MEANS.search(name)]
     spreads = [(name, kind) for name in held if name not in means
-               for kind in [next((k for p, k in _KINDS if p.search(name)), None)]
-               if kind is not None]  # fmt: skip
+               if (kind := kind_named(name)) is not None]  # fmt: skip
     if len(means) == 1 and len(spreads) == 1:
         (spread, kind), mean = spreads[0], held[means[0]]
         variance = SPREADS[kind](held[spread])
@@ -186,7 +192,7 @@ def _pseudo_images(model: Any, names: list[str]) -> Iterator[tuple[str, Tensor |
     for name, value in held.items():
         if isinstance(value, nn.Module) and idle:
             yield name, _called(value, idle[0])
-        elif _PSEUDO.search(name) and callable(value):
+        elif _PSEUDO.search(name) and callable(value) and not _MAKES.search(name):
             yield name, _called(value)
         elif _PSEUDO.search(name) and isinstance(value, Tensor):
             yield name, value.detach()

@@ -24,6 +24,7 @@ __all__ = ["Function", "Source", "is_of", "source_of", "source_of_encoder"]
 #: Of a batch, and of what it is conditioned on where there is something.
 Function = Callable[[Tensor, Tensor | None], Any]
 Given = Callable[..., Any]
+Functions = tuple[tuple[str, Function], ...]
 
 #: What wrappers call the model that they hold.
 _HELD = ("module", "model", "vae", "net", "network", "autoencoder", "_orig_mod")
@@ -40,10 +41,14 @@ class Source:
     forwards: tuple[Function, ...] = ()  # whole passes through the model, where it has them
     model: Any = None  # the object itself, which may say more
     range: tuple[float, float] | None = None
-    scaling: float | None = None
+    scaling: float | None = None  # what pipelines multiply latents by, after they take `shift`
+    shift: float | None = None
     says: str = ""  # which library
     likelihood: Callable[[Tensor], Distribution] | None = None  # of our own models
+    batch: int | None = None  # rows of every batch, where the model takes no other
     prior: Callable[[], Any] | None = None  # where the model states it
+    #: Passes whose losses show the likelihood, and their names.
+    losses: tuple[tuple[str, Function], ...] = ()
 
 
 def source_of(
@@ -63,6 +68,7 @@ def source_of(
         )
     if encode is None and decode is None and _has_programs(model):
         return _pyro(model, form)
+    step = _step(model) if encode is None and decode is None else None
     model = _unwrapped(model)
     if encode is None and decode is None and _is_estimator(model):
         return _estimator(model)
@@ -82,11 +88,27 @@ def source_of(
     called = [tuple((word, _placed(f, module, form, batch_axis, data=found is decoders))
                     for word, f in found) for found in (encoders, decoders)]  # fmt: skip
     passes = tuple(_placed(f, module, form, batch_axis) for f in forwards)
-    scaling = getattr(getattr(model, "config", None), "scaling_factor", None)
-    if isinstance(scaling, float) and name.startswith("Autoencoder"):
-        return Source(name, called[0], called[1], module, (), model, (-1.0, 1.0), scaling,
-                      "diffusers' autoencoders take and give images in [-1, 1]")  # fmt: skip
-    return Source(name, called[0], called[1], module, passes, model)
+    losses = (("forward", passes[0]),) if passes else ()
+    if step is not None:
+        losses, passes = (step, *losses), (*passes, step[1])
+    if is_of(model, "diffusers") and encoders and decoders:
+        return _diffusers(name, called[0], called[1] if decode else (), model)
+    return Source(name, called[0], called[1], module, passes, model, losses=losses)
+
+
+def _step(model: Any) -> tuple[str, Function] | None:
+    """The training step of Lightning's and Keras's models, which may hold the VAE: its name, and
+    itself."""
+    if is_of(model, "keras"):
+        from vaescope.adapters import keras
+
+        return "train_step", _placed(keras.step_of(model), model)
+    if any(is_of(model, name) for name in ("lightning", "pytorch_lightning")):
+        from vaescope.adapters import lightning
+
+        step = lightning.step_of(model)
+        return None if step is None else ("training_step", _placed(step, model))
+    return None
 
 
 def source_of_encoder(model: Any, encode: Given | None) -> Source:
@@ -146,6 +168,7 @@ def _placed(
         beside = u if u is None else u.to(own.device)
         return call(fed(values, dtype, own.device), beside)
 
+    placed.__wrapped__ = function  # type: ignore[attr-defined] # its code says what it returns
     return placed
 
 
@@ -201,6 +224,17 @@ def _pyro(model: Any, form: Form | None) -> Source:
         type(model).__name__, (("guide", _placed(programs.posterior, module, form)),),
         (("model", _placed(programs.likelihood, module, form)),), module, model=model,
         prior=programs.prior,
+    )  # fmt: skip
+
+
+def _diffusers(name: str, encoders: Functions, decoders: Functions, model: nn.Module) -> Source:
+    from vaescope.adapters.diffusers import decoder_of, published
+
+    decoders = decoders or (("decode", _placed(decoder_of(model), model)),)
+    scaling, shift = published(model)
+    return Source(
+        name, encoders, decoders, model, model=model, range=(-1.0, 1.0), scaling=scaling,
+        shift=shift, says="diffusers' autoencoders take and give images in [-1, 1]",
     )  # fmt: skip
 
 

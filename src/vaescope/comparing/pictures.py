@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from torch import Tensor
 
 from vaescope.codes import central
 from vaescope.comparing.matching import Match
@@ -38,7 +39,8 @@ def show(opened: Sequence[OpenModel], matches: Sequence[Match], *, most: int) ->
     outputs, moved = [], []
     for own in opened[:most]:
         decode = _means(own)
-        outputs.append(reconstruct(decode, own.codes.mean[few], originals, rows[few], ()).outputs)
+        each = _means(own, own.u(rows[few]))
+        outputs.append(reconstruct(each, own.codes.mean[few], originals, rows[few], ()).outputs)
         moved.append(traverse(decode, own.codes.mean[typical], steps=STEPS))
     strips = tuple(
         tuple(
@@ -52,5 +54,8 @@ def show(opened: Sequence[OpenModel], matches: Sequence[Match], *, most: int) ->
     return ComparedPictures(len(moved), originals, np.stack(outputs), values, strips)
 
 
-def _means(model: OpenModel) -> Decode:
-    return lambda z: model.decode_codes(z.to(model.device)).mean
+def _means(model: OpenModel, u: Tensor | None = None) -> Decode:
+    """Codes -> means, of rows that have this u each; without it, as the decoder has them."""
+    if u is None:
+        return lambda z: model.decode_codes(z.to(model.device)).mean
+    return lambda z: model.decode(z.to(model.device), u).mean

@@ -17,6 +17,7 @@ from vaescope.latents.mixture import (
     MonteCarloEstimate,
     log_mixture,
     log_prior,
+    most_components,
     posteriors_of,
     subset,
 )
@@ -130,7 +131,7 @@ def inclusive_kl(codes: Codes, *, seed: int = 0) -> MonteCarloEstimate:
     posteriors leave most of the prior uncovered, and it may be hundreds of nats.
     """
     stream = rng(seed, "inclusive-kl")
-    chosen = subset(codes.n, COMPONENTS, stream)
+    chosen = subset(codes.n, most_components(codes, COMPONENTS), stream)
     q, prior = posteriors_of(codes, chosen), codes.prior
     rows = chosen[stream.integers(len(chosen), size=POINTS)] if prior.per_row else None
     z = prior.draw(stream, POINTS, rows)
@@ -161,6 +162,6 @@ def aggregate(codes: Codes, *, seed: int = 0) -> Aggregate:
         means.covariance + within,
         codes.n,
         len(rows),
-        min(codes.n, COMPONENTS),
+        min(codes.n, most_components(codes, COMPONENTS)),
         seed,
     )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.codes import Codes
+from vaescope.codes import Codes, matrix_chunks
 from vaescope.errors import ShapeError
 from vaescope.latents.mixture import (
     TINY,
@@ -21,6 +21,7 @@ from vaescope.latents.mixture import (
     blocks,
     log_densities,
     log_sum_exp,
+    most_components,
     posteriors_of,
     subset,
 )
@@ -164,7 +165,8 @@ def overlap_of_densities(log_density: Floats, own: Integers) -> Overlap:
 def overlap(codes: Codes, *, seed: int = 0) -> Overlap:
     """Overlap of Gaussian encodings.
 
-    Densities are over all data points up to 10,000, so the information is exact but for the choice
+    Densities are over all data points up to 10,000 (of full covariances over as many as fit into
+    512 MB), so the information is exact but for the choice
     of the 1,000 codes it is looked at; beyond, over 10,000 of them, which biases it upwards:
     `information_at_least` is a lower bound. Bhattacharyya coefficients are in closed form, of all
     pairs up to 50,000.
@@ -172,7 +174,7 @@ def overlap(codes: Codes, *, seed: int = 0) -> Overlap:
     if codes.n < 2:
         raise ShapeError(f"Overlap needs two data points; got {codes.n}.", "Encode more.")
     stream = rng(seed, "overlap")
-    chosen = subset(codes.n, COMPONENTS, stream)
+    chosen = subset(codes.n, most_components(codes, COMPONENTS), stream)
     q = posteriors_of(codes, chosen)
     own = subset(q.n, POINTS, stream)
     z = q.at(stream.standard_normal((q.n, q.d)))[own]
@@ -203,7 +205,11 @@ def bhattacharyya(q: Components, first: Integers, second: Integers) -> Vector:
         middle = 0.5 * (np.square(q.scale[first]) + np.square(q.scale[second]))
         distance = (np.square(apart) / middle).sum(axis=1) / 8.0
         return np.asarray(np.exp(-distance - 0.5 * np.log(middle).sum(axis=1) + volume))
-    covariance = q.factor @ q.factor.transpose(0, 2, 1)
-    middle = 0.5 * (covariance[first] + covariance[second])
-    distance = (apart * np.linalg.solve(middle, apart[:, :, None])[:, :, 0]).sum(axis=1) / 8.0
-    return np.asarray(np.exp(-distance - 0.5 * np.linalg.slogdet(middle)[1] + volume))
+    exponent = np.empty(len(first))
+    for rows in matrix_chunks(len(first), q.d):
+        some = apart[rows]
+        one, other = q.factor[first[rows]], q.factor[second[rows]]
+        middle = 0.5 * (one @ one.transpose(0, 2, 1) + other @ other.transpose(0, 2, 1))
+        distance = (some * np.linalg.solve(middle, some[:, :, None])[:, :, 0]).sum(axis=1) / 8.0
+        exponent[rows] = -distance - 0.5 * np.linalg.slogdet(middle)[1]
+    return np.asarray(np.exp(exponent + volume))

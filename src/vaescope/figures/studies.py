@@ -86,7 +86,7 @@ def _known(*columns: Floats) -> list[Floats]:
 
 def _dots(axes: Axes, panel: Dots, table: Table) -> None:
     groups = _groups(_chosen(table, panel.where), panel.by)
-    for place, part in enumerate(groups.values()):
+    for place, (value, part) in enumerate(groups.items()):
         (values,) = _known(part.numbers(panel.measure))
         # Fixed offsets: dots beside each other, the same in every drawing.
         offsets = 0.5 * (np.linspace(0.0, 1.0, len(values) + 2)[1:-1] - 0.5)
@@ -96,6 +96,10 @@ def _dots(axes: Axes, panel: Dots, table: Table) -> None:
             axes.plot([place - 0.3, place + 0.3], [estimate.mean] * 2, color=INK, lw=1.2)
         if estimate.interval is not None:
             axes.plot([place, place], estimate.interval, color=INK, lw=0.8)
+        if value in panel.paper:
+            axes.plot(place, panel.paper[value], "D", ms=5, mfc="none", mec=SERIES[1], mew=1.2)
+    if panel.threshold is not None:
+        axes.axhline(panel.threshold, color=MUTED, lw=0.9, ls="--")
     # Without a power of ten above the axis, where the title is.
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     names = [_name(value) for value in groups]
@@ -103,6 +107,7 @@ def _dots(axes: Axes, panel: Dots, table: Table) -> None:
     axes.set_xticks(
         range(len(groups)), names, rotation=30 if turned else 0, ha="right" if turned else "center"
     )
+    axes.set_xlabel(panel.by, fontsize=7, color=INK)
 
 
 def _curves(axes: Axes, panel: Curves, table: Table) -> None:

@@ -21,6 +21,7 @@ from vaescope.metrics import Score
 from vaescope.models import Inference
 from vaescope.pruning.price import Price
 from vaescope.traversals import Reconstructions, Traversals
+from vaescope.types import Floats
 from vaescope.verdicts import THRESHOLDS, Verdict
 
 __all__ = [
@@ -47,6 +48,8 @@ class Subject:
     n: int  # examples encoded
     of: int  # examples there are
     says: str  # in one sentence
+    kind: str = "images"  # of the data
+    columns: tuple[str, ...] = ()  # names of columns, channels or tokens
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,7 @@ class Inspection:
     effective_beta: EffectiveBeta | None = None  # the weight of the rate that the model obeys
     unexplained: float | None = None  # squared error of reconstructions over that of the mean image
     traversals: Traversals | None = None
+    axes: Mapping[int, Floats] = field(default_factory=dict)  # outputs along rotated axes
     reconstructions: Reconstructions | None = None
     network: Network | None = None  # the decoder as layers, where the report can run it
     training: Training | None = None

@@ -3,23 +3,16 @@
 Needs Lightning, which is an extra: pip install 'vaescope[lightning]'.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from vaescope.errors import UsageError
-from vaescope.watching import MEMORY, Watch, watch
+from vaescope.integrations.looks import POSTERIOR, Looks
+from vaescope.watching import MEMORY, Watch
 
 __all__ = ["WatchLatents"]
-
-_log = logging.getLogger("vaescope")
-
-#: What `vs.watch` takes of a step's outputs.
-POSTERIOR = ("mean", "variance", "std", "logvar")
-#: What it may be told of the prior and of latents that ignore x.
-PRIOR = ("prior_mean", "prior_variance", "unused")
 
 
 class WatchLatents(Callback):
@@ -47,10 +40,12 @@ class WatchLatents(Callback):
         prefix: str = "latents/",
     ) -> None:
         super().__init__()
-        self.posterior, self.prior, self.every = posterior, dict(prior or {}), every
-        self.memory, self.prefix = memory, prefix
-        self.seen: Watch | None = None
-        self._warned = False
+        self.posterior, self.every = posterior, every
+        self._looks = Looks(prior, memory, prefix)
+
+    @property
+    def seen(self) -> Watch | None:
+        return self._looks.seen
 
     def on_train_batch_end(
         self,
@@ -63,17 +58,10 @@ class WatchLatents(Callback):
         if batch_idx % self.every:
             return
         given = outputs if self.posterior is None else self.posterior(pl_module, outputs, batch)
-        known = {**self.prior, **_known(given)}
-        if self.seen is None and not set(PRIOR) & set(known):
-            _log.info("WatchLatents: the prior is taken as N(0, I); prior= says otherwise.")
-        self.seen = watch(**known, state=self.seen, memory=self.memory)
-        pl_module.log_dict({f"{self.prefix}{k}": float(v) for k, v in self.seen.to_dict().items()})
-        if self.seen.warning and not self._warned:
-            _log.warning("Step %d: %s", trainer.global_step, self.seen.warning)
-        self._warned = self.seen.warning is not None
+        pl_module.log_dict(self._looks.add(_known(given), trainer.global_step))
 
 
-def _known(outputs: Any) -> dict[str, Any]:
+def _known(outputs: Any) -> Mapping[str, Any]:
     """What `vs.watch` takes of what a step gave."""
     if not isinstance(outputs, Mapping) or "mean" not in outputs:
         has = ", ".join(map(str, outputs)) if isinstance(outputs, Mapping) else type(outputs)
@@ -83,4 +71,4 @@ def _known(outputs: Any) -> dict[str, Any]:
             "Return them beside `loss`, or pass posterior=, a function of (module, outputs, "
             "batch).",
         )
-    return {name: outputs[name] for name in (*POSTERIOR, *PRIOR) if name in outputs}
+    return outputs

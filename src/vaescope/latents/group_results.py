@@ -1,7 +1,8 @@
 """What `vaescope.latents.groups` finds: frozen numbers, and how they are said."""
 
 import html
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -45,18 +46,24 @@ class Group:
     @property
     def says(self) -> str:
         """E.g. `x and y in 4 and 8, rotated by about 45 degrees`."""
-        factors, latents = listed(self.factors), listed(self.latents)
+        verb = " is" if self.where.startswith("split") else ""
+        return f"{listed(self.factors)}{verb} {self.where}"
+
+    @property
+    def where(self) -> str:
+        """E.g. `in 4 and 8, rotated by about 45 degrees`."""
+        latents = listed(self.latents)
         if len(self.latents) == 1:
-            return f"{factors} in {latents}"
+            return f"in {latents}"
         if self.kind == "cyclic":
-            return f"{factors} as an angle on {latents}"
+            return f"as an angle on {latents}"
         if self.kind == "classes":
-            return f"{factors} in {latents} together"
+            return f"in {latents} together"
         if len(self.factors) == 1:
-            return f"{factors} is split over {latents}"
+            return f"split over {latents}"
         if self.angle is None:
-            return f"{factors} in {latents}, mixed in a way that no rotation undoes"
-        return f"{factors} in {latents}, rotated by about {self.angle:.0f} degrees"
+            return f"in {latents}, mixed in a way that no rotation undoes"
+        return f"in {latents}, rotated by about {self.angle:.0f} degrees"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +81,7 @@ class Groups:
     n: int
     seed: int
     notes: tuple[str, ...] = ()
+    axis_factor: Mapping[int, str] = field(default_factory=dict)  # of rotated axes, by row of R
 
     def of(self, latent: int) -> Group | None:
         """The group that a latent is in, the smallest where there are several."""

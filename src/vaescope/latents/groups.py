@@ -96,11 +96,12 @@ def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Groups
     for name, column, size in zip(names, values.T, sizes, strict=True):
         target = _reading(design, targets_of(column, size), parts)
         fits.append(_fit(name, design, target, parts, stream))
-    found, standing, rotation = _grouped(fits, z, parts, codes.d)
+    found, standing, rotation, axes = _grouped(fits, z, parts, codes.d)
     factors = tuple(
         FactorShare(**{**asdict(fit.share), **standing.get(fit.name, {})}) for fit in fits
     )
-    return Groups(found, factors, rotation, used, len(rows), seed, _correlated(names, values))
+    notes = _correlated(names, values)
+    return Groups(found, factors, rotation, used, len(rows), seed, notes, axes)
 
 
 def _factors(
@@ -228,17 +229,18 @@ def _resampled(residuals: Matrix, target: Matrix, stream: np.random.Generator) -
 
 def _grouped(
     fits: Sequence[_Fit], z: Matrix, parts: Sequence[NDArray[np.int64]], d: int
-) -> tuple[tuple[Group, ...], dict[str, dict[str, Any]], Matrix]:
-    """Groups, what they change in the factors' entries, and the rotation of all of them."""
+) -> tuple[tuple[Group, ...], dict[str, dict[str, Any]], Matrix, dict[int, str]]:
+    """Groups, what they change in the factors' entries, the rotation of all of them, and which
+    factor each rotated axis has."""
     held = [fit for fit in fits if fit.share.standing == "held"]
     found: list[Group] = []
     changed: dict[str, dict[str, Any]] = {}
-    rotation = np.eye(d)
+    rotation, owners = np.eye(d), dict[int, str]()
     waiting = _components(held)
     while waiting:
         latents, members = waiting.pop()
         named = _named(members, len(latents))
-        angle, block, rotated = _rotated(named, z[:, latents], parts)
+        angle, block, rotated, places = _rotated(named, z[:, latents], parts)
         alone = [fit for fit in members if len(fit.latents) == 1]
         if angle is None and len(latents) > 1 and alone:
             # No rotation joins them: a factor that needs one latent has it, the others share it.
@@ -250,6 +252,7 @@ def _grouped(
             continue
         if angle is not None:
             rotation[np.ix_(latents, latents)] = block
+            owners |= {latents[place]: name for name, place in places.items()}
         changed |= {name: {"rotated": share} for name, share in rotated.items()}
         found.append(
             Group(
@@ -258,7 +261,7 @@ def _grouped(
                 named[0].target.kind if len(named) == 1 else "ordered",
             )
         )  # fmt: skip
-    return tuple(sorted(found, key=lambda group: group.latents)), changed, rotation
+    return tuple(sorted(found, key=lambda group: group.latents)), changed, rotation, owners
 
 
 def _components(fits: Sequence[_Fit]) -> list[tuple[list[int], list[_Fit]]]:
@@ -289,13 +292,14 @@ def _named(members: Sequence[_Fit], room: int) -> list[_Fit]:
 
 def _rotated(
     named: Sequence[_Fit], z: Matrix, parts: Sequence[NDArray[np.int64]]
-) -> tuple[float | None, Matrix, dict[str, float]]:
-    """Degrees, the rotation of a group's latents, and the share of each factor on its axis."""
+) -> tuple[float | None, Matrix, dict[str, float], dict[str, int]]:
+    """Degrees, the rotation of a group's latents, and the share of each factor on its axis and the
+    place of that axis."""
     if z.shape[1] == 1:
-        return 0.0, np.eye(1), {}
+        return 0.0, np.eye(1), {}, {}
     ordered = [fit for fit in named if fit.target.kind == "ordered"]
     if not ordered or len(ordered) < len(named):
-        return None, np.eye(z.shape[1]), {}
+        return None, np.eye(z.shape[1]), {}, {}
     train, report = z[parts[0]], z[parts[2]]
     directions = np.stack([direction(train, fit.parts[0][:, 0]) for fit in ordered])
     u, _, v = np.linalg.svd(directions, full_matrices=True)
@@ -308,12 +312,13 @@ def _rotated(
     # Each axis takes the place of the latent that it is nearest to, with its sign.
     rows, places = linear_sum_assignment(-np.square(axes))
     block = np.empty_like(axes)
-    block[places] = axes[rows] * np.sign(axes[rows, places])[:, None]
+    block[places] = axes[rows] * np.where(axes[rows, places] < 0, -1.0, 1.0)[:, None]
     if any(shares[fit.name] < fit.share.share - GAIN for fit in ordered):
-        return None, block, shares
+        return None, block, shares, {}
     # An axis that no factor has may lie anywhere: only those of factors have an angle.
     cosines = np.abs(np.diag(block))[places[: len(ordered)]]
-    return float(np.degrees(np.arccos(np.clip(cosines.min(), 0.0, 1.0)))), block, shares
+    own = {fit.name: int(place) for fit, place in zip(ordered, places, strict=False)}
+    return float(np.degrees(np.arccos(np.clip(cosines.min(), 0.0, 1.0)))), block, shares, own
 
 
 def _along(train: Matrix, report: Matrix, fitted: Matrix, wanted: Matrix) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.codes import Codes, cholesky
+from vaescope.codes import Codes, cholesky, matrix_chunks
 from vaescope.errors import RangeError
 from vaescope.prior_density import GaussianDensity, PriorDensity
 from vaescope.seeds import rng
@@ -25,6 +25,7 @@ __all__ = [
     "log_mixture",
     "log_prior",
     "mixture",
+    "most_components",
     "posteriors_of",
 ]
 
@@ -95,10 +96,18 @@ def posteriors_of(codes: Codes, rows: Rows) -> Components:
     mean = codes.mean[rows].astype(np.float64, order="F")  # densities read latent by latent
     if codes.covariance is None:
         return Components(mean, np.sqrt(variance, order="F"))
-    covariance = codes.covariance[rows].astype(np.float64)
-    factor: Matrix = cholesky(covariance)
-    scale = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-    return Components(mean, scale, factor, np.linalg.inv(factor).astype(np.float64))
+    factor = np.empty((len(mean), codes.d, codes.d))
+    whitening = np.empty_like(factor)
+    for some in matrix_chunks(*mean.shape):
+        factor[some] = cholesky(codes.covariance[rows[some]], first=some.start)
+        whitening[some] = np.linalg.inv(factor[some])
+    diagonal = np.diagonal(codes.covariance, axis1=1, axis2=2)[rows].astype(np.float64)
+    return Components(mean, np.sqrt(diagonal), factor, whitening)
+
+
+def most_components(codes: Codes, most: int) -> int:
+    """At most so many posteriors in a density, and of full covariances no more than 512 MB."""
+    return most if codes.covariance is None else min(most, max(1000, 2**25 // codes.d**2))
 
 
 def blocks(points: int, components: int) -> Iterator[slice]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from vaescope.encoding import Maps
 from vaescope.figures.matrices import correlations_chart
 from vaescope.geometry import GeometryMeasure
 from vaescope.inspection import Inspection
@@ -134,7 +135,7 @@ def geometry(inspection: Inspection) -> Section | None:
         if not inspection.skipped:
             return None
         reason = next(iter(inspection.skipped.values()))
-        lead = "How the decoder moves the image along each latent."
+        lead = "How the decoder's output moves along each latent."
         return Section("geometry", "Geometry", lead, (Prose(f"Left out: {reason}"),), open=False)
     rows: list[tuple[Value, ...]] = []
     for key, measured in found.measures.items():
@@ -163,7 +164,7 @@ def geometry(inspection: Inspection) -> Section | None:
     parts += [Prose(note, aside=True) for note in found.notes]
     if found.skipped:
         parts.append(Prose(f"Left out: {_left_out(found.skipped)}.", aside=True))
-    lead = "Whether the decoder moves the image in orthogonal directions, one for each latent."
+    lead = "Whether the decoder's output moves in orthogonal directions, one for each latent."
     return Section("geometry", "Geometry", lead, tuple(parts))
 
 
@@ -209,7 +210,7 @@ def maps(inspection: Inspection) -> Section | None:
         return None
     rows = tuple(
         (channel, float(found.shift[channel]), float(found.scale[channel]),
-         float(found.kl_nats[channel]))
+         None if found.kl_nats is None else float(found.kl_nats[channel]))
         for channel in range(len(found.shift))
     )  # fmt: skip
     size = " x ".join(map(str, found.shape))
@@ -221,12 +222,37 @@ def maps(inspection: Inspection) -> Section | None:
         ),
         rows,
     )  # fmt: skip
+    kl = found.kl_by_place
+    published = "" if found.configured is None else f"; {found.configured:g} is published"
+    if found.configured_shift:
+        published += f", after a shift of {found.configured_shift:g}"
+    by_place = "" if kl is None else f" The KL of a place is {kl.min():.3g} to {kl.max():.3g} nats."
     text = (
-        f"One over the standard deviation of all latents is {found.scaling:.5g}. All other "
+        f"One over the standard deviation of all latents is {found.scaling:.5g}{published}."
+        f"{by_place} All other "
         "sections are about spatial means of the channels; a traversal moves a whole channel."
     )
     lead = "The scale that a diffusion model on these latents has to undo."
-    return Section("maps", "Channels", lead, (table, Prose(text, aside=True)))
+    places = _places(found)
+    parts = (table, *((places,) if places is not None else ()), Prose(text, aside=True))
+    return Section("maps", "Channels", lead, parts)
+
+
+def _places(found: Maps) -> PageTable | None:
+    """The KL of each place, those with the most first."""
+    if found.kl_by_place is None:
+        return None
+    flat = np.asarray(found.kl_by_place).ravel()
+    order = np.argsort(-flat)[:SHOWN].tolist()
+    rows = tuple(
+        (", ".join(str(int(i)) for i in np.unravel_index(place, found.shape)), float(flat[place]))
+        for place in order
+    )
+    more = f", the {len(rows)} with the most" if len(flat) > len(rows) else ""
+    return PageTable(
+        "places", f"KL of each place over all channels{more}.",
+        (Column("Place"), Column("KL (nats)", "bar")), rows,
+    )  # fmt: skip
 
 
 def inferred(inspection: Inspection) -> Section | None:

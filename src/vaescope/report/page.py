@@ -14,6 +14,8 @@ __all__ = [
     "Figure",
     "Listing",
     "Page",
+    "PageLearnt",
+    "PageLearntRow",
     "PageStatement",
     "PageTable",
     "Part",
@@ -164,6 +166,29 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class PageLearntRow:
+    """A group of latents or one of them: its name, what it draws, and how much it carries."""
+
+    name: str
+    note: str
+    type: str
+    strips: tuple[Picture, ...]
+    rate: str  # in nats
+    full: float  # of the longest bar
+    change: str
+    known: str
+
+
+@dataclass(frozen=True)
+class PageLearnt:
+    """The first screen: what the model learnt."""
+
+    says: tuple[str, ...]
+    rows: tuple[PageLearntRow, ...]
+    folded: tuple[str, ...]  # what has no row
+
+
+@dataclass(frozen=True)
 class Page:
     """All that one file shows."""
 
@@ -173,6 +198,7 @@ class Page:
     statements: tuple[PageStatement, ...]
     sections: tuple[Section, ...]
     footer: tuple[str, ...] = ()
+    learnt: PageLearnt | None = None
 
     def has(self, kind: str) -> bool:
         return any(part.kind == kind for section in self.sections for part in section.parts)

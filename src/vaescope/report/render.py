@@ -17,7 +17,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
-from vaescope.report.page import Column, Figure, Page, PageTable, Value
+from vaescope.report.page import Column, Figure, Page, PageTable, Picture, Value
 from vaescope.runs import strict_json
 
 __all__ = ["asset", "csv_of", "render", "script_json"]
@@ -47,8 +47,9 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        shown=_shown, code=_code, csv=_csv_link, png=_png_link, drawing=_drawing, json=script_json
-    )
+        shown=_shown, code=_code, csv=_csv_link, png=_png_link, picture=_picture_link,
+        drawing=_drawing, json=script_json,
+    )  # fmt: skip
     environment.globals.update(share=_share, shown_rows=SHOWN_ROWS)
     return environment
 
@@ -114,6 +115,12 @@ def _csv_link(table: PageTable) -> str:
 
 def _png_link(content: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(content).decode("ascii")
+
+
+def _picture_link(picture: Picture) -> str:
+    if picture.png.startswith(b"<svg"):
+        return "data:image/svg+xml;base64," + base64.b64encode(picture.png).decode("ascii")
+    return _png_link(picture.png)
 
 
 def _drawing(figure: Figure) -> Markup:

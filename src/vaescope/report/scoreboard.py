@@ -115,8 +115,9 @@ def _older(judged: Judged) -> list[str]:
     changed = OUTDATED.get(judged.study.id)
     since = f" Since it was made, {changed}." if changed else ""
     return [
-        f"**Re-analysed**: this table was made before the claims below were registered, so that "
-        f"its verdicts are not evidence.{since} To be run again.",
+        "**Re-analysed**: this table was made before the claims below were registered, so that its "
+        "verdicts are not evidence, and some of what they ask for is not in it. The text below is "
+        f"about the study as it stands.{since} To be run again.",
         "",
     ]
 
@@ -172,9 +173,10 @@ def scoreboard(
         "",
         "![Primary claims by paper and verdict](index.svg)",
         "",
-        f"Of {total} primary claims about trained models, {len(shown)} have run after they were "
-        f"registered{f': {said}' if shown else ''}. {total - len(shown)} have not; {older} of "
-        f"{len(trained)} studies show an older table, re-analysed by the same rule, not counted.",
+        f"Of {total} primary claims about trained models, {len(shown)} {_has(shown)} run after "
+        f"they were registered{f': {said}' if shown else ''}. {total - len(shown)} have not; "
+        f"{older} of {len(trained)} studies show an older table, re-analysed by the same rule and "
+        "not counted.",
         "",
         _RULE,
         "",
@@ -207,6 +209,10 @@ _LOOKED = (
     "In the tables of before registration, which are why none of them counts. Registered studies "
     "have units of their own."
 )
+
+
+def _has(things: Sequence[object]) -> str:
+    return "has" if len(things) == 1 else "have"
 
 
 def _headline(judged: Sequence[Judged]) -> list[Verdict]:

@@ -1,14 +1,15 @@
 """The decoder itself on the page: sliders for its latents, and its weights as text."""
 
 import base64
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from vaescope.inspection import Inspection
 from vaescope.inspection.layers import reaches
-from vaescope.inspection.network import Affine, Layer, Network
+from vaescope.inspection.network import Affine, Layer, Network, Pointwise, Resize, Scaled, Take
 from vaescope.report.page import Dial, Prose, Section, Sliders
 from vaescope.report.pictures import BUDGET
 from vaescope.traversals import Traversals
@@ -45,9 +46,9 @@ def sliders(inspection: Inspection, *, images: bool) -> Section | None:
         {**packed(network), **_places(moved)},
     )
     text = (
-        f"The decoder's {network.parameters:,} parameters are in this file, at 16 bits each: its "
-        f"images are within {_bound(network.deviation)} of the model's own, over the ends of all "
-        "sliders and codes drawn between them."
+        f"The decoder's {network.parameters:,} parameters are in this file, at {_bits(network)} "
+        f"bits each: its images are within {_bound(network.deviation)} of the model's own, over "
+        "the ends of all sliders and codes drawn between them."
     )
     lead = "The decoder runs on this page: nothing is sent anywhere."
     return Section("sliders", "Sliders", lead, (part, Prose(text, aside=True)))
@@ -62,6 +63,11 @@ def _places(moved: Traversals) -> dict[str, list[float]]:
         name: [_short(value) for value in np.broadcast_to(values, moved.base.shape)]
         for name, values in places.items()
     }
+
+
+def _bits(network: Network) -> int:
+    affine = [own for own in network.layers if isinstance(own, Affine)]
+    return 16 if all(_whole(own) for own in affine) else 32
 
 
 def _short(value: Any) -> float:
@@ -81,26 +87,58 @@ def _bound(deviation: float) -> str:
 
 def packed(network: Network) -> dict[str, Any]:
     """The network as the page's script reads it: layers, and their arrays one after the other."""
-    affine = [layer for layer in network.layers if isinstance(layer, Affine)]
-    weights = [layer.weight.astype("<i2").ravel() for layer in affine]
-    odd = np.zeros(sum(map(len, weights)) % 2, dtype="<i2")  # whole groups of four bytes
-    singles = [one.astype("<f4") for layer in affine for one in (layer.scale, layer.bias)]
+    whole = [own.weight.ravel() for own in network.layers if _whole(own)]
+    odd = np.zeros(sum(map(len, whole)) % 2, dtype="<i2")  # whole groups of four bytes
     return {
         "shape": network.shape,
         "layers": [_described(layer) for layer in network.layers],
-        "weights": _text(np.concatenate([*weights, odd])),
-        "singles": _text(np.concatenate(singles)),
+        "weights": _text(np.concatenate([*(own.astype("<i2") for own in whole), odd])),
+        "singles": _text(_joined([_singles(layer) for layer in network.layers], "<f4")),
+        "orders": _text(
+            _joined([own.order for own in network.layers if isinstance(own, Take)], "<i4")
+        ),
     }
 
 
+def _whole(layer: Layer) -> TypeGuard[Affine]:
+    return isinstance(layer, Affine) and layer.weight.dtype == np.int16
+
+
+def _joined(arrays: Sequence[Array], kind: str) -> Array:
+    return np.concatenate([np.zeros(0, kind), *(own.ravel().astype(kind) for own in arrays)])
+
+
+def _singles(layer: Layer) -> Array:
+    """Numbers of 32 bits of a layer, in the order in which the script reads them."""
+    if isinstance(layer, Affine):
+        own = () if _whole(layer) else (layer.weight,)
+        return _joined([*own, layer.scale, layer.bias], "<f4")
+    if isinstance(layer, Scaled):
+        return _joined([layer.scale, layer.shift], "<f4")
+    return layer.matrix if isinstance(layer, Resize) else np.zeros(0)
+
+
 def _described(layer: Layer) -> dict[str, Any]:
-    if not isinstance(layer, Affine):
-        return {"kind": layer.name, "slope": layer.slope}
-    kernel, _, inputs, outputs = layer.weight.shape
-    return {
-        "kind": "affine", "size": layer.size, "kernel": kernel, "inputs": inputs,
-        "outputs": outputs, "stride": layer.stride, "padding": layer.padding,
-    }  # fmt: skip
+    source = {"source": layer.source} if layer.source else {}
+    if isinstance(layer, Affine):
+        kernel, _, inputs, outputs = layer.weight.shape
+        return source | {
+            "kind": "affine", "size": layer.size, "kernel": kernel, "inputs": inputs,
+            "outputs": outputs, "stride": layer.stride, "padding": layer.padding,
+            "extra": layer.extra, "exact": not _whole(layer),
+        }  # fmt: skip
+    if isinstance(layer, Pointwise):
+        return source | {"kind": layer.name, "slope": layer.slope, "high": layer.high}
+    if isinstance(layer, Scaled):
+        return source | {"kind": "scaled", "length": len(layer.scale)}
+    if isinstance(layer, Take):
+        return source | {"kind": "take", "length": len(layer.order)}
+    if isinstance(layer, Resize):
+        grown, size = layer.matrix.shape
+        return source | {
+            "kind": "resize", "size": size, "grown": grown, "channels": layer.channels
+        }  # fmt: skip
+    return source | {"kind": layer.kind}
 
 
 def _text(array: Array) -> str:
@@ -114,8 +152,8 @@ def budget_beside(network: Network | None) -> int:
     """Bytes that pictures of one kind may take on a page with this decoder."""
     if network is None:
         return BUDGET
-    left = ROOM - FIXED - 2.5 * network.parameters  # two bytes each, in base 85
-    return int(min(BUDGET, max(0.0, left) * 0.75 / 2))  # two kinds, in base 64
+    left = ROOM - FIXED - 1.25 * _bits(network) / 8 * network.parameters  # in base 85
+    return int(min(BUDGET, max(0.0, left) * 0.75 / 3))  # three kinds, in base 64
 
 
 def without_room(inspection: Inspection, size: int) -> Inspection:

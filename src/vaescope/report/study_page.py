@@ -127,10 +127,16 @@ def _claims(verdicts: Sequence[Verdict]) -> PageTable:
     return PageTable("claims", "Every claim with its effect and interval.", columns, rows)
 
 
+_CAPTION = (
+    "Dots are runs, lines means over seeds with 95% intervals; diamonds are the paper's numbers, "
+    "dashed lines thresholds of claims."
+)
+
+
 def _figure(study: Study, outcome: Outcome) -> Pictures:
     titles = "; ".join(panel.title for panel in study.panels)
     picture = Picture(figure_png(study, outcome), f"Panels: {titles}.")
-    return Pictures("Dots are runs, lines means over seeds with 95% intervals.", (picture,), "wide")
+    return Pictures(_CAPTION, (picture,), "wide")
 
 
 def _rows(study: Study, runs: Runs) -> PageTable:

@@ -31,7 +31,6 @@ OUTDATED: Mapping[str, str] = {
     "zietlow2022/table-3.2-images": f"{_SPLIT} (MNIST and Fashion-MNIST)",
     "zietlow2022/table-3.3-synth": _SPLIT,
     "zietlow2022/table-3.3-mnist": _SPLIT,
-    "zietlow2022/table-3.4": _SPLIT,
     "zietlow2022/figure-3.7-synth": _SPLIT,
     "zietlow2022/dto-steps": _SPLIT,
     "zietlow2022/orthogonal": f"{_SPLIT} (synthetic tasks)",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from vaescope.studies.effects import Where
+from vaescope.tables import Value
 
 __all__ = ["Curves", "Dots", "HistogramPanel", "Images", "Panel", "Scatter"]
 
@@ -12,12 +13,15 @@ __all__ = ["Curves", "Dots", "HistogramPanel", "Images", "Panel", "Scatter"]
 @final
 @dataclass(frozen=True)
 class Dots:
-    """Every run as a dot, with the mean over seeds, for each value of a column."""
+    """Every run as a dot, with the mean over seeds, for each value of a column; a claim's threshold
+    as a dashed line, and the paper's own numbers as diamonds."""
 
     title: str
     measure: str
     by: str
     where: Where = field(default_factory=dict)
+    threshold: float | None = None
+    paper: Mapping[Value, float] = field(default_factory=dict)
 
 
 @final

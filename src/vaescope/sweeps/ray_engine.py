@@ -8,6 +8,7 @@ from typing import Any
 import ray  # type: ignore[import-not-found, unused-ignore]
 from ray.exceptions import RayError  # type: ignore[import-not-found, unused-ignore]
 
+from vaescope.errors import RunError
 from vaescope.sweeps.engine import Ended, Task
 from vaescope.sweeps.worker import work
 
@@ -34,10 +35,16 @@ class RayEngine:
                 if address == "local"
                 else {}
             )
-            ray.init(
-                address=address, include_dashboard=False, log_to_driver=False,
-                configure_logging=False, **own,
-            )  # fmt: skip
+            try:
+                ray.init(
+                    address=address, include_dashboard=False, log_to_driver=False,
+                    configure_logging=False, **own,
+                )  # fmt: skip
+            except Exception as error:  # Ray raises a bare Exception where it is too slow to start
+                raise RunError(
+                    f"Ray did not start at {address}: {str(error).splitlines()[0]}",
+                    "Give the same command again, or use --on local; runs that are done stay.",
+                ) from error
         # Retrying is the driver's business, so that all engines count alike.
         self._work = ray.remote(num_cpus=1, max_retries=0)(work)
         self._tasks: dict[Any, Task] = {}

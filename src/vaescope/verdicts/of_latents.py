@@ -107,17 +107,18 @@ def polarised(
 
 def averaged(latents: "Sequence[Latent]", maps: "Maps | None") -> Verdict | None:
     """Channels that look passive because their places average out; else None."""
-    if maps is None:
+    if maps is None or maps.kl_nats is None:
         return None
-    loud = [i for i in numbers(of_type(latents, "passive")) if maps.kl_nats[i] > PASSIVE_KL_NATS]
+    nats = maps.kl_nats
+    loud = [i for i in numbers(of_type(latents, "passive")) if nats[i] > PASSIVE_KL_NATS]
     if not loud:
         return None
-    most = float(maps.kl_nats[loud].max())
+    most = float(nats[loud].max())
     one = len(loud) == 1
     means = (
         f"The spatial mean of channel {loud[0]} is"
         if one
-        else (f"Spatial means of channels {listed(loud)} are")
+        else f"Spatial means of channels {listed(loud)} are"
     )
     return Verdict(
         "averaged", "note",

@@ -18,16 +18,16 @@ def scaled(maps: "Maps | None") -> Verdict | None:
     limit = THRESHOLDS["scaling"].value
     if not (math.isfinite(maps.scaling) and maps.scaling > 0):
         return Verdict(
-            "scaling", "warning", "The latents are the same on all images: they have no scale.",
+            "scaling", "warning", "The latents are the same on all examples: they have no scale.",
             number=0.0, shown="0", threshold=limit, rule="their standard deviation is above 0",
-            advice="Check that the images differ and that the encoder uses them.",
+            advice="Check that the data differ and that the encoder uses them.",
             section="maps", paper="ldm",
         )  # fmt: skip
     measured = f"1 / {1 / maps.scaling:.3g} = {maps.scaling:.4g}"
     if maps.configured is None:
         return Verdict(
             "scaling", "note",
-            f"The latents have a standard deviation of {1 / maps.scaling:.3g} on these images.",
+            f"The latents have a standard deviation of {1 / maps.scaling:.3g} on these data.",
             number=maps.scaling, shown=f"{maps.scaling:.3g}", threshold=limit,
             rule="the model has a scaling factor that fits",
             advice=f"Multiply them by {measured} before you train a diffusion model on them.",
@@ -37,8 +37,8 @@ def scaled(maps: "Maps | None") -> Verdict | None:
     tone: Tone = "good" if off < limit else "warning"
     return Verdict(
         "scaling", tone,
-        f"The configured scaling factor is {maps.configured:g}; these images need {measured}."
-        f"{close(off, limit, f'{limit:.0%} of difference')}",
+        f"The published scaling factor is {maps.configured:g}; these data need {measured}"
+        f"{_shifted(maps)}.{close(off, limit, f'{limit:.0%} of difference')}",
         number=off, shown=f"{off:.0%}", threshold=limit,
         rule=f"it is within {limit:.0%} of one over the standard deviation of the latents",
         advice="Keep it."
@@ -46,3 +46,11 @@ def scaled(maps: "Maps | None") -> Verdict | None:
         else f"Use {maps.scaling:.4g} for data like these; the table has it by channel.",
         section="maps", paper="ldm",
     )  # fmt: skip
+
+
+def _shifted(maps: "Maps") -> str:
+    """The shift, where one was published."""
+    if not maps.configured_shift:
+        return ""
+    measured = float(maps.shift.mean())
+    return f" after a shift of {measured:.3g}, where {maps.configured_shift:g} is published"

@@ -7,17 +7,20 @@ message names, with the truth, and the answer is judged again.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from tests.adapters.corpus.style import Style
 from tests.adapters.corpus.training import Truth, model_in, truth_of
+from torch import distributions as td
 from torch import nn
 
 import vaescope as vs
 from vaescope.errors import VaescopeError
+from vaescope.inspection.dissect import dissect
+from vaescope.inspection.effort import EFFORTS
 
 __all__ = ["Outcome", "judge", "outcome_of", "silently_wrong"]
 
@@ -25,6 +28,11 @@ __all__ = ["Outcome", "judge", "outcome_of", "silently_wrong"]
 ARGUMENTS = ("posterior", "output", "value_range", "likelihood", "prior", "condition")
 FUNCTIONS = ("encode", "decode")
 ROUNDS = 5
+#: What `vs.inspect` does, with little of what is not judged: Jacobians (also of untrained models),
+#: local decoders, metrics.
+EFFORT = replace(
+    EFFORTS["fast"], weighted=2, draws=2, points=2, fits=0, nonlinear=0, metrics=()
+)  # fmt: skip
 #: Advice about the images rather than about the model.
 _UNIT = re.compile(r"wanted 0 to 1|[Dd]ivide them by 255|undo the standardisation")
 _DOUBT = re.compile(r"uncertain|poor|could be either", re.IGNORECASE)
@@ -72,10 +80,8 @@ def judge(style: Style, state: str, model: Any, truth: Truth) -> Outcome:
 
     for _ in range(ROUNDS):
         try:
-            found = vs.inspect(
-                **{**style.call(model), **said}, data=images,
-                effort="fast", images=False,
-            )  # fmt: skip
+            opened = vs.open_model(**{**style.call(model), **said}, data=images, rows=EFFORT.rows)
+            found = dissect(replace(opened, untrained=None), EFFORT, images=False)
         except VaescopeError as error:
             question = " ".join([str(error), *map(str, getattr(error, "tried", ()))])
             rate, faults = None, []
@@ -143,7 +149,7 @@ def _functions(style: Style, model: Any, *, rescaled: bool) -> dict[str, Any]:
 
     def encode(x: Any) -> Any:
         mean, variance = style.posterior(model, style.takes(x) if rescaled else x)
-        return mean if style.deterministic else (mean, variance.log())
+        return mean if style.deterministic else td.Normal(mean, variance.sqrt())
 
     def decode(z: Any) -> Any:
         if style.decode is not None:

@@ -60,7 +60,7 @@ def _train(style: Style, model: Any, beta: float, seed: int) -> None:
     x, y = style.takes(style.images()), one_hot(labels())
     module = style.module(model).train()
     dtype = next(module.parameters()).dtype
-    optimiser = torch.optim.Adam(module.parameters(), lr=style.rate)
+    optimiser = torch.optim.Adam(module.parameters(), lr=style.rate, fused=True)
     for _ in range(style.steps):
         rows = torch.randint(len(x), (style.batch,), generator=generator)
         batch = x[rows].to(dtype)

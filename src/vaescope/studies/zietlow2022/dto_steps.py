@@ -77,11 +77,11 @@ STUDY = Study(
     "is asserted of the level at 1e-4 and 1e-3; it is recorded here against steps. Short runs may "
     "have a small DtO before they have learnt anything.",
     "DtO against steps (1,000, 4,000, 16,000), means over 8 seeds: beta 1e-4: 0.22, 0.09, 0.58; "
-    "1e-3: 0.18, 0.46, 0.18; 1e-2: 0.25, 0.17, 0.012; 5e-2: 0.14, 0.06, 0.001. Three claims are "
-    "undecided. At beta 0.05 three of eight models had one latent only after 1,000 steps, so five "
-    "seeds have a trend. A small DtO early on is no alignment: at 1e-4 columns are nearly "
-    "orthogonal after 4,000 steps (median cosine 0.03, DtO 0.09) but not along the factors (DS "
-    "0.60), and after 16,000, when the reconstruction is at rest, they are as random axes are "
-    "(median cosine 0.37, DtO 0.58; Haar 0.55). That early dip is what blurs the comparisons "
-    "between strengths; with 16,000 steps the order of the means is that of beta.",
+    "1e-3: 0.18, 0.46, 0.18; 1e-2: 0.25, 0.17, 0.012; 5e-2: 0.14, 0.06, 0.001. At beta 0.05 three "
+    "of eight models had one latent only after 1,000 steps, so five seeds have a trend. A small "
+    "DtO early on is no alignment: at 1e-4 columns are nearly orthogonal after 4,000 steps "
+    "(median cosine 0.03, DtO 0.09) but not along the factors (DS 0.60), and after 16,000, when "
+    "the reconstruction is at rest, they are as random axes are (median cosine 0.37, DtO 0.58; "
+    "Haar 0.55). That early dip is what blurs the comparisons between strengths; with 16,000 "
+    "steps the order of the means is that of beta.",
 )  # fmt: skip

@@ -66,8 +66,8 @@ STUDY = Study(
     "correlations over 16 restarts are -.83, -.83 and -.87 at 400, 1,200 and 2,000 steps, and "
     "-.75 over all 48 runs, as the thesis has it. Length is no part of it here: DtO is .48, .49 "
     "and .56 and DS .41, .52 and .43 at the three lengths, while distortion falls from 39 to 21 "
-    "nats. Axes are found early, as in zietlow2022/dto-steps, where a beta this strong has aligned "
-    "them before reconstruction is at rest; so the claims across lengths, three runs to a restart, "
-    "have nothing to rank.",
+    "nats. Axes are found early, as in zietlow2022/dto-steps, where a beta this strong has "
+    "aligned them before reconstruction is at rest; so across lengths, three runs to a restart, "
+    "there is little to rank.",
     extend=_work,
 )  # fmt: skip

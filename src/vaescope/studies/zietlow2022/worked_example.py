@@ -144,9 +144,7 @@ STUDY = Study(
     "sin(alpha) with alpha the angle between the two. Its first decoder, the better one, is not "
     "optimal either: its columns have a cosine of -0.33, and the best rotation has 23.15 instead "
     "of 24.49, 5.8% less.",
-    "The misprint is not supported: the least loss is 24.5 exp(-C/2) to 0.02%, and exp(-C) misses "
-    "it by the factor exp(C/2), more than 1.6 in every seed. Its verdict is undecided with 12 "
-    "seeds only because that factor grows so fast with the budget that its spread over seeds is "
-    "as large as itself. Nothing in the thesis' argument rests on the exponent, which both "
-    "decoders share.",
+    "The exponent of eq. 3.21 is a misprint: the least loss is 24.5 exp(-C/2) to 0.02%, and "
+    "exp(-C), as printed, misses it by the factor exp(C/2), more than 1.6 in every seed. Nothing "
+    "in the thesis' argument rests on the exponent, which both decoders share.",
 )  # fmt: skip

@@ -1,0 +1,166 @@
+"""A model's own loss, called: what it changes with shows its distortion and its rate."""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vaescope.adapters.draws import leaves
+from vaescope.adapters.posterior_format import SPREADS, Parts
+
+__all__ = ["Call", "Given", "Rate", "calls_of", "named_losses", "rate_of", "terms_of"]
+
+_LOSSES = re.compile(r"loss|elbo|criterion|objective|(^|_)kld?(_|$)", re.IGNORECASE)
+#: What arguments of a loss are called.
+_ROLES: Mapping[str, re.Pattern[str]] = {
+    "x": re.compile(r"^(x|x_?true|inputs?|images?|imgs?|target|data|batch|original|real|x_?in)$"),
+    "recon": re.compile(r"rec|hat|pred|output|decoded|prob|logit|^y$|^x_?out$|gener"),
+    "spread": re.compile(r"var|sigma|std|scale|log_?s"),
+    "mean": re.compile(r"mu|mean|loc"),
+    "z": re.compile(r"^z$|latent|sample"),
+}
+#: Means and spreads with which a rate is called, and the share of its variance that may be left.
+POINTS = 16
+UNEXPLAINED = 1e-8
+#: By which share two weights of a rate may differ.
+EQUAL = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What a loss is called with beside a reconstruction."""
+
+    x: Tensor
+    mean: Tensor
+    spread: Tensor
+
+
+Call = Callable[[Tensor, Given], Any]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The KL in a model's loss: of which spread, to a N(0, variance)."""
+
+    loss: str
+    kind: str  # a key of SPREADS
+    variance: float
+
+
+def named_losses(model: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Methods of the model, and functions of the file that its class is in."""
+    if model is None:
+        return
+    for name in dir(type(model)):
+        if _LOSSES.search(name) and not name.startswith("__"):
+            method = getattr(model, name, None)
+            if callable(method) and not isinstance(method, nn.Module | type):
+                yield name, method
+    home = sys.modules.get(type(model).__module__)
+    for name, function in vars(home).items() if home is not None else ():
+        own = inspect.isfunction(function) and function.__module__ == type(model).__module__
+        if own and _LOSSES.search(name):
+            yield name, function
+
+
+def calls_of(loss: Callable[..., Any]) -> Iterator[Call]:
+    """Ways to call a loss, by what its arguments are called."""
+    try:
+        known = list(inspect.signature(loss).parameters.values())
+    except (TypeError, ValueError):
+        return
+    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in known):
+        yield lambda y, g: loss(y, g.x, g.mean, g.spread, M_N=1.0)
+        yield lambda y, g: loss(y, g.x, g.mean, g.spread)
+        return
+    roles = [_role(one.name) for one in known if one.default is inspect.Parameter.empty
+             and one.kind is not inspect.Parameter.VAR_KEYWORD]  # fmt: skip
+    if roles and None not in roles:
+        yield lambda y, g: loss(*(_argument(str(role), y, g) for role in roles))
+
+
+def _role(name: str) -> str | None:
+    return next((role for role, names in _ROLES.items() if names.search(name.lower())), None)
+
+
+def _argument(role: str, y: Tensor, given: Given) -> Tensor:
+    values = {"recon": y, "x": given.x, "mean": given.mean, "spread": given.spread, "z": given.mean}
+    return values[role]
+
+
+def terms_of(call: Callable[[Any], Any], points: Sequence[Any]) -> Tensor | None:
+    """(term, point): a loss, or the terms of which it is one, at several points; None where it
+    fails."""
+    try:
+        called = [list(leaves(call(point))) for point in points]
+    except Exception:  # anybody's code
+        return None
+    if not called[0] or any(len(each) != len(called[0]) for each in called):
+        return None
+    return torch.stack(
+        [torch.stack([value.detach().double().sum() for _, value in each]) for each in called], 1
+    )
+
+
+def rate_of(model: Any, x: Tensor, y: Tensor, parts: Parts) -> Rate | None:
+    """The KL in a model's own loss, by how it changes with means and spreads.
+
+    KL(N(m, v) || N(0, s)) = (m^2 + v) / 2s - log(v) / 2 + constant: the loss must be linear in
+    these three sums, with the first two weights equal and their ratio to the third's giving s.
+    None where no loss shows it.
+    """
+    if parts.spread is None or parts.spread.shape != parts.mean.shape:
+        return None
+    points = _points(x, parts)
+    for name, loss in named_losses(model):
+        for call in calls_of(loss):
+            terms = terms_of(partial(call, y), points)
+            for values in () if terms is None else terms:
+                found = _fitted(points, values)
+                if found is not None:
+                    return Rate(name, *found)
+    return None
+
+
+def _points(x: Tensor, parts: Parts) -> list[Given]:
+    assert parts.spread is not None
+    generator = torch.Generator().manual_seed(0)
+    positive = bool((parts.spread > 0).all())
+    points = []
+    for _ in range(POINTS):
+        # One size for all of a point: sums of independent noise would hardly differ.
+        a, b = torch.rand(2, generator=generator).tolist()
+        noise = torch.randn(parts.mean.shape, generator=generator).to(parts.mean)
+        mean = parts.mean + 2 * a * noise
+        spread = parts.spread * (0.2 + 2 * b) if positive else parts.spread + 3 * b - 1.5
+        points.append(Given(x, mean, spread))
+    return points
+
+
+def _fitted(points: Sequence[Given], values: Tensor) -> tuple[str, float] | None:
+    """The kind of spread and the prior's variance under which values are those of a KL."""
+    spread = float(values.std())
+    if not torch.isfinite(values).all() or spread <= 1e-9 * float(values.abs().max()):
+        return None
+    best: tuple[float, str, float] | None = None
+    for kind, variance in SPREADS.items():
+        rows = []
+        for given in points:
+            m, v = given.mean.double(), variance(given.spread.double())
+            rows.append(torch.stack([m.square().sum(), v.sum(), v.log().sum(), v.sum() ** 0]))
+        design = torch.stack(rows)
+        if not torch.isfinite(design).all():
+            continue
+        weights = torch.linalg.lstsq(design, values.to(design)[:, None]).solution[:, 0]
+        left = float((values.to(design) - design @ weights).var()) / spread**2
+        of_mean, of_variance, of_log = weights[:3].tolist()
+        equal = abs(of_mean - of_variance) <= EQUAL * abs(of_mean)
+        if left < UNEXPLAINED and equal and of_mean > 0 > of_log and (not best or left < best[0]):
+            best = left, kind, -of_log / of_mean
+    return None if best is None else best[1:]
