@@ -119,7 +119,7 @@ def _variance(named: dict[str, Array], where: str) -> Floats:
     if len(given) != 1:
         raise ShapeError(
             f"{where} has {' and '.join(given) or 'no variance'}; wanted exactly one of "
-            f"variance, std, logvar. Its arrays: {', '.join(sorted(named))}.",
+            f"variance, std, logvar. Beside mean it has {', '.join(sorted(named)) or 'nothing'}.",
             "Save one of them. Where there is no noise, save zeros.",
         )
     name = given[0]

@@ -29,6 +29,7 @@ from vaescope.prior_density import SparseDensity
 from vaescope.pruning.result import plan_of
 from vaescope.verdicts import Verdict
 from vaescope.verdicts.of_latents import averaged
+from vaescope.verdicts.of_maps import scaled
 
 #: Where sentences are made, and which truths are about them.
 SOURCES = {
@@ -51,7 +52,7 @@ APART = (
     "There are too few examples to tell what encodes", "There are too few examples to tell whether",
     "; the furthest off is latent", "Encode more than these", "Of the active latents,",
     "nearly the same mean in every example", "not tell examples apart",
-    "Spatial means of channels",
+    "Spatial means of channels", "with `vaescope prune`.", "after a shift of",
 )  # fmt: skip
 
 
@@ -223,9 +224,10 @@ def test_a_latent_in_a_local_minimum_of_the_rate_is_told_with_its_cost() -> None
     assert "ignores x in a local minimum of the rate" in first.says
     plan = plan_of(codes)
     assert plan.dropped == (1, 2)
-    assert "2." in plan.reason and "1 ignores x but is in a local minimum" in plan.reason
+    assert plan.reason.startswith("Latent 2 of 3 is passive.")
+    assert "1 ignores x but is in a local minimum" in plan.reason
     assert plan.reason.endswith(": dropped too.")
-    assert "1 cannot reach it from above" in first.advice
+    assert "1 cannot reach it from above. Or drop it with `vaescope prune`." in first.advice
     z = np.linspace(-8.0, 8.0, 200_001)
 
     def density(v: float) -> NDArray[np.float64]:
@@ -291,3 +293,11 @@ def test_one_channel_and_several_are_named_as_such(nats: list[float], says: str)
     latents: Any = [SimpleNamespace(index=j, type="passive") for j in range(2)]
     found = averaged(latents, cast(Any, SimpleNamespace(kl_nats=np.array(nats))))
     assert found is not None and found.says == f"{says} up to 3 nats each."
+
+
+def test_a_published_shift_is_compared_with_the_measured_one() -> None:
+    maps: Any = SimpleNamespace(
+        scaling=0.2, configured=0.2, shift=np.array([1.0, 3.0]), configured_shift=2.5
+    )
+    found = scaled(maps)
+    assert found is not None and "after a shift of 2, where 2.5 is published." in found.says

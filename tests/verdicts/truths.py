@@ -284,7 +284,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Multiply them by 1 / 5 = 0\.2 before you train a diffusion model on them": lambda s, _: (
         s.maps in ("plain", "places")
     ),
-    r"The configured scaling factor is 0\.\d+; these data need 1 / 5 = 0\.2": lambda s, _: (
+    r"The published scaling factor is 0\.\d+; these data need 1 / 5 = 0\.2": lambda s, _: (
         s.maps in ("right", "wrong")
     ),
     r"^Keep it\.": lambda s, _: s.maps == "right",
