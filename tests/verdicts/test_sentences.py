@@ -151,7 +151,7 @@ CONTRADICTIONS = (
         r"(?<!not )[Dd]rop (the|them|it)\b(?! yet)",
         r"Do not drop|Keep all latents for now|means encode it best",
     ),
-    (r"`vaescope prune` takes", r"Do not drop|keep these means|Keep all latents for now"),
+    (r"`vaescope prune` removes", r"Do not drop|keep these means|Keep all latents for now"),
     (r"Read latents one by one", r"Do not read|do not name|without meaning"),
     (r"Do not read latents", r"the axes tell the factors apart\."),
     (r"larger beta|raise beta", r"lower beta|Lower beta"),
