@@ -77,6 +77,7 @@ class MomentSummary:
     prior: str = "N(0, I)"
     units: str = ""  # what they are if not those of the codes
     assumed: bool = False  # nobody said the prior
+    distance: Vector | None = None  # Kolmogorov's, of each latent's samples from the prior
 
 
 @dataclass(frozen=True, eq=False)
