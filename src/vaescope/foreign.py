@@ -17,6 +17,7 @@ from torch.utils.data import Dataset as TorchDataset
 
 from vaescope.adapters import Asked, adapt
 from vaescope.adapters.batches import adapt_batches
+from vaescope.adapters.remedies import with_remedy
 from vaescope.data import Dataset
 from vaescope.data.dataset import Kind
 from vaescope.data.signals import described
@@ -167,14 +168,21 @@ def _open_rows(
     table = described(table, shown.columns, shown.mean, shown.std)
     chosen = table.sample(rows, seed=0)
     encode, decode = functions
+
+    def read(asked: Asked, table: Dataset = table) -> OpenModel:
+        return adapt(model, table, chosen, encode=encode, decode=decode, asked=asked, name=name)
+
     try:
-        opened = adapt(model, table, chosen, encode=encode, decode=decode, asked=asked, name=name)
-    except UnreadableError:
-        if table.kind != "tokens" or shown.kind is not None:
-            raise
+        opened = read(asked)
+    except UnreadableError as error:
         # Whole numbers may be values too, e.g. counts.
-        table = replace(table, kind="signals")
-        opened = adapt(model, table, chosen, encode=encode, decode=decode, asked=asked, name=name)
+        values = replace(table, kind="signals")
+        try:
+            if table.kind != "tokens" or shown.kind is not None:
+                raise error
+            opened = read(asked, values)
+        except UnreadableError:
+            raise with_remedy(error, model, functions, table, asked, read) from error
     if isinstance(model, nn.Module) and decode is None:
         opened = replace(opened, untrained=_untrained(model, opened, asked))
     return opened

@@ -84,7 +84,7 @@ def test_vectors_outside_the_unit_range_have_a_squared_error() -> None:
     x = torch.from_numpy(np.random.default_rng(0).normal(size=(200, 5))).float() * 3
     model = adapt(encode=lambda x: {"mean": x[:, :2], "logvar": -torch.ones(len(x), 2)},
                   decode=lambda z: torch.cat([z, torch.zeros(len(z), 3)], 1), x=x)  # fmt: skip
-    assert (read(model, "posterior"), read(model, "output")) == ("named,logvar", "pixels")
+    assert (read(model, "posterior"), read(model, "output")) == ("named,logvar", "values")
     assert isinstance(model.decode(torch.zeros(1, 2)), DiagonalGaussian)
 
 

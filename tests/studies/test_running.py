@@ -168,7 +168,7 @@ def test_the_headline_counts_registered_primary_claims_about_trained_models(
     for state, shown in (("registered before", 1), ("re-analysed", 0)):
         run = {study.id: (made, state), example.id: (outcome, "re-analysed")}
         text = scoreboard(everything(run), [], [])
-        assert f"Of {primaries} primary claims about trained models, {shown} have run" in text
+        assert f"Of {primaries} primary claims about trained models, {shown} ha" in text
         assert ("**1 supported**" in text) == (shown == 1)
         assert all(claim.says in text for claim in example.claims)  # as formulas
     assert "older table: supported: 16 of 16 seeds" in text

@@ -95,6 +95,7 @@ def test_support_needs_a_lead_over_the_control() -> None:
     assert judged(CONTROLLED, a=[2.0] * 12, c=[0.0] * 12).verdict == "supported"
     tied = judged(CONTROLLED, a=[2.0] * 12, c=[2.0, 3.0, 0.5] * 4)
     assert tied.verdict == "undecided" and tied.support < 20
+    assert tied.why == "it leads its control in 4 of 12 units only"
     lost = judged(CONTROLLED, a=[2.0] * 12, c=[None] * 12)
     assert lost.verdict == "undecided"
     lacking = decide([Case(CONTROLLED, "paper", table(a=[2.0] * 12), "re-analysed")])[0]

@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import kstest
 from tests.verdicts.situations import NOISY, N, Situation, codes_of, jacobian
 
 
@@ -136,3 +137,13 @@ def share_of_kl(what: Situation) -> float:
     mean, variance = codes.mean**2 / scale, codes.variance / scale
     nats = 0.5 * (mean + variance - 1 - np.log(variance)).mean(axis=0)
     return float(nats[sorted(what.indices("active"))].sum() / nats.sum())
+
+
+@cache
+def other_shape(what: Situation) -> bool:
+    """Whether SciPy's Kolmogorov test finds a used latent 0.05 and clearly off the prior."""
+    codes = codes_of(what)
+    used = [j for j in range(codes.d) if j not in what.passive]
+    tests = [kstest(codes.sample[:, j] / what.scale, "norm") for j in used]
+    far = [one.statistic for one in tests if one.pvalue < 0.02 / len(used)]
+    return bool(far) and max(far) >= 0.05

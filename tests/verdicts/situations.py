@@ -15,7 +15,7 @@ from vaescope.geometry.orthogonality import distance_of
 from vaescope.geometry.overview import Overview
 from vaescope.inspection import Inspection, Subject, Training
 from vaescope.inspection.codes import describe_codes, judged
-from vaescope.latents import mean_against_sample
+from vaescope.latents import groups, mean_against_sample
 from vaescope.measures import Measures
 from vaescope.models import Inference
 from vaescope.prior_density import GaussianDensity
@@ -94,16 +94,17 @@ class Situation:
     loud: tuple[int, ...] = ()  # latents that the decoder uses; empty: it has no traversals
     deaf: bool = False  # the decoder uses none
     losses: tuple[float, ...] = ()
-    factors: str = ""  # "used", "weak", "passive", "shared" or "none": whose means know them
+    factors: str = ""  # "used", "weak", "passive", "shared", "rotated" or "none": who knows them
     supervised: bool = False
     price: tuple[bool, bool] | None = None  # what linear models and neighbours lose matters
     axes: str = ""  # "own", "equal", "skewed", "between", "turned" or "free": the decoder's columns
-    maps: str = ""  # "plain", "right", "wrong", "flat" or "places"
+    maps: str = ""  # "plain", "right", "shifted", "wrong", "flat" or "places"
     unexplained: float | None = None
     read: bool = False  # somebody else's model
     assumed: bool = False  # nobody said the prior
     untyped: tuple[int, ...] = ()  # latents of which no unused variance is known
     classes: int = 8  # of each factor
+    gaps: bool = False  # the first latent's samples have two modes, and the prior's moments
 
     def indices(self, *kinds: str) -> set[int]:
         return {j for j, kind in enumerate(self.latents) if kind in kinds}
@@ -152,6 +153,10 @@ def _factors(what: Situation, mean: NDArray[np.float64]) -> NDArray[np.int64]:
     which = sorted(what.indices(wanted.get(what.factors, "")))[:2]
     if what.factors == "shared":
         which = which[:1] * 2
+    if what.factors == "rotated":  # both latents hold both factors, at 45 degrees
+        one, other = mean[:, 0] + mean[:, 1], mean[:, 0] - mean[:, 1]
+        for k, sums in enumerate((one, other)):
+            classes[:, k] = sums.argsort().argsort() * what.classes // N
     for k, j in enumerate(which):
         rank = mean[:, j].argsort().argsort()
         sure = np.ones(N, dtype=bool) if what.factors != "weak" else rng.random(N) < 0.5
@@ -168,8 +173,11 @@ def _maps(what: Situation) -> Maps:
     d = len(what.latents)
     places = np.full(d, 2.0 if what.maps == "places" else 0.0)
     scaling = np.inf if what.maps == "flat" else 0.2
-    configured = {"right": 0.201, "wrong": 0.5}.get(what.maps)
-    return Maps((4, 4), np.zeros(d), np.full(d, 5.0), places, scaling, configured)
+    configured = {"right": 0.201, "shifted": 0.201, "wrong": 0.5}.get(what.maps)
+    shift = 0.1 if what.maps == "shifted" else None
+    return Maps(
+        (4, 4), np.zeros(d), np.full(d, 5.0), places, scaling, configured, configured_shift=shift
+    )
 
 
 def codes_of(what: Situation) -> Codes:
@@ -181,6 +189,8 @@ def codes_of(what: Situation) -> Codes:
             mean[:, j] = 0.01 * mean[:, 0] + 1e-4 * rng.normal(size=N)
     sample = mean + np.sqrt(variance) * rng.normal(size=mean.shape)
     sample[:, 0] += what.shift
+    if what.gaps:
+        sample[:, 0] = np.where(rng.random(N) < 0.5, -0.95, 0.95) + 0.3 * rng.normal(size=N)
     c, d = what.scale, len(what.latents)
     unused = None
     if what.untyped:
@@ -205,6 +215,8 @@ def inspected(what: Situation) -> Inspection:
     # Verdicts ask measures for nothing else.
     measures = Measures(N, d, {}, {}, found.types, correlation, None)  # type: ignore[arg-type]
     found = replace(found, measures=measures, unexplained=what.unexplained)
+    if what.factors:
+        found = replace(found, groups=groups(codes, kinds=found.types))
     if what.loud or what.deaf:
         weights = torch.zeros(d, d)
         for j in what.loud:
@@ -289,6 +301,9 @@ def situations() -> list[Situation]:
         Situation(pair, factors="used", axes=axes) for axes in ("turned", "own", "skewed", "free")
     ]
     made += [Situation((*pair, "passive"), factors="passive", correlated=c) for c in (True, False)]
+    made += [Situation(kinds, factors="rotated") for kinds in (pair, (*pair, "passive"))]
+    made += [Situation(pair, maps="shifted")]
+    made += [Situation(kinds, gaps=True) for kinds in (pair, (*pair, "passive"))]
     made += [replace(one, assumed=True) for one in made if one.scale == 1.0][::3]
     return made
 

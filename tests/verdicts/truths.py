@@ -15,6 +15,7 @@ from tests.verdicts.facts import (
     known_factors,
     lists,
     named,
+    other_shape,
     quarters,
     says_close,
     settled,
@@ -165,8 +166,13 @@ OF_MODELS: Mapping[str, Truth] = {
     r"furthest off is latent \d+ \(mean .*, standard deviation [\d.]+": lambda s, says: (
         (not s.shift or 0 in s.passive) and not s.indices("constant", "wide")
     ),
-    r"Drawing codes from the prior is safe as far as these two moments go": lambda s, _: (
-        not s.shift or 0 in s.passive
+    r"Drawing codes from the prior is safe as far as each latent by itself goes": lambda s, _: (
+        (not s.shift or 0 in s.passive) and not s.gaps
+    ),
+    r"Samples have the mean and standard deviation of the prior.* but not its shape: those of "
+    r"latent \d+ are [\d.]+ from it by Kolmogorov's distance": lambda s, _: other_shape(s),
+    r"Look at the histograms: codes from the prior may lie where few examples do": lambda s, _: (
+        other_shape(s)
     ),
     r"Samples of latent \d+ do not follow the prior.*\(mean .*, standard dev.*\)": lambda s, _: (
         bool(s.shift) or bool(s.indices("constant", "wide"))
@@ -185,6 +191,10 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r"Means of passive latents know .* as well, which lowers MIG": lambda s, _: s.correlated,
     r"MIG is [\d.]+ \(one seed.*, n = 400\)": lambda s, _: bool(s.factors),
+    r"A rotation does it: a and b in \d+ and \d+, rotated by about 4\d degrees": lambda s, _: (
+        s.factors == "rotated"
+    ),
+    r"Rotate these latents before you name them: vs\.rotate": lambda s, _: s.factors == "rotated",
     r"the axes do not tell the factors apart": lambda s, _: not known_factors(s),
     r"there are too few examples to tell what latents know of the factors": lambda s, _: (
         s.classes > N // 4
@@ -207,7 +217,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Known to none: ": lambda s, _: len(known_factors(s)) < 2,
     r"Means of passive latents know most of ": lambda s, _: s.factors == "passive",
     r"Latent \d+ holds a and b": lambda s, says: (
-        (s.factors == "shared" or (s.factors == "passive" and s.correlated))
+        (s.factors in ("shared", "rotated") or (s.factors == "passive" and s.correlated))
         and not named(re.findall(r"Latent (\d+) holds", says)[0]) & s.passive
     ),
     r"the encoder saw the factors, so that this is no finding of its own": lambda s, _: (
@@ -273,18 +283,19 @@ OF_MODELS: Mapping[str, Truth] = {
         s.maps == "places" and named(re.findall(r"channels? ([\d, and]+)", says)[0]) == s.passive
     ),
     r"Judge these channels by place, and keep them": lambda s, _: s.maps == "places",
-    r"The latents are the same on all images: they have no scale": lambda s, _: s.maps == "flat",
-    r"See that the images differ and that the encoder uses them": lambda s, _: s.maps == "flat",
-    r"The latents have a standard deviation of 5 on these images": lambda s, _: (
+    r"The latents are the same on all examples: they have no scale": lambda s, _: s.maps == "flat",
+    r"See that the data differ and that the encoder uses them": lambda s, _: s.maps == "flat",
+    r"The latents have a standard deviation of 5 on these data": lambda s, _: (
         s.maps in ("plain", "places")
     ),
     r"Multiply them by 1 / 5 = 0\.2 before you train a diffusion model on them": lambda s, _: (
         s.maps in ("plain", "places")
     ),
-    r"The configured scaling factor is 0\.\d+; these images ask for 1 / 5 = 0\.2": lambda s, _: (
-        s.maps in ("right", "wrong")
+    r"The published scaling factor is 0\.\d+; these data ask for 1 / 5 = 0\.2": lambda s, _: (
+        s.maps in ("right", "shifted", "wrong")
     ),
-    r"^Keep it\.": lambda s, _: s.maps == "right",
+    r" after a shift of 0, where 0\.1 is published": lambda s, _: s.maps == "shifted",
+    r"^Keep it\.": lambda s, _: s.maps in ("right", "shifted"),
     r"Use 0\.2 for data like these; by channel, see below": lambda s, _: s.maps == "wrong",
     r"Reconstructions are no nearer to the data than the mean of all examples: their squared error "
     r"is 1\.40 of its": lambda s, _: s.unexplained == 1.4,

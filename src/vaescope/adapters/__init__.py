@@ -71,6 +71,8 @@ def adapt(
     was_training = any(part.training for part in parts if not list(part.children()))
     few = rows[np.linspace(0, len(rows) - 1, min(PROBES, len(rows))).astype(np.int64)]
     few = few[: max(2, PROBE_PIXELS // math.prod(data.shape))]
+    if asked.lengths is not None:  # packed sequences may have to come the longest first
+        few = few[np.argsort(-np.asarray(asked.lengths)[few], kind="stable")]
     x = torch.from_numpy(data.rows(few)).float()
     x = x[: few_of(x, len(x))].contiguous().to(device_of(source.module))
 

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from vaescope.adapters.condition import Form
 
-__all__ = ["Call", "fed", "parameters_of", "required_of"]
+__all__ = ["RECORDED", "Call", "beside_names", "fed", "parameters_of", "required_of"]
 
 #: What arguments are called that are given beside x or z.
 _BESIDE = re.compile(
@@ -21,6 +22,9 @@ _BESIDE = re.compile(
 )
 _FIRST = re.compile(r"^(x|z|x_?in)$|latent|action|input|data|image|seq|sample|tokens?|^src$", re.I)
 _LENGTHS = re.compile(r"len|sizes", re.IGNORECASE)
+
+#: Whether what goes into a model's parts is being recorded: rows must then keep their order.
+RECORDED = ContextVar("RECORDED", default=False)
 
 
 def parameters_of(function: Any) -> list[inspect.Parameter] | None:
@@ -41,6 +45,13 @@ def required_of(function: Any) -> int:
     if known is None:
         return 1
     return sum(one.default is inspect.Parameter.empty for one in known)
+
+
+def beside_names(names: list[str]) -> list[str]:
+    """Those parameters that are beside x or z, by their names: all but the first, or all but the
+    last."""
+    beside = [bool(_BESIDE.search(name)) and not _FIRST.search(name) for name in names]
+    return names[:-1] if beside and beside[0] and not beside[-1] else names[1:]
 
 
 @dataclass(eq=False)
@@ -106,20 +117,16 @@ class Call:
                 else part for _, part in kept]  # fmt: skip
 
     def _orders(self) -> list[str]:
-        known = self._known() or []
-        names = [one.name for one in known]
-        if len(names) > 1:
-            beside = [bool(_BESIDE.search(name)) and not _FIRST.search(name) for name in names]
-            if beside[0] and not beside[-1]:
-                return ["last", "first"]
-        return ["first", "last"]
+        names = [one.name for one in self._known() or []]
+        last = len(names) > 1 and beside_names(names) == names[:-1]
+        return ["last", "first"] if last else ["first", "last"]
 
     def _sorted(self, arguments: Sequence[Tensor], first: Tensor, u: Tensor) -> Any:
         """Packed sequences may have to come the longest first: then they do, and are put back."""
         try:
             return self.function(*arguments)
         except RuntimeError as error:
-            if "sorted" not in str(error) or self.form is None:
+            if "sorted" not in str(error) or self.form is None or RECORDED.get():
                 raise
             lengths = next((part for role, part in self.form(u) if role == "lengths"), None)
             if lengths is None:

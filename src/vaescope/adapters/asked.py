@@ -29,6 +29,10 @@ class Asked:
     batch_axis: int | None = None  # where the model has its batches
     kind: str | None = None  # of the data; None: images where they have the shape of some
 
+    def __post_init__(self) -> None:
+        if self.output == "values":  # pixels are the values of images
+            object.__setattr__(self, "output", "pixels")
+
     @property
     def anything(self) -> bool:
         """Whether the user said something."""
@@ -61,7 +65,9 @@ class Asked:
                     f"posterior={self.posterior!r} is {' and '.join(said)}.", "Say one."
                 )
         if self.output not in (None, *OUTPUTS):
-            raise UsageError(f"output={self.output!r}.", f"Use one of {', '.join(OUTPUTS)}.")
+            raise UsageError(
+                f"output={self.output!r}.", f"Use one of values, {', '.join(OUTPUTS)}."
+            )
         if isinstance(self.likelihood, str):
             family, _, number = self.likelihood.partition(":")
             if family not in LIKELIHOODS or (number and not _positive(number)):

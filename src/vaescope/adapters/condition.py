@@ -53,6 +53,8 @@ class Part:
             yield "floats", lambda u: u.reshape(-1, *shape)
         else:
             yield "as they are", lambda u: u.reshape(-1, *shape)
+        if not shape and not self.classes:
+            yield "a column", lambda u: u
         if self.hot:
             yield "numbers", lambda u: u.argmax(1)
         if len(shape) > 1:
@@ -107,7 +109,7 @@ class Condition:
             labels = whole and array.ndim == 1 and role == "condition" and int(array.min()) >= 0
             hot = array.ndim == 2 and bool(((array == 0) | (array == 1)).all())
             parts.append(
-                Part(role, array.shape[1:] or (1,), whole, int(array.max()) + 1 if labels else 0,
+                Part(role, array.shape[1:], whole, int(array.max()) + 1 if labels else 0,
                      hot and bool((array.sum(1) == 1).all()))
             )  # fmt: skip
             columns.append(array.reshape(n, -1).astype(np.float32))

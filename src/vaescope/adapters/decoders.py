@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from vaescope.adapters.channels import moved_back
 from vaescope.adapters.draws import Forward, leaves, same
 from vaescope.adapters.output_format import Decoded, decoded, event_of
 from vaescope.adapters.posterior_inference import Opening, line_of
@@ -22,7 +23,7 @@ def decoders_of(
     own = list(source.decoders)
     if forward is not None and forward.entry is not None and opening.shape is not None:
         own.append((FROM_LATENTS, forward.decode))
-    return own
+    return [(name, moved_back(f)) for name, f in own] if opening.moved else own
 
 
 def output_of(
@@ -41,8 +42,9 @@ def output_of(
             problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
             continue
         fault = _fault(y, again, x)
-        if forward is not None and decoder[1] == forward.decode:
-            other = decoded(forward.shifted().decode(given, u), event)
+        if forward is not None and decoder[0] == FROM_LATENTS:
+            shifted = forward.shifted().decode
+            other = decoded((moved_back(shifted) if opening.moved else shifted)(given, u), event)
             if not same(y.values, other.values):
                 fault = "values that depend on the data beside its latents"
         if fault is None:

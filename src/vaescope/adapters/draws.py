@@ -7,13 +7,15 @@ noise 1 lies one standard deviation further.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from vaescope.adapters.arguments import RECORDED
 from vaescope.adapters.fixed_batches import in_batches
+from vaescope.adapters.leaves import leaves
 from vaescope.adapters.noise import Noise, sampling
 
 __all__ = [
@@ -68,6 +70,8 @@ class Forward:
     other_noise: bool = False  # whether something is drawn that cannot be chosen
     batch: int | None = None  # rows of every batch, where it takes no other
     imageless: bool = False  # whether it returns no image, but for example a loss
+    #: The axis along which the same latents go in many times, and how many times.
+    repeated: tuple[int, int] | None = None
 
     def __call__(self, x: Tensor, u: Tensor | None = None) -> Any:
         """What it returns of a batch of any size."""
@@ -94,7 +98,8 @@ class Forward:
         assert self.entry is not None
         with sampling(self.module), _recorded(self.module) as seen:
             self.call(x, u)
-        return seen[self.entry]
+        z = seen[self.entry]
+        return z if self.repeated is None else z.select(self.repeated[0], 0)
 
     def shifted(self) -> "Forward":
         """The same on other examples: what it decodes of z must not depend on these."""
@@ -105,6 +110,11 @@ class Forward:
         rows = torch.arange(z.shape[0]) % len(self.x)
         given = u if u is not None or self.u is None else self.u[rows]
         x = self.x[rows]
+        fed = z.reshape(z.shape[0], *self.shape)
+        if self.repeated is not None:
+            axis, count = self.repeated
+            fed = fed.unsqueeze(axis)
+            fed = fed.expand(*(count if i == axis else -1 for i in range(fed.ndim)))
         decoded: list[Any] = []
 
         def note(output: Any) -> Any:
@@ -113,7 +123,7 @@ class Forward:
 
         with (
             Noise(),
-            _replaced(self.module, self.entry, z.reshape(z.shape[0], *self.shape)),
+            _replaced(self.module, self.entry, fed),
             _answering(self.module, self.entry, note),
         ):
             returned = self.call(x, given)
@@ -152,6 +162,9 @@ def drawn(sample: Sampler, x: Any, u: Tensor | None = None, *, batch: bool = Fal
     if not torch.equal(centre, again) or (same(centre, one) and same(centre, other)):
         return None
     std = one - centre
+    fixed = (std == 0).all(0)
+    if bool(fixed.any()) and not bool(fixed.all()):
+        return None  # what goes in beside latents, such as a condition, is not drawn
     eps = [e for e in noise.drawn if e.numel() == centre.numel()]
     gaussian = any(same(centre + std * e.reshape(std.shape), other) for e in eps)
     return Drawn(centre, std.square(), gaussian)
@@ -187,11 +200,12 @@ def trace_forward(
     entry = _moved(zero, one) or _moved(zero, other)
     if entry is None:
         return whole
-    if _is(zero[entry], x):  # noise on the images: what comes after it mixes both
-        return replace(whole, other_noise=True)
-    whole = replace(
-        whole, entry=entry, shape=tuple(zero[entry].shape[1:]), imageless=_imageless(whole)
-    )
+    if isinstance(x, Tensor) and _is(zero[entry], x):
+        return replace(whole, other_noise=True)  # noise on the data: what comes after mixes both
+    repeated = _repeated(zero[entry], one[entry])
+    inner = zero[entry] if repeated is None else zero[entry].select(repeated[0], 0)
+    whole = replace(whole, entry=entry, shape=tuple(inner.shape[1:]), repeated=repeated,
+                    imageless=_imageless(whole))  # fmt: skip
     rest = []
     for value in (0.0, 1.0):
         with _replaced(module, entry, zero[entry]):
@@ -199,7 +213,18 @@ def trace_forward(
     return replace(whole, several=_moved(rest[0], rest[1], but=entry) is not None)
 
 
+def _repeated(zero: Tensor, one: Tensor) -> tuple[int, int] | None:
+    """The axis along which latents are the same: those of a sequence that go in at every step."""
+    for axis in (0, 1) if zero.ndim == 3 else ():
+        firsts = [z.narrow(axis, 0, 1).expand_as(z) for z in (zero, one)]
+        if zero.shape[axis] > 1 and torch.equal(zero, firsts[0]) and torch.equal(one, firsts[1]):
+            return axis, zero.shape[axis]
+    return None
+
+
 def _imageless(whole: Forward) -> bool:
+    if not isinstance(whole.x, Tensor):
+        return False  # a batch of anything, of which nothing is decoded
     with Noise():
         returned = whole.call(whole.x, whole.u)
     return all(part.numel() < whole.x.numel() for _, part in leaves(returned))
@@ -299,8 +324,12 @@ def _recorded(module: nn.Module) -> Iterator[dict[Entry, Tensor]]:
                 seen[Entry(name, call, place)] = value.detach().clone()
         return arguments
 
-    with _watched(module, note):
-        yield seen
+    token = RECORDED.set(True)
+    try:
+        with _watched(module, note):
+            yield seen
+    finally:
+        RECORDED.reset(token)
 
 
 @contextmanager
@@ -360,18 +389,3 @@ def _seeing(
         return method(*see(name, arguments), **named)
 
     return call
-
-
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Tensor]]:
-    """Every tensor in what somebody's function returned, and the way to it."""
-    if isinstance(value, Tensor):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from leaves(part, (*path, key))
-    elif isinstance(value, tuple | list):
-        for place, part in enumerate(value):
-            yield from leaves(part, (*path, place))
-    elif is_dataclass(value):
-        for entry in fields(value):
-            yield from leaves(getattr(value, entry.name), (*path, entry.name))

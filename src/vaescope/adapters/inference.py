@@ -32,6 +32,7 @@ from vaescope.adapters.output_format import (
     ends_of,
     error_of,
     pixels,
+    values_first,
 )
 from vaescope.adapters.posterior_format import Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
@@ -74,7 +75,8 @@ def choose(
     asked.check()
     source, x, u = with_batches_that_work(source, x, u, asked.kind)
     problems: list[str] = []
-    told = asked.value_range or source.range
+    # Signals go in as they are, whatever a library says of its images.
+    told = asked.value_range or (source.range if images_of(x, asked.kind) else None)
     default = told or came
     if callable(asked.likelihood):
         source, asked = _with_likelihood(source, asked.likelihood), replace(asked, likelihood=None)
@@ -87,7 +89,7 @@ def choose(
         here = _readings(source, opening, forward, x, u, asked, told, came, problems)
         tried += here
         if here:
-            chosen.append(_in_range(here, default))
+            chosen.append(_in_range(here, default, values_first(x, asked.kind)))
     if not chosen:
         missing = next((w for w, has in (("encode", source.encoders), ("decode", source.decoders))
                         if not has), None)  # fmt: skip
@@ -98,12 +100,14 @@ def choose(
                 f"Pass {missing}= as a function of a batch of tensors.",
                 tuple(dict.fromkeys(problems)),
             )
+        shape = ", ".join(map(str, x.shape[1:]))
         raise UnreadableError(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + _brief(problems) + ".",
             _CONDITION if u is None and _takes_more(source, problems)
-            else "Pass images of the size that it was trained on, or encode= as a function that "
-            "returns Normal(mean, std) of torch and decode= as one of latents.",
+            else "No argument that was tried helps. Pass data of the size that it was trained on; "
+            f"if these are, pass encode=, a function encode(x) of a tensor (n, {shape}) that "
+            "returns Normal(mean, std), and decode=, one of latents (n, d).",
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
     first = _in_layout(source, chosen, tried)
@@ -146,14 +150,14 @@ def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source
     return replace(source, decoders=tuple((name, after(f)) for name, f in source.decoders))
 
 
-def _in_range(tried: list[Reading], default: Range) -> Reading:
+def _in_range(tried: list[Reading], default: Range, values: bool) -> Reading:
     """Of the readings of one opening, the best in the default range, or one that is far better.
 
     In and out are in the same range nearly always: where the outputs are clearly in another range
     than the images came in, that range is the default.
     """
     at_home = [r for r in tried if r.value_range == default] or tried
-    home = _best_output(at_home, default)
+    home = _best_output(at_home, default, values)
     out = home.likelihood.output_range
     if out != default and home.output == "pixels":
         same = [r for r in tried if r.value_range == out and r.likelihood.output_range == out]
@@ -179,14 +183,16 @@ def _gain(one: Reading, other: Reading) -> float:
     return one.elbo_nats - other.elbo_nats
 
 
-def _best_output(tried: list[Reading], default: Range) -> Reading:
+def _best_output(tried: list[Reading], default: Range, values: bool) -> Reading:
     """What the output means, with the images in one range: the first meaning, unless another one
-    is clearly better and no worse than the mean image."""
+    is clearly better and no worse than the mean image; `values` come first for signals."""
     first = next((r for r in tried if r.likelihood.output_range == default), tried[0])
     first = min(
         (r for r in tried if r.likelihood.output_range == first.likelihood.output_range),
         key=lambda r: r.error,
     )
+    if values:
+        first = next((r for r in tried if r.output == "pixels"), first)
     best = min(tried, key=lambda r: r.error)
     if best.error <= POOR and best.elbo_nats - first.elbo_nats > FAR:
         return best

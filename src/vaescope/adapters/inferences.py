@@ -31,13 +31,14 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
             why += _LOOKALIKES.get(reading.spread, "")
     seen = f"outputs are from {reading.seen[0]:.3g} to {reading.seen[1]:.3g}"
     out = f"{reading.why_output}; {seen}"
+    word = "values" if reading.output == "pixels" and not images else reading.output
     low, high = reading.value_range
     margin = reading.margin
     found = [
         Inference("posterior", f"{reading.layout}{spread}", why, asked.posterior is not None),
-        Inference("output", reading.output, out, asked.output is not None, margin),
+        Inference("output", word, out, asked.output is not None, margin),
     ]
-    if images:
+    if images or asked.value_range is not None:
         told = asked.value_range is not None or source.range is not None
         why = source.says or ("as you said" if asked.value_range else error)
         ends = reading.likelihood.output_range

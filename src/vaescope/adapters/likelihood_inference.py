@@ -25,6 +25,7 @@ from vaescope.adapters.output_format import (
     event_of,
     meanings,
     pixels,
+    values_first,
 )
 from vaescope.adapters.posterior_format import SPREADS, Parts
 from vaescope.adapters.sources import Function, Source
@@ -138,7 +139,8 @@ def _meanings(
     """What an output may mean, as far as the model does not show it itself."""
     seen = ends_of(output.values)
     images = images_of(x, asked.kind)
-    options = list(meanings(seen, x, asked.output, told, ranges, images=images))
+    values = values_first(x, asked.kind)
+    options = list(meanings(seen, x, asked.output, told, ranges, images=images, values=values))
     if asked.output is not None:
         return options
     if shown.loss == "logits":

@@ -27,6 +27,7 @@ __all__ = [
     "event_of",
     "meanings",
     "pixels",
+    "values_first",
 ]
 
 Range = tuple[float, float]
@@ -36,8 +37,8 @@ RANGES: tuple[Range, ...] = (UNIT, (-1.0, 1.0), (0.0, 255.0))
 
 #: What a decoder's output may be -> what it means, in words.
 OUTPUTS = {
-    "probabilities": "means of pixels in [0, 1]",
-    "logits": "logits of pixels",
+    "probabilities": "means in [0, 1]",
+    "logits": "logits of means in [0, 1]",
     "pixels": "values in the range of the data",
     "own": "what the model's own likelihood makes of it",
 }
@@ -215,16 +216,18 @@ def _cuts(shape: tuple[int, ...]) -> set[int]:
 
 def meanings(
     seen: Range, x: Tensor, asked: str | None, told: Range | None, ranges: Sequence[Range],
-    *, images: bool,
+    *, images: bool, values: bool = False,
 ) -> Iterator[tuple[str, Range]]:  # fmt: skip
     """What an output with values between `seen` may mean, the commonest first, and in which range
-    it has pixels; `told` is the range of data where it is known."""
+    it has pixels; `told` is the range of data where it is known, `values` come first of signals."""
     if not images and (float(x.min()) < 0 or float(x.max()) > 1):
         if asked in (None, "pixels"):
             yield "pixels", UNIT
         return
     unit = told in (None, UNIT)
     inside = seen[0] >= 0 and seen[1] <= 1
+    if values and asked is None:
+        yield "pixels", UNIT
     if inside and (asked == "probabilities" or (asked is None and unit)):
         yield "probabilities", UNIT
         if told is not None or asked is not None:
@@ -233,8 +236,14 @@ def meanings(
         yield "logits", UNIT
     if asked in (None, "pixels"):
         for output_range in (told,) if told else ranges if images else (UNIT,):
-            if not (inside and asked is None and output_range == UNIT):
+            if not ((inside or values) and asked is None and output_range == UNIT):
                 yield "pixels", output_range
+
+
+def values_first(x: Tensor, kind: str | None) -> bool:
+    """Whether outputs are taken as values of the data unless something else is clearly better: of
+    signals, which have squared errors where nothing is said, unless they are only 0 and 1."""
+    return kind == "signals" and not bool(((x == 0) | (x == 1)).all())
 
 
 def ends_of(values: Tensor | None) -> Range:

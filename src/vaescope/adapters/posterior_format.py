@@ -221,9 +221,25 @@ def _by_place(output: Any, again: Any) -> Iterator[Candidate]:
     for first, second in pairwise(steady):
         if output[first].shape == output[second].shape:
             both = itemgetter(first, second)
-            yield Candidate("pair", _after(both, lambda found: Parts(*found)))
+            others = [output[place] for place in steady if place not in (first, second)]
+            kind = _told_by_others(output[second], others)
+            yield Candidate("pair", _after(both, lambda found: Parts(*found)), kind)
+            if kind is not None:
+                return
             back = itemgetter(second, first)
             yield Candidate("reversed", _after(back, lambda found: Parts(*found)))
+
+
+def _told_by_others(spread: Tensor, others: Sequence[Tensor]) -> str | None:
+    """What a spread is where the encoder returns it in another form too: (mean, std, logvar) or
+    (mean, logvar, std)."""
+    for other in others:
+        if other.shape == spread.shape:
+            if bool((spread > 0).all()) and _same(2 * spread.log(), other):
+                return "std"
+            if _same((0.5 * spread).exp(), other):
+                return "logvar"
+    return None
 
 
 def _values(output: Any) -> tuple[Any, ...]:

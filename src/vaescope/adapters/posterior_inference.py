@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
+from vaescope.adapters.channels import channels_last, moved_first
 from vaescope.adapters.draws import Drawn, Forward, Sampler, drawn, leaves, same, trace_forward
 from vaescope.adapters.input_format import FORMS, Way, few_of, forms_of
 from vaescope.adapters.noise import Noise, sampling
@@ -49,6 +50,7 @@ class Opening:
     spread: str | None  # a key of SPREADS, "none", or None where it is not known
     evidence: str = ""  # what settles it; empty where it is only possible
     shape: tuple[int, ...] | None = None  # of latents as the decoder takes them, where it is known
+    moved: bool = False  # whether the channels of maps were last, and have been moved first
 
     @property
     def shows(self) -> bool:
@@ -92,14 +94,24 @@ def openings(
         here = [_settle(one, draws, source, x, u, asked)
                 for one in _of_way(source, x, u, way, asked, problems)]  # fmt: skip
         if any(one.evidence for one in here):
-            return [one for one in here if one.evidence], forward
+            return [_with_channels_first(one, source, x[:few], _first(u, few)) for one in here
+                    if one.evidence], forward  # fmt: skip
         found += here
     if draws and (asked.posterior is None or asked.layout() == "drawn"):
-        return [_of_draw(source, draws[0])], forward
+        drawn_alone = _of_draw(source, draws[0])
+        return [_with_channels_first(drawn_alone, source, x[:few], _first(u, few))], forward
     unread = forward is not None and (forward.other_noise or forward.entry is not None)
     if unread and not draws and asked.posterior is None:
         _refuse_noise(source)
-    return found, forward
+    return [_with_channels_first(one, source, x[:few], _first(u, few)) for one in found], forward
+
+
+def _with_channels_first(one: Opening, source: Source, x: Tensor, u: Tensor | None) -> Opening:
+    """Maps whose channels are last get them moved after the batch."""
+    if not channels_last(source.module, lambda: one.candidate.take(one.way(x, u))):
+        return one
+    shape = one.shape if one.shape is None else (one.shape[-1], *one.shape[:-1])
+    return replace(one, candidate=moved_first(one.candidate), moved=True, shape=shape)
 
 
 def _first(u: Tensor | None, few: int) -> Tensor | None:
@@ -126,8 +138,10 @@ def _working(
     """The first form of the data that an encoder takes."""
     for form in forms_of(x, kind):
         way = Way(encoder, form, value_range)
+        few = few_of(x, DRAWN)
         try:
             way(x, u)
+            way(x[:few], _first(u, few))  # an adjacency would fit one number of examples only
         except VaescopeError:
             raise
         except Exception as error:  # anybody's code: whatever it raises, this way is closed

@@ -178,9 +178,9 @@ def _likelihood(model: OpenModel) -> str:
     if model.spec is not None:
         return str(resolve(model.spec).likelihood.name)
     output = next((i.read for i in model.inferred if i.what == "output"), "")
-    return {"probabilities": "bernoulli", "logits": "bernoulli", "pixels": "squared-error"}.get(
-        output, output
-    )
+    known = {"probabilities": "bernoulli", "logits": "bernoulli"}
+    known |= dict.fromkeys(("pixels", "values"), "squared-error")
+    return known.get(output, output)
 
 
 def _notes(members: Sequence[Member], *, given: bool) -> tuple[str, ...]:

@@ -315,14 +315,19 @@ def factors_chart(factors: FactorSummary, latents: Sequence[Latent]) -> Chart:
     )
 
 
-def outputs_chart(traversals: Traversals, latents: Sequence[Latent]) -> Chart:
-    """Outputs that are vectors along each latent: one line for each of the first `LINES`."""
+def outputs_chart(
+    traversals: Traversals, latents: Sequence[Latent], columns: Sequence[str] = ()
+) -> Chart:
+    """Outputs that are vectors along each latent: one line for each of the first `LINES`, with the
+    names of their columns where they have some."""
     assert traversals.outputs is not None
     steps = len(traversals.values)
     chosen = traversals.outputs[_order(latents)]
     outputs = chosen.reshape(len(latents), steps, -1)[..., :LINES]
     names = [f"{z.index}, {z.type}" for z in latents]
     places = list(np.ndindex(*outputs.shape))
+    series = {"field": "dimension", "type": "nominal", "legend": {"title": None}}
+    told_apart = {"color": series} if columns else {}
     spec = {
         **_panels(180, 4),
         "facet": {
@@ -339,6 +344,8 @@ def outputs_chart(traversals: Traversals, latents: Sequence[Latent]) -> Chart:
                     "axis": {"tickCount": 3},
                 },
                 "detail": {"field": "dimension"},
+                "tooltip": _tooltip(dimension="column", z="z", output="output"),
+                **told_apart,
             },
         },
     }  # fmt: skip
@@ -347,7 +354,7 @@ def outputs_chart(traversals: Traversals, latents: Sequence[Latent]) -> Chart:
         {
             "panel": [names[z] for z, _, _ in places],
             "z": [float(traversals.values[s]) for _, s, _ in places],
-            "dimension": [o for _, _, o in places],
+            "dimension": [columns[o] if columns else o for _, _, o in places],
             "output": [float(outputs[z, s, o]) for z, s, o in places],
         },
     )

@@ -16,4 +16,4 @@ MUTED = "#767D86"
 #: Lines and dots that must be told apart.
 SERIES = (ACCENT, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
-TYPES: Mapping[LatentType, str] = {"active": "#0072B2", "mixed": "#E69F00", "passive": "#999999"}
+TYPES: Mapping[LatentType, str] = {"active": "#0072B2", "mixed": "#C07F00", "passive": "#868D95"}

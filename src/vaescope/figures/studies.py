@@ -107,6 +107,7 @@ def _dots(axes: Axes, panel: Dots, table: Table) -> None:
     axes.set_xticks(
         range(len(groups)), names, rotation=30 if turned else 0, ha="right" if turned else "center"
     )
+    axes.set_xlabel(panel.by, fontsize=7, color=INK)
 
 
 def _curves(axes: Axes, panel: Curves, table: Table) -> None:

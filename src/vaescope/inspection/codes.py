@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from vaescope.codes import Codes
 from vaescope.inspection.results import (
@@ -125,8 +126,17 @@ def _moments(codes: Codes) -> MomentSummary:
     if isinstance(prior, GaussianDensity):
         units = "" if prior.standard else "in units of the prior"
     return MomentSummary(
-        scores.mean(axis=0), scores.var(axis=0), codes.n, prior.says, units, codes.prior_assumed
-    )
+        scores.mean(axis=0), scores.var(axis=0), codes.n, prior.says, units, codes.prior_assumed,
+        _distances(scores),
+    )  # fmt: skip
+
+
+def _distances(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest gap between the distribution of each column and N(0, 1)'s: Kolmogorov 1933."""
+    n = len(scores)
+    below = ndtr(np.sort(scores, axis=0))
+    steps = np.arange(n + 1)[:, None] / n
+    return np.asarray(np.maximum(steps[1:] - below, below - steps[:-1]).max(axis=0))
 
 
 def describe_codes(
@@ -153,7 +163,7 @@ def describe_codes(
 def judged(found: Inspection) -> Inspection:
     """The same with what follows from its parts."""
     verdicts = judge(
-        found.latents, found.samples, types=found.types, factors=found.factors,
+        found.latents, found.samples, types=found.types, factors=found.factors, groups=found.groups,
         measures=found.measures, geometry=found.geometry, traversals=found.traversals,
         training=found.training, maps=found.maps, price=found.price, supervised=found.supervised,
         unexplained=found.unexplained, read=bool(found.inferred),

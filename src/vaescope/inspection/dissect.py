@@ -27,7 +27,7 @@ from vaescope.models import OpenModel
 from vaescope.objectives.unused import rate_law
 from vaescope.progress import Progress
 from vaescope.specs import to_dict
-from vaescope.traversals import Reconstructions, reconstruct, traverse
+from vaescope.traversals import Reconstructions, Traversals, reconstruct, traverse
 from vaescope.types import Floats, Integers
 
 __all__ = ["PARTS", "dissect", "silent"]
@@ -47,7 +47,10 @@ def dissect(
     """All results; what is missing is None, with its reason in `skipped`."""
     progress("codes")
     codes, spec = model.codes, model.spec
-    subject = Subject(model.name, model.data.name, codes.n, len(model.data), model.says)
+    subject = Subject(
+        model.name, model.data.name, codes.n, len(model.data), model.says, model.data.kind,
+        model.data.columns,
+    )  # fmt: skip
     if effort.whole:
         progress("measures")
     found = replace(
@@ -91,7 +94,7 @@ def dissect(
             fit=fit,
             effective_beta=weight,
             unexplained=_unexplained(model),
-            traversals=moved,
+            traversals=_unscaled(model, moved),
             axes=strips_along(found, decode, moved, centre, scale) if images else {},
             reconstructions=_reconstructions(model) if images else None,
             network=network,
@@ -187,7 +190,23 @@ def _reconstructions(model: OpenModel) -> Reconstructions:
     few = np.unique(np.linspace(0, len(rows) - 1, SHOWN + 2).astype(np.int64)[1:-1])
     originals = model.data.rows(rows[few])
     decode = _means(lambda z: model.decode(z, model.u(rows[few])), model.device)
-    return reconstruct(decode, model.latents(few), originals, rows[few], _labels(codes, rows, few))
+    labels = _labels(codes, rows, few)
+    found = reconstruct(decode, model.latents(few), originals, rows[few], labels)
+    scale, event = model.data.scale, len(model.data.shape)
+    if scale is None:
+        return found
+    return replace(
+        found, originals=scale.undone(found.originals, event),
+        outputs=scale.undone(found.outputs, event),
+    )  # fmt: skip
+
+
+def _unscaled(model: OpenModel, moved: Traversals) -> Traversals:
+    """Outputs as they were before their standardisation, where it is known."""
+    scale = model.data.scale
+    if scale is None or moved.outputs is None:
+        return moved
+    return replace(moved, outputs=scale.undone(moved.outputs, len(model.data.shape)))
 
 
 def _labels(codes: Codes, rows: Integers, few: Integers) -> tuple[str, ...]:

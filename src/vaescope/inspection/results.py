@@ -48,6 +48,8 @@ class Subject:
     n: int  # examples encoded
     of: int  # examples there are
     says: str  # in one sentence
+    kind: str = "images"  # of the data
+    columns: tuple[str, ...] = ()  # names of columns, channels or tokens
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class MomentSummary:
     prior: str = "N(0, I)"
     units: str = ""  # what they are if not those of the codes
     assumed: bool = False  # nobody said the prior
+    distance: Vector | None = None  # Kolmogorov's, of each latent's samples from the prior
 
 
 @dataclass(frozen=True, eq=False)

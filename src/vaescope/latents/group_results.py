@@ -81,6 +81,11 @@ class Groups:
     notes: tuple[str, ...] = ()
     axis_factor: Mapping[int, str] = field(default_factory=dict)  # of rotated axes, by row of R
 
+    @property
+    def rotated(self) -> tuple[Group, ...]:
+        """Groups of several factors that a rotation separates."""
+        return tuple(own for own in self.groups if own.angle and len(own.factors) > 1)
+
     def of(self, latent: int) -> Group | None:
         """The group that a latent is in, the smallest where there are several."""
         own = [group for group in self.groups if latent in group.latents]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from vaescope.encoding import Maps
 from vaescope.figures.matrices import correlations_chart
 from vaescope.geometry import GeometryMeasure
 from vaescope.inspection import Inspection
@@ -133,7 +134,7 @@ def geometry(inspection: Inspection) -> Section | None:
         if not inspection.skipped:
             return None
         reason = next(iter(inspection.skipped.values()))
-        lead = "How the decoder moves the image along each latent."
+        lead = "How the decoder's output moves along each latent."
         return Section("geometry", "Geometry", lead, (Prose(f"Left out: {reason}"),), open=False)
     rows: list[tuple[Value, ...]] = []
     for key, measured in found.measures.items():
@@ -163,7 +164,7 @@ def geometry(inspection: Inspection) -> Section | None:
     skipped = "; ".join(f"{name}: {reason}" for name, reason in found.skipped.items())
     if skipped:
         parts.append(Prose(f"Left out: {skipped}", aside=True))
-    lead = "Whether the decoder moves the image in orthogonal directions, one for each latent."
+    lead = "Whether the decoder's output moves in orthogonal directions, one for each latent."
     return Section("geometry", "Geometry", lead, tuple(parts))
 
 
@@ -224,7 +225,26 @@ def maps(inspection: Inspection) -> Section | None:
         "sections are about spatial means of the channels; a traversal moves a whole channel."
     )
     lead = "What a diffusion model on these latents has to undo."
-    return Section("maps", "Channels", lead, (table, Prose(text, aside=True)))
+    places = _places(found)
+    parts = (table, *((places,) if places is not None else ()), Prose(text, aside=True))
+    return Section("maps", "Channels", lead, parts)
+
+
+def _places(found: Maps) -> PageTable | None:
+    """The KL of each place, those with the most first."""
+    if found.kl_by_place is None:
+        return None
+    flat = np.asarray(found.kl_by_place).ravel()
+    order = np.argsort(-flat)[:SHOWN].tolist()
+    rows = tuple(
+        (", ".join(str(int(i)) for i in np.unravel_index(place, found.shape)), float(flat[place]))
+        for place in order
+    )
+    more = f", the {len(rows)} with the most" if len(flat) > len(rows) else ""
+    return PageTable(
+        "places", f"KL of each place over all channels{more}.",
+        (Column("Place"), Column("KL (nats)", "bar")), rows,
+    )  # fmt: skip
 
 
 def inferred(inspection: Inspection) -> Section | None:

@@ -173,9 +173,10 @@ def scoreboard(
         "",
         "![Primary claims by paper and verdict](index.svg)",
         "",
-        f"Of {total} primary claims about trained models, {len(shown)} have run after they were "
-        f"registered{f': {said}' if shown else ''}. {total - len(shown)} have not; {older} of "
-        f"{len(trained)} studies show an older table, re-analysed by the same rule, not counted.",
+        f"Of {total} primary claims about trained models, {len(shown)} {_has(shown)} run after "
+        f"they were registered{f': {said}' if shown else ''}. {total - len(shown)} have not; "
+        f"{older} of {len(trained)} studies show an older table, re-analysed by the same rule and "
+        "not counted.",
         "",
         _RULE,
         "",
@@ -208,6 +209,10 @@ _LOOKED = (
     "In the tables of before registration, which are why none of them counts. Registered studies "
     "have units of their own."
 )
+
+
+def _has(things: Sequence[object]) -> str:
+    return "has" if len(things) == 1 else "have"
 
 
 def _headline(judged: Sequence[Judged]) -> list[Verdict]:

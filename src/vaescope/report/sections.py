@@ -7,11 +7,9 @@ import numpy as np
 
 from vaescope import __version__
 from vaescope.figures.charts import (
-    LINES,
     curves_chart,
     factors_chart,
     histograms_chart,
-    outputs_chart,
 )
 from vaescope.inspection import Inspection
 from vaescope.metrics import Score
@@ -43,8 +41,10 @@ from vaescope.report.page import (
 )
 from vaescope.report.pictures import columns_of, rows_of
 from vaescope.report.render import render
+from vaescope.report.signals import as_pictures, reconstructed, traversed
 from vaescope.report.sliders import ROOM, budget_beside, sliders, without_room
 from vaescope.settings import dump_yaml
+from vaescope.types import Floats
 from vaescope.verdicts import PAPERS, Verdict
 
 __all__ = ["page_of", "save"]
@@ -159,10 +159,13 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
     parts: list[Part]
     if moved.outputs is None or not images:
         parts = [Prose("Pictures were left out (--no-images)."), shares]
-    elif moved.outputs.ndim == 5:
+    elif (drawn := _pictures(inspection, moved.outputs, 2)) is not None:
         few = latents[:SHOWN_LATENTS]
         budget = budget_beside(inspection.network)
-        strips = rows_of(moved.outputs[[z.index for z in few]], budget)
+        # Of video, the frames of fewer positions: they lie side by side too.
+        wide = drawn.shape[-1] > 3 * drawn.shape[-2]
+        places = np.linspace(0, len(moved.values) - 1, 5 if wide else len(moved.values)).astype(int)
+        strips = rows_of(drawn[[z.index for z in few]][:, places], budget)
         pictures = tuple(
             Picture(
                 png,
@@ -173,14 +176,11 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
             )
             for z, png in zip(few, strips, strict=True)
         )  # fmt: skip
-        marks = tuple(f"{value:g}".replace("-", "\N{MINUS SIGN}") for value in moved.values)
+        marks = tuple(f"{value:g}".replace("-", "\N{MINUS SIGN}") for value in moved.values[places])
         caption = f"Each latent from {ends}. Passive ones are dimmed.{cut(latents)}"
         parts = [Pictures(caption, pictures, "rows", marks, shares)]
     else:
-        alt = "Lines of each output along each latent; those of passive latents are flat."
-        caption = f"Outputs (the first {LINES} at most) as a latent moves from {ends}."
-        chart = outputs_chart(moved, latents[:SHOWN_LATENTS])
-        parts = [figure("outputs", chart, caption + cut(latents), alt), shares]
+        parts = [*traversed(inspection, moved, latents[:SHOWN_LATENTS], ends), shares]
     if images and "sliders" in inspection.skipped:
         reason = inspection.skipped["sliders"]
         parts.append(Prose(f"There are no live sliders: {reason}", aside=True))
@@ -188,20 +188,41 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
     return Section("traversals", "Traversals", lead, tuple(parts))
 
 
+def _pictures(inspection: Inspection, values: Floats, lead: int) -> Floats | None:
+    """Values whose first `lead` axes are no part of an example, as images in [0, 1]."""
+    subject, shown = inspection.subject, inspection.reconstructions
+    event = values.shape[lead:]
+    if subject.kind == "tokens":
+        return None
+    if subject.kind == "images":
+        return values if len(event) == 3 else None
+    originals = values if shown is None else shown.originals
+    return as_pictures(values, event, (float(originals.min()), float(originals.max())))
+
+
 def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
     shown = inspection.reconstructions
-    if shown is None or not images or shown.originals.ndim != 4:
+    if shown is None or not images:
         return None
-    pairs = np.stack([shown.originals, shown.outputs], axis=1)  # (n, 2, *event)
-    columns = columns_of(pairs, budget_beside(inspection.network))
-    pictures = tuple(
-        Picture(png, f"Original above its reconstruction: {label}.")
-        for png, label in zip(columns, shown.labels, strict=True)
-    )
-    caption = f"{len(pictures)} examples, each above its reconstruction from the posterior mean."
     lead = "What is lost on the way through the latents."
     fit = inspection.fit
-    parts: list[Part] = [Pictures(caption, pictures, "tiles")]
+    parts: list[Part]
+    pairs = None
+    if shown.originals.shape == shown.outputs.shape:  # tokens have probabilities for outputs
+        both = np.stack([shown.originals, shown.outputs], axis=1)  # (n, 2, *event)
+        pairs = _pictures(inspection, both, 2)
+    if pairs is None:
+        parts = reconstructed(inspection, shown)
+    else:
+        columns = columns_of(pairs, budget_beside(inspection.network))
+        pictures = tuple(
+            Picture(png, f"Original above its reconstruction: {label}.")
+            for png, label in zip(columns, shown.labels, strict=True)
+        )
+        caption = (
+            f"{len(pictures)} examples, each above its reconstruction from the posterior mean."
+        )
+        parts = [Pictures(caption, pictures, "tiles")]
     if fit is not None:
         text = (
             f"Distortion {fit.distortion_nats:.1f} nats (sd {fit.distortion_sd:.1f}) and rate "

@@ -144,6 +144,7 @@ class _Evidence:
     excluded: int
     values: Floats
     lacks: str  # what the table does not have
+    leads: int | None = None  # units in which the effect is farther than its control
 
 
 def _counted(test: Test, values: Floats) -> Count:
@@ -188,7 +189,7 @@ def _evidence(claim: Claim, table: Table | None) -> _Evidence:
     values = [one[voting] for one in values]
     support = _least([_support(t, v) for t, v in zip(claim.tests, values, strict=True)])
     against = [_contradiction(t, v) for t, v in zip(claim.tests, values, strict=True)]
-    control_count, control_support = None, 0.0
+    control_count, control_support, leads = None, 0.0, None
     if claim.control is not None:
         main = claim.tests[0]
         other = _of(claim.control.effect, table)
@@ -197,10 +198,12 @@ def _evidence(claim: Claim, table: Table | None) -> _Evidence:
         other = other[voting]
         control_count = _counted(main, other)
         control_support = float(_support(main, other)[-1]) if other.size else 0.0
-        support = _least([support, running(main.beyond(values[0], other).tolist())])
+        lead = main.beyond(values[0], other)
+        leads = int(lead.sum())
+        support = _least([support, running(lead.tolist())])
     return _Evidence(
         _conjunction(claim, values), support, np.mean(against, axis=0), control_count,
-        control_support, excluded, values[0], lacks,
+        control_support, excluded, values[0], lacks, leads,
     )  # fmt: skip
 
 
@@ -292,7 +295,7 @@ def _verdict(
     elif supported:
         judgement = "supported"
     if judgement == "undecided" and not why:
-        why = f"the table lacks {found.lacks}" if found.lacks else _visible(claim, units, rivals)
+        why = f"the table lacks {found.lacks}" if found.lacks else _visible(found, rivals)
     if case.table is None:
         why = ""
     known = found.values[np.isfinite(found.values)]
@@ -310,10 +313,14 @@ def _checked(count: Count) -> Judgement:
     return "supported" if count.votes_for == count.units else "contradicted"
 
 
-def _visible(claim: Claim, units: int, rivals: int) -> str:
-    share = visible_share(units, rivals / HALF)
+def _visible(found: _Evidence, rivals: int) -> str:
+    """What so many units could have shown, or that a control kept them from it."""
+    units, needed = found.count.units, rivals / HALF
+    share = visible_share(units, needed)
     if share is None:
         return f"{units} units cannot decide it"
+    if found.leads is not None and found.leads < found.count.votes_for:
+        return f"it leads its control in {found.leads} of {units} units only"
     return f"{units} units would have shown a vote of {share:.0%} of all with power 0.8"
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vaescope.encoding import Maps
     from vaescope.geometry.overview import Overview
     from vaescope.inspection import FactorSummary, Latent, MomentSummary, Training
-    from vaescope.latents import Types
+    from vaescope.latents import Groups, Types
     from vaescope.measures import Measures
     from vaescope.pruning.price import Price
     from vaescope.traversals import Traversals
@@ -33,6 +33,7 @@ def judge(
     *,
     types: "Types | None" = None,
     factors: "FactorSummary | None" = None,
+    groups: "Groups | None" = None,
     measures: "Measures | None" = None,
     geometry: "Overview | None" = None,
     traversals: "Traversals | None" = None,
@@ -47,7 +48,7 @@ def judge(
     encoder saw the factors."""
     trained = settled(training)
     more = more_training(trained)
-    factored = separated(factors, latents)
+    factored = separated(factors, latents, groups)
     by_place = averaged(latents, maps)
     by_example = () if by_place is not None else (
         polarised(

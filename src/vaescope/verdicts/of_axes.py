@@ -20,7 +20,7 @@ from vaescope.verdicts.verdict import (
 
 if TYPE_CHECKING:
     from vaescope.inspection import FactorSummary, Latent
-    from vaescope.latents import Types
+    from vaescope.latents import Groups, Types
     from vaescope.measures import Measures
     from vaescope.pruning.price import Price
 
@@ -158,7 +158,11 @@ def _known(factors: "FactorSummary", latents: "Sequence[Latent]") -> _Known:
     return _Known(best, most, names[clear].tolist(), float(gaps.mean()), few, says)
 
 
-def separated(factors: "FactorSummary | None", latents: "Sequence[Latent]" = ()) -> Verdict | None:
+def separated(
+    factors: "FactorSummary | None",
+    latents: "Sequence[Latent]" = (),
+    groups: "Groups | None" = None,
+) -> Verdict | None:
     """Whether each factor has a latent of its own. MIG is a mean over factors, and says nothing of
     a latent that holds two: both are looked at factor by factor."""
     if factors is None:
@@ -189,7 +193,12 @@ def separated(factors: "FactorSummary | None", latents: "Sequence[Latent]" = ())
         tone = "warning"
         says = "the axes do not tell the factors apart."
         advice = "Treat the latents as coordinates without meaning; do not name them."
-    if known_to_passive(factors, latents) and not factors.supervised:
+    rotated = () if groups is None or factors.supervised else groups.rotated
+    if rotated and len(known.apart) < k:
+        tone = "note"
+        says += f" A rotation does it: {listed([group.says for group in rotated])}."
+        advice = "Rotate these latents before you name them: vs.rotate."
+    elif known_to_passive(factors, latents) and not factors.supervised:
         tone = "note"
         advice = "Read the table of factors without the passive latents: their samples are noise."
     which = {int(i) for i, share in zip(known.best, known.most, strict=True) if share}

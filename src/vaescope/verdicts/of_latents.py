@@ -319,7 +319,7 @@ def _percent(share: float) -> str:
 
 
 def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdict | None:
-    """By two moments: samples of other shapes have them too, which the sentence must not deny."""
+    """By two moments, then by shape: Kolmogorov's test of each used latent's samples."""
     used = [
         latent.index
         for latent in latents
@@ -351,12 +351,13 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
             section="prior", latents=(worst,),
         )  # fmt: skip
     if number < limit:
-        return Verdict(
+        other = _other_shape(samples, used, which)
+        return other or Verdict(
             "prior", "good",
             "Samples of each used latent have about the mean and standard deviation of the prior"
             f"{which}; the furthest off is latent {worst} ({shape}).{undecided}",
             number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
-            advice="Drawing codes from the prior is safe as far as these two moments go.",
+            advice="Drawing codes from the prior is safe as far as each latent by itself goes.",
             section="prior", latents=(worst,),
         )  # fmt: skip
     return Verdict(
@@ -366,4 +367,29 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
         advice="Draw codes from the samples of the data rather than from the prior."
         + (" If the model has another prior, say so: prior=." if samples.assumed else ""),
         section="prior", latents=tuple(index for index in used if off[index] >= limit),
+    )  # fmt: skip
+
+
+def _other_shape(samples: "MomentSummary", used: Sequence[int], which: str) -> Verdict | None:
+    """What is said where the moments are the prior's and the shape is not."""
+    distance = samples.distance
+    if distance is None:
+        return None
+    # Kolmogorov's bound at one in a hundred, for as many latents as are looked at.
+    by_chance = float(np.sqrt(np.log(2 * len(used) / 0.01) / (2 * samples.n)))
+    limit = max(THRESHOLDS["shape"].value, by_chance)
+    far = [index for index in used if distance[index] >= limit]
+    if not far:
+        return None
+    worst = max(far, key=lambda index: distance[index])
+    number = float(distance[worst])
+    return Verdict(
+        "prior", "note",
+        f"Samples have the mean and standard deviation of the prior{which} but not its shape: "
+        f"those of latent {worst} are {number:.2f} from it by Kolmogorov's distance."
+        f"{close(number, limit, f'{limit:.2g}')}",
+        number=number, shown=f"{number:.2f}", threshold=limit,
+        rule=f"Kolmogorov's distance below {limit:.2g}",
+        advice="Look at the histograms: codes from the prior may lie where few examples do.",
+        section="prior", latents=tuple(far),
     )  # fmt: skip

@@ -18,16 +18,16 @@ def scaled(maps: "Maps | None") -> Verdict | None:
     limit = THRESHOLDS["scaling"].value
     if not (math.isfinite(maps.scaling) and maps.scaling > 0):
         return Verdict(
-            "scaling", "warning", "The latents are the same on all images: they have no scale.",
+            "scaling", "warning", "The latents are the same on all examples: they have no scale.",
             number=0.0, shown="0", threshold=limit, rule="a standard deviation above 0",
-            advice="See that the images differ and that the encoder uses them.",
+            advice="See that the data differ and that the encoder uses them.",
             section="maps", paper="ldm",
         )  # fmt: skip
     measured = f"1 / {1 / maps.scaling:.3g} = {maps.scaling:.4g}"
     if maps.configured is None:
         return Verdict(
             "scaling", "note",
-            f"The latents have a standard deviation of {1 / maps.scaling:.3g} on these images.",
+            f"The latents have a standard deviation of {1 / maps.scaling:.3g} on these data.",
             number=maps.scaling, shown=f"{maps.scaling:.3g}", threshold=limit,
             rule="none: the model has no factor of its own",
             advice=f"Multiply them by {measured} before you train a diffusion model on them.",
@@ -37,7 +37,7 @@ def scaled(maps: "Maps | None") -> Verdict | None:
     tone: Tone = "good" if off < limit else "warning"
     return Verdict(
         "scaling", tone,
-        f"The published scaling factor is {maps.configured:g}; these images ask for {measured}"
+        f"The published scaling factor is {maps.configured:g}; these data ask for {measured}"
         f"{_shifted(maps)}.{close(off, limit, f'{limit:.0%} of difference')}",
         number=off, shown=f"{off:.0%}", threshold=limit,
         rule=f"within {limit:.0%} of one over their standard deviation",

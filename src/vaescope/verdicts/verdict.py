@@ -93,6 +93,11 @@ THRESHOLDS: Mapping[str, Threshold] = {
         "a quarter of the prior's standard deviation: a rule of thumb; below 256 examples four "
         "standard errors of a mean",
     ),
+    "shape": Threshold(
+        0.05,
+        "a twentieth of the samples lies where the prior has none of them, and less than one "
+        "time in a hundred by chance",
+    ),
     "correlated": Threshold(
         0.1,
         "ten latents that are independent give 0.02 nats at 1,000 examples; or twice what chance "
