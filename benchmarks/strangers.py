@@ -32,7 +32,8 @@ class Basic(nn.Module):
         return self.fc21(h), self.fc22(h)
 
     def decode(self, z: Tensor) -> Tensor:
-        return self.fc4(self.fc3(z).relu()).sigmoid()
+        images: Tensor = self.fc4(self.fc3(z).relu()).sigmoid()
+        return images
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         mu, logvar = self.encode(x)
@@ -70,7 +71,7 @@ def trained(model: nn.Module, x: Tensor, *, steps: int) -> nn.Module:
         nats = nn.functional.binary_cross_entropy(y.view_as(batch), batch, reduction="sum")
         rate = 0.5 * (mu.square() + logvar.exp() - 1 - logvar).sum()
         optimiser.zero_grad()
-        (nats + rate).backward()  # type: ignore[no-untyped-call]
+        (nats + rate).backward()
         optimiser.step()
     return model.eval()
 
