@@ -209,6 +209,10 @@ def _of_way(
         fault = fault_of(parts, len(x))
         if fault:
             problems.append(f"{name} returned {fault}")
+        elif asked.spread() is not None and parts.spread is None:
+            problems.append(
+                f"posterior={asked.posterior} does not fit what {name} returned: no spread"
+            )
         elif asked.layout() not in (None, candidate.layout):
             layouts = ", ".join(dict.fromkeys(c.layout for c in found))
             problems.append(
