@@ -151,5 +151,5 @@ def test_the_report_of_an_ivae_has_no_rule_of_the_standard_normal_and_says_super
     text = render(page)
     assert "N(0, I)" not in text and "mean variance at most 0.1" not in text
     assert "N(0, 1), in units of the prior of each example" in text
-    assert "Variances are over that of a latent that ignores the data" in text
+    assert "Variances are divided by that of a latent that ignores the data" in text
     assert all(own.says.startswith("(supervised)") for own in page.statements)

@@ -118,4 +118,4 @@ def test_options_have_their_values_and_the_name_of_the_option() -> None:
     assert as_options("Pass posterior=halves,logvar or value_range=-1,1.") == (
         "Pass --posterior halves,logvar or --value-range -1,1."
     )
-    assert as_options("say so: prior=.") == "say so: --prior."
+    assert as_options("pass prior=.") == "pass --prior."

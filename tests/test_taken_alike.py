@@ -55,7 +55,7 @@ def test_other_data_of_an_open_model_are_used_or_refused_never_ignored(
     )
     with pytest.raises(UsageError, match="open on Dataset"):
         vs.open_model(given["open"], np.zeros((4, 7), dtype=np.float32))
-    with pytest.raises(UsageError, match="says already"):
+    with pytest.raises(UsageError, match="is open already"):
         vs.open_model(given["open"], posterior="std")
     stranger = vs.open_model(vs.load_vae(given["run"]), given["data"])
     assert vs.open_model(stranger) is stranger

@@ -231,7 +231,7 @@ def _file(path: Path, seal: str, remedy: str, repair: Callable[[], None] | None 
         if sha256_of(read_regular(path)) == seal:
             return Finding(path, "sound")
     except FileNotFoundError:
-        return Finding(path, "lost", "It is not there.", remedy, repair)
+        return Finding(path, "lost", "It is missing.", remedy, repair)
     except (OSError, ValueError) as error:
         return Finding(path, "damaged", f"{error}.", remedy, repair)
     return Finding(path, "damaged", "It is not what it was when it was sealed.", remedy, repair)
@@ -355,7 +355,7 @@ def _timing(run: Run, *, ended: bool) -> Finding:
     """Rows with seals of their own; of a run that has ended they reach as far as the history."""
     remedy = "Nothing but `vaescope table --timing` reads it."
     if not run.timing.exists():
-        return Finding(run.timing, "lost", "It is not there.", remedy)
+        return Finding(run.timing, "lost", "It is missing.", remedy)
     found = _rows(run.timing, remedy)
     if ended and not found.bad:
         ends = [_last_step(_content(path) or b"") for path in (run.timing, run.history)]

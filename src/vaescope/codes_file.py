@@ -99,7 +99,7 @@ def _prior(
             )
         return from_json(str(text), beside)
     if not beside:
-        _LOG.info("%s says no prior: N(0, I) is assumed", where)
+        _LOG.info("%s names no prior: N(0, I) is assumed", where)
         return None
     full = {"mean": np.zeros_like(mean), "variance": np.ones_like(mean)} | dict(beside)
     for name, array in full.items():
@@ -119,7 +119,7 @@ def _variance(named: dict[str, Array], where: str) -> Floats:
     if len(given) != 1:
         raise ShapeError(
             f"{where} has {' and '.join(given) or 'no variance'}; wanted exactly one of "
-            f"variance, std, logvar. It has besides: {', '.join(sorted(set(named) - set(given)))}.",
+            f"variance, std, logvar. Beside mean it has {', '.join(sorted(named)) or 'nothing'}.",
             "Save one of them. Where there is no noise, save zeros.",
         )
     name = given[0]

@@ -20,7 +20,7 @@ class Measures:
     n: int
     d: int
     scores: Mapping[str, Mapping[str, Score]]
-    skipped: Mapping[str, str]  # why a metric cannot be had
+    skipped: Mapping[str, str]  # why a metric is not available
     types: Types
     correlation: MeanAgainstSample
     decomposition: DecompositionMeasures

@@ -38,10 +38,27 @@ __all__ = ["Inference", "OpenModel", "device_of", "evaluating"]
 Vector = NDArray[np.float64]
 
 
+#: Forms of a posterior in words.
+_LAYOUTS = {
+    "pair": "two tensors",
+    "reversed": "two tensors, spread first",
+    "halves": "halves of one tensor",
+    "interleaved": "alternating values of one tensor",
+    "named": "named fields",
+}
+_SPREADS = {
+    "logvar": "log variance",
+    "logstd": "log standard deviation",
+    "std": "standard deviation",
+    "variance": "variance",
+    "logprecision": "log precision",
+}
+
+
 @final
 @dataclass(frozen=True)
 class Inference:
-    """One thing that was looked at rather than told."""
+    """One thing about a model that was inferred, or stated by the user or by the model."""
 
     what: str  # the argument that says it, e.g. "posterior"
     read: str  # e.g. "interleaved,logvar"
@@ -54,8 +71,17 @@ class Inference:
         """As the interface calls it."""
         return self.read
 
+    @property
+    def short(self) -> str:
+        """E.g. `posterior pair,logvar (mean and log variance, as two tensors)`."""
+        layout, _, spread = self.read.partition(",")
+        if self.what != "posterior" or spread not in _SPREADS:
+            return f"{self.what} {self.read}"
+        place = f", as {_LAYOUTS[layout]}" if layout in _LAYOUTS else ""
+        return f"{self.what} {self.read} (mean and {_SPREADS[spread]}{place})"
+
     def __str__(self) -> str:
-        end = "" if self.told else f" To say otherwise, pass {self.what}=."
+        end = "" if self.told else f" To change it, pass {self.what}=."
         return f"{self.what} is {self.read}: {self.why}.{end}"
 
 

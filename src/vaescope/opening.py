@@ -91,7 +91,7 @@ def open_model(
     if isinstance(model, OpenModel):
         if encode or decode or asked.anything or shown.anything:
             raise UsageError(
-                "An open model says already what its outputs mean.",
+                "This model is open already, so the meaning of its outputs is known.",
                 "Open the model itself anew with these arguments.",
             )
         return model if data is None or data is model.data else _on(model, data, factors, rows)
@@ -102,7 +102,7 @@ def open_model(
 
         if encode or decode or asked.anything or shown.anything:
             raise UsageError(
-                "Models of scvi-tools say themselves what their outputs mean.",
+                "The meaning of outputs is known for models of scvi-tools.",
                 "Pass the model alone, or with an AnnData.",
             )
         return _logged(open_scvi(model, data, factors, name=name, rows=rows))
@@ -110,7 +110,7 @@ def open_model(
     trained = isinstance(model, Run | VAE) or _is_fitted_vae(model)
     if trained and (encode or decode or asked.anything or shown.anything):
         raise UsageError(
-            "Models that vaescope trained say themselves what their outputs mean.",
+            "The meaning of outputs is known for models that vaescope trained.",
             "Leave encode, decode, posterior, output and value_range out.",
         )
     if not trained and data is not None:
@@ -302,7 +302,7 @@ def _notes(spec: Experiment) -> tuple[str, ...]:
         notes.append(
             "The demo shows the ellipse with a third of x's range for y. With equal ranges x and y "
             "would be the degenerate case of zietlow2022: their directions of largest variance may "
-            "turn freely, so the model still polarises, but its axes mean nothing and MIG stays "
+            "rotate freely, so the model still polarises, but its axes mean nothing and MIG stays "
             "near 0.1."
         )
     return tuple(notes)

@@ -87,8 +87,8 @@ def _check_prior(prior: PriorDensity, r: NDArray[np.float64]) -> None:
         same = same and np.allclose(mean @ r.T, mean, atol=_ROUNDING * np.sqrt(size))
     if not same:
         raise UsageError(
-            f"The prior {prior.says} is another one after this rotation, so that the rate and what "
-            "unused latents are would change.",
+            f"The prior {prior.says} changes under this rotation, so the rate and what unused "
+            "latents are would change too.",
             "Rotate only latents that the prior treats alike, e.g. under N(0, I).",
         )
 

@@ -162,7 +162,7 @@ def start(base: Mapping[str, Any], settings: Iterable[tuple[list[str], Any]]) ->
     tree: Tree = _as_json(base, "These settings")
     for path, value in sorted(settings, key=lambda item: item[0][-1] != "name"):
         if path[0] == "pruned":
-            raise UsageError("pruned is no setting.", "Train a run, then use `vaescope prune`.")
+            raise UsageError("pruned is not a setting.", "Train a run, then use `vaescope prune`.")
         _merge(tree, path, _as_json(value, ".".join(path)))
     for group in GROUPS:
         content = tree.get(group)

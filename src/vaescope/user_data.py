@@ -295,7 +295,7 @@ def _from_array(
     if ends is None:
         return from_arrays(images, factors, factor_names=names)
     low, high = ends
-    _log.info("The images are taken as [%.3g, %.3g] and brought to [0, 1].", low, high)
+    _log.info("The images are taken as [%.3g, %.3g] and rescaled to [0, 1].", low, high)
     unit = np.clip((images - low) / (high - low), 0.0, 1.0)
     return replace(from_arrays(unit, factors, factor_names=names), value_range=ends)
 

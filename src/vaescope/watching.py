@@ -328,8 +328,9 @@ def _collapse(
     return (
         f"Posterior collapse: all {len(names)} latents have been passive for {lasts:,} examples "
         f"(mean variance {mean.min():.2f} to {mean.max():.2f}, {kl.sum():.2g} nats in all), so "
-        "that the decoder learns nothing from z: lower the weight of the KL (beta), or let it grow "
-        "from 0 over the first steps. If training has only begun, wait: latents wake one by one."
+        "the decoder learns nothing from z: lower the weight of the KL (beta), or let it grow "
+        "from 0 over the first steps. If training has just begun, wait: latents become active one "
+        "by one."
     )
 
 
@@ -341,7 +342,7 @@ def _fall(names: tuple[LatentType, ...], marks: _Marks, examples: int, memory: f
     which = ", ".join(f"latent {j} is now {name}" for j, name in lost)
     return (
         f"The number of active latents fell from {len(marks.best)} to {names.count('active')} of "
-        f"{len(names)}; there were last so many {examples - marks.at_best:,} examples ago "
+        f"{len(names)}; the larger number was last seen {examples - marks.at_best:,} examples ago "
         f"({which}): lower the weight of the KL (beta) or its schedule, lower the learning rate, "
-        "or go back to the weights of that time."
+        "or return to the weights from then."
     )

@@ -194,7 +194,7 @@ class Flow(Drawing):
 
 
 def test_a_flow_behind_the_gaussian_is_asked_about(core: Core, digits: Tensor) -> None:
-    with pytest.raises(UsageError, match=r"no diagonal Gaussian.*encode="):
+    with pytest.raises(UsageError, match=r"not a diagonal Gaussian.*encode="):
         adapt(Flow(core), digits)
 
 

@@ -235,3 +235,8 @@ def test_codes_that_depend_on_the_batch_are_refused(core: Core, digits: Tensor) 
     hidden = {"model": Normed(core).train()}
     with pytest.raises(UsageError, match=r"other images in its batch.*model\.eval\(\)"):
         adapt(encode=lambda x: hidden["model"].encode(+x), decode=core.logits, x=digits)
+
+
+def test_a_spread_that_was_said_and_is_not_there_is_refused(core: Core, digits: Tensor) -> None:
+    with pytest.raises(UsageError, match="posterior=logvar does not fit what encode returned"):
+        adapt(Form(core, lambda mean, _: mean), digits, asked=Asked(posterior="logvar"))

@@ -145,7 +145,7 @@ def test_other_models_modules_and_data_are_refused_with_a_way_out() -> None:
         vs.inspect(linear.module, adata)
     with pytest.raises(UsageError, match="takes an AnnData"):
         vs.inspect(linear, np.asarray(adata.X, np.float32))
-    with pytest.raises(UsageError, match="say themselves"):
+    with pytest.raises(UsageError, match="meaning of outputs is known"):
         vs.inspect(linear, prior="normal")
     codes = vs.open_model(linear, adata[:50].copy()).codes
     assert codes.n == 50

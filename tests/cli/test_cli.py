@@ -82,7 +82,7 @@ def test_what_is_not_there_yet_says_so() -> None:
     for name in PLANNED[:1]:
         code, error = failed(name, "anything", "--some", "option")
         assert code == 2
-        assert "not there yet" in error["message"]
+        assert "not exist yet" in error["message"]
 
 
 def test_help_has_an_example_and_leaves_torch_out() -> None:

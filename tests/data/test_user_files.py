@@ -163,7 +163,7 @@ def test_factors_that_do_not_fit_are_explained(path: Path) -> None:
 
 
 def test_files_that_cannot_be_used_are_explained(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"mine\.npz is not there"):
+    with pytest.raises(DataError, match=r"mine\.npz does not exist"):
         load_files(path)
     np.savez(path, pictures=FLOATS)
     with pytest.raises(DataError, match=r"has the arrays pictures; wanted `images`"):

@@ -175,7 +175,7 @@ def test_without_the_extra_it_says_what_to_install(
 
 def test_a_run_and_a_model_need_what_they_need(tmp_path: Path) -> None:
     run = run_of(tmp_path, from_command_line("vae", VECTORS))
-    with pytest.raises(UsageError, match="say themselves"):
+    with pytest.raises(UsageError, match="meaning of outputs is known"):
         vs.export_onnx(run, tmp_path / "onnx", output="logits")
     with pytest.raises(UsageError, match="Only a run knows its data"):
         vs.export_onnx(Small(), tmp_path / "onnx")

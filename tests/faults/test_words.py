@@ -177,4 +177,4 @@ def test_ctrl_c_during_the_imports_ends_in_one_line(tmp_path: Path) -> None:
         started.send_signal(signal.SIGINT)
         said = io.TextIOWrapper(started.stderr).read()
         assert started.wait(30) == 130
-    assert said == "Stopped. Give the same command again.\n"
+    assert said == "Stopped. Run the same command again.\n"

@@ -118,7 +118,7 @@ def test_columns_of_equal_norm_are_warned_of(generator: np.random.Generator) -> 
     equal = np.linalg.qr(generator.normal(size=(64, 10)))[0]
     found = od_score_of(grams_of(equal[None]))
     assert found.degenerate_share == 1.0
-    assert "turn freely" in found.warning and found.warning in found.summary()
+    assert "rotate freely" in found.warning and found.warning in found.summary()
     distinct = od_score_of(grams_of((equal * 2.0 ** np.arange(10))[None]))
     assert distinct.warning == "" and distinct.degenerate_share == 0.0
 

@@ -153,7 +153,7 @@ def test_equal_singular_values_are_called_degenerate() -> None:
     equal = np.linalg.qr(np.random.default_rng(0).normal(size=(9, 3)))[0]
     found = distance_of(grams_of(np.repeat(equal[None], 4, axis=0)))
     assert found.degenerate_share == 1.0
-    assert "may turn freely" in found.warning and found.warning in found.summary()
+    assert "may rotate freely" in found.warning and found.warning in found.summary()
     apart = np.array([[3.0, 2.0, 1.0], [3.0, 2.8, 1.0], [1.0, 1e-8, 1e-9], [1.0, 0.5, 0.0]])
     np.testing.assert_array_equal(degenerate(apart), [False, True, True, False])
 

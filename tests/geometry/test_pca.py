@@ -40,7 +40,7 @@ def test_axes_of_equal_variance_are_called_degenerate() -> None:
     x = rows(synth_linear(ratio=1.0, n=20_000))
     axes = principal_axes(x)[1][:, :2]
     found = principal_alignment(linear(axes), np.zeros((1, 2)), x)
-    assert found.degenerate and "turn freely" in found.summary()
+    assert found.degenerate and "rotate freely" in found.summary()
     with pytest.raises(ShapeError, match="trained on"):
         principal_alignment(linear(axes), np.zeros((1, 2)), x[:, :2])
 

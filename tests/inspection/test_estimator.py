@@ -54,7 +54,7 @@ def test_unfitted_other_rows_and_overrides_are_refused() -> None:
     estimator = vs.VAEEstimator(**FEW).fit(X)
     with pytest.raises(ShapeError, match=r"shape \(4,\); the estimator was fitted on \(5,\)"):
         vs.inspect(estimator, X[:, :4])
-    with pytest.raises(UsageError, match="say themselves"):
+    with pytest.raises(UsageError, match="meaning of outputs is known"):
         vs.inspect(estimator, X, posterior="halves")
     with pytest.raises(UsageError, match="Only a run knows its data"):
         vs.inspect(estimator)

@@ -291,7 +291,7 @@ def test_a_run_needs_a_folder_and_nothing_else(tmp_path: Path) -> None:
     run = hand_made(tmp_path, *VECTORS)
     with pytest.raises(UsageError, match="folder"):
         vs.prune(run)
-    with pytest.raises(UsageError, match="say themselves"):
+    with pytest.raises(UsageError, match="meaning of outputs is known"):
         vs.prune(run, out=tmp_path / "p", output="logits")
 
 

@@ -78,7 +78,7 @@ def tiny_page() -> Page:
         "A model.",
         (Fact("active", "1", "of 2", "active"), Fact("rate", "2.50", "nats, n = 4")),
         (
-            PageStatement("good", "0.5", "It works.", "0.3 or more", "Go on.", "latents"),
+            PageStatement("good", "0.5", "It works.", "Good if 1", "Run `it`.", "latents"),
             PageStatement("warning", "2", "It fails.", "none", "Stop.", "gone", "A", "https://a.b/c"),
         ),
         (

@@ -113,7 +113,7 @@ def test_a_sweep_without_numbers_has_a_page_that_says_so(tmp_path: Path) -> None
     table = runs(betas=1, seeds=2)
     bare = Table({**table.settings, "done": [False, True]}, {"error": ["Died: no", None]})
     html = sweep_page(bare, tmp_path / "p.html", folder=tmp_path)
-    assert "there is nothing to draw yet" in html and "1 to go, of which 1 failed" in html
+    assert "there is nothing to draw yet" in html and "1 not done, 1 failed" in html
 
 
 def test_seeds_that_explain_most_are_pointed_out(tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ def test_own_files_take_no_settings_and_lost_ones_are_named(tmp_path: Path) -> N
     np.save(tmp_path / "x.npy", np.zeros((3, 2)))
     with pytest.raises(UsageError, match="takes no size"):
         vs.load_dataset(tmp_path / "x.npy", size=32)
-    with pytest.raises(DataError, match=r"lost\.npz is not there"):
+    with pytest.raises(DataError, match=r"lost\.npz does not exist"):
         vs.load_dataset("lost.npz")
 
 

@@ -147,7 +147,7 @@ def test_json_has_the_keys_of_the_interface_and_no_word_besides(tmp_path: Path) 
         (["objective.name=factor-vae"], {}, "has no beta"),
         (["objective.name=beta-tcvae"], {"between": None}, "does not weigh the whole rate"),
         ([], {"by": "luck"}, "no rule 'luck'"),
-        ([], {"needed": 3}, "cannot be needed of 2"),
+        ([], {"needed": 3}, "--needed is 3; there are 2 latents"),
         ([], {"between": (2.0, 1.0)}, "from 2 to 1 is empty"),
         ([], {"round_steps": 0}, "--steps is 0"),
         ([], {"short_lr": 0.0}, "--lr is 0.0"),
@@ -162,7 +162,7 @@ def test_what_cannot_be_tuned_is_refused_before_anything_is_written(
 
 
 def test_a_range_that_is_none_is_wrong_usage() -> None:
-    with pytest.raises(UsageError, match="is no range"):
+    with pytest.raises(UsageError, match="is not a range"):
         app(["tune-beta", "beta-vae", "--between", "low"], standalone_mode=False)
 
 

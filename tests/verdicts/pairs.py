@@ -183,37 +183,37 @@ OF_COMPARISONS: Mapping[str, Truth] = {
     r"Nothing differs: all \d+ differences are exactly 0 on 400 images": lambda s, _: (
         s.copy and not s.blank
     ),
-    r"These are one model, but perhaps for the order and the signs of latents": lambda s, _: (
+    r"These are the same model, up to the order and the signs of latents": lambda s, _: (
         s.copy and s.decoded
     ),
-    r"Their encoders are one; their decoders were not compared": lambda s, _: not s.decoded,
+    r"Their encoders are the same; their decoders were not compared": lambda s, _: not s.decoded,
     r"No latent and no metric differs beyond its interval on any side": lambda s, says: (
-        len(s.seeds) > 2 and not s.worse and (not s.narrower or "without an interval" in says)
+        len(s.seeds) > 2 and not s.worse and (not s.narrower or "no interval" in says)
     ),
-    r"\d+ differences? without an interval": lambda s, _: s.narrower or s.blank,
+    r"\d+ differences? (has|have) no interval": lambda s, _: s.narrower or s.blank,
     r"against .*: \d+ of \d+ latents differs? beyond the interval: ": lambda s, _: _odd(s),
     r"\(has no counterpart\)": lambda s, _: s.other is not None,
     r"against .*: no latent differs beyond its interval": lambda s, says: (
         not _odd(s) or "Without an interval" in says
     ),
-    r"against .*: no latent has an interval, so that none can be told to differ": lambda s, _: (
+    r"against .*: no latent has an interval, so no difference can be shown": lambda s, _: (
         not _used(s.latents) and not _used(_second(s))
     ),
     r"against .*: \d+ of \d+ numbers differs? beyond the interval: ": lambda s, _: bool(s.worse),
     r"against .*: no number differs beyond its interval": lambda s, _: not s.worse,
-    r"against .*: no number has an interval, so that none can be told to differ": lambda s, _: (
+    r"against .*: no number has an interval, so no difference can be shown": lambda s, _: (
         not s.decoded
     ),
     r"Without an interval: active \(0 to 1\)": lambda s, _: s.blank,
     r"Without an interval: [A-B]\d": lambda s, _: s.narrower and len(s.seeds) > 2,
-    r"Of \d+ intervals about \d+ would leave out 0 by chance": lambda s, says: (
+    r"Of \d+ intervals, about \d+ would exclude 0 by chance": lambda s, says: (
         abs(int(re.findall(r"Of (\d+)", says)[0]) * 0.05 - int(re.findall(r"about (\d+)", says)[0]))
         <= 0.5
     ),
-    r"The interval is over images: .*It says nothing of other seeds.*four of one\.": lambda s, _: (
-        len(s.seeds) < 5
+    r"The interval is over images: .*It says nothing about other seeds.*four of one\.": (
+        lambda s, _: len(s.seeds) < 5
     ),
-    r"The interval is Student's for one more seed of the others: .* odd among its seeds": (
+    r"The interval is Student's for one more seed of the others: .* unusual among its seeds": (
         lambda s, _: len(s.seeds) > 3 and not s.settings
     ),
     r"The interval is Student's over seeds, with one spread for both sides: .* on these images": (
@@ -222,7 +222,7 @@ OF_COMPARISONS: Mapping[str, Truth] = {
     r"The interval is Student's over the differences of runs with the same seed: .* images": (
         lambda s, _: s.paired
     ),
-    r"\d+ pairs? of latents (is|are) matched by assignment.*; the least rank correlation of means "
+    r"\d+ pairs? of latents (is|are) matched by assignment.*; the lowest rank correlation of means "
     r"is .*, at ": lambda s, _: _used(s.latents) > 0 and _used(_second(s)) > 0,
     r", \d+ of them mirrored": lambda s, says: (
         s.other is not None or int(re.findall(r", (\d+) of them", says)[0]) == s.mirrored
@@ -230,8 +230,8 @@ OF_COMPARISONS: Mapping[str, Truth] = {
     r"Each pair shares half of its variance or more: read it as one latent": lambda s, _: (
         _least_shared(s) >= 0.5
     ),
-    r"\d+ shares? less than half of the variance: there the runs have axes of their own, and a "
-    r"difference of KL is one between two different latents": lambda s, _: _least_shared(s) < 0.5,
+    r"\d+ shares? less than half of the variance: there the runs have different axes, and a "
+    r"difference in KL is one between two different latents": lambda s, _: _least_shared(s) < 0.5,
     r"No latents are matched: all latents of .* are passive": lambda s, says: (
         set(re.findall(r"[AB]", says.split(" are passive")[0].split("latents of")[1]))
         == {run for run, kinds in (("A", s.latents), ("B", _second(s))) if not _used(kinds)}
@@ -239,8 +239,8 @@ OF_COMPARISONS: Mapping[str, Truth] = {
     r"Train longer, or lower beta: a collapsed model has nothing to compare": lambda s, _: (
         not _used(s.latents) or not _used(_second(s))
     ),
-    r"\d+ (is|are) paired with what was left: passive, or without a counterpart": lambda s, _: (
-        "passive" in (*s.latents, *_second(s))
+    r"\d+ (is|are) paired with a remaining latent: passive, or without a counterpart": (
+        lambda s, _: "passive" in (*s.latents, *_second(s))
     ),
     r"Only one run has ": lambda s, _: len(s.latents) != len(_second(s)),
     r"Settings differ in (?!the seed)\w+.*\.": lambda s, _: s.settings > 0,
@@ -253,10 +253,10 @@ OF_COMPARISONS: Mapping[str, Truth] = {
     r"A difference may have any cause: the models may differ in all settings": lambda s, _: (
         bool(s.strangers)
     ),
-    r"A difference between runs has as many possible causes as settings that differ": (
+    r"Any of the settings that differ may cause a difference between runs": (
         lambda s, _: s.settings > 1
     ),
-    r"What differs has no other cause among the settings": lambda s, _: (
+    r"No other setting can explain a difference": lambda s, _: (
         s.settings < 2 and not s.strangers
     ),
 }  # fmt: skip
@@ -269,15 +269,18 @@ def _lost(what: Pruned) -> bool:
 OF_PRUNING: Mapping[str, Truth] = {
     r"Nothing was dropped: no latent is passive": lambda s, _: not s.model.passive,
     r"Nothing was dropped: (all \d+ latents are|the only latent is) passive, and a model without "
-    r"any would decode the same output always. Train it again with a lower beta": lambda s, _: (
+    r"latents would always decode the same output. Train it again with a lower beta": lambda s, _: (
         len(s.model.passive) == len(s.model.latents)
     ),
     r"Nothing was dropped: the codes are points without noise, so none is passive": lambda s, _: (
         s.points
     ),
-    r"\d+ of \d+ latents (is|are) passive: [\d, ]+\.": lambda s, says: (
-        {int(j) for j in re.findall(r"passive: ([\d, ]+)\.", says)[0].split(", ")}
-        == s.model.passive
+    r"(\d+ of \d+ latents are passive: [\d, and]+\.|Latent \d+ of \d+ is passive\.)": (
+        lambda s, says: s.model.passive == {
+            int(j)
+            for which in re.findall(r"Latent (\d+) of|passive: ([\d, and]+)\.", says)[0]
+            for j in re.findall(r"\d+", which)
+        }
     ),
     r"\d+ latents became \d+: on these examples no reconstructed value changes by more than .*, "
     r"the ELBO by .* nats per example \(standard error .*, n = 400\)": lambda s, says: (
@@ -286,11 +289,11 @@ OF_PRUNING: Mapping[str, Truth] = {
         in says
     ),
     r"(A linear model|Nearest neighbours) on means loses? accuracy on the factors \(.*\): keep "
-    r"these means there": lambda s, _: (
+    r"these means for this use": lambda s, _: (
         _lost(s)
     ),
-    r"(A linear model|Nearest neighbours) on means loses? no accuracy on the factors that stands "
-    r"out of the noise .*: drop them": (
+    r"(A linear model|Nearest neighbours) on means loses? no accuracy on the factors beyond "
+    r"noise .*: drop them": (
         lambda s, _: not _lost(s)
     ),
 }  # fmt: skip

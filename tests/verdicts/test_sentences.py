@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,11 +22,13 @@ from tests.verdicts.situations import ALL, SUBJECT, N, Situation, inspected
 from tests.verdicts.truths import OF_MODELS
 
 import vaescope
+from vaescope import wording
 from vaescope.codes import Codes
 from vaescope.inspection import inspect_codes
 from vaescope.prior_density import SparseDensity
 from vaescope.pruning.result import plan_of
 from vaescope.verdicts import Verdict
+from vaescope.verdicts.of_latents import averaged
 
 #: Where sentences are made, and which truths are about them.
 SOURCES = {
@@ -43,12 +46,21 @@ SOURCES = {
 APART = (
     "ignores x in a local minimum of the rate", "ignore x in a local minimum of the rate",
     ": dropped too.",
-    "The local minimum costs", "Train again with posterior variances", "cannot reach it from where",
+    "The local minimum costs", "Train again with posterior variances", "cannot reach it from above",
     "is neither as certain as an active latent", "are neither as certain as active latents",
-    "There are too few examples to tell who knows", "There are too few examples to tell whether",
-    "; the furthest off is latent", "Encode more than these", "Of the active,",
-    "nearly the same mean in every example", "narrow there tells no examples apart",
+    "There are too few examples to tell what encodes", "There are too few examples to tell whether",
+    "; the furthest off is latent", "Encode more than these", "Of the active latents,",
+    "nearly the same mean in every example", "not tell examples apart",
+    "Spatial means of channels", "with `vaescope prune`.",
 )  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unfolded() -> Iterator[None]:
+    """Long lists in full, so that every number in a sentence can be checked."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wording, "FOLD", 1000)
+        yield
 
 
 def texts(verdicts: tuple[Verdict, ...]) -> list[str]:
@@ -136,17 +148,17 @@ def test_every_text_has_a_truth(name: str) -> None:
 CONTRADICTIONS = (
     (
         r"(?<!not )[Dd]rop (the|them|it)\b(?! yet)",
-        r"Do not drop|Keep all for now|means know it best",
+        r"Do not drop|Keep all latents for now|means encode it best",
     ),
-    (r"`vaescope prune` takes", r"Do not drop|keep these means|Keep all for now"),
+    (r"`vaescope prune` removes", r"Do not drop|keep these means|Keep all latents for now"),
     (r"Read latents one by one", r"Do not read|do not name|without meaning"),
     (r"Do not read latents", r"the axes tell the factors apart\."),
     (r"larger beta|raise beta", r"lower beta|Lower beta"),
     (r"(?i)train longer, then|^Train longer|\. Train longer", r"(?i)lower learning rate"),
-    (r"Training has settled", r"not settled|cannot be told"),
-    (r"none is passive|none depends on the data", r"still listens|are passive \("),
+    (r"Training has settled", r"not settled|too noisy"),
+    (r"none is passive|none depends on the data", r"decoder still uses|(is|are) passive \("),
     (r"Give it more latents", r"ignores all latents|posterior collapse"),
-    (r"The decoder hardly uses the", r"still listens|ignores all latents"),
+    (r"The decoder hardly uses the", r"decoder still uses|ignores all latents"),
     (r"Drawing codes from the prior is safe", r"rather than from the prior"),
     (r"Keep it\.$", r"Use [\d.]+ for data like these"),
 )
@@ -211,9 +223,10 @@ def test_a_latent_in_a_local_minimum_of_the_rate_is_told_with_its_cost() -> None
     assert "ignores x in a local minimum of the rate" in first.says
     plan = plan_of(codes)
     assert plan.dropped == (1, 2)
-    assert "2." in plan.reason and "1 ignores x but is in a local minimum" in plan.reason
+    assert plan.reason.startswith("Latent 2 of 3 is passive.")
+    assert "1 ignores x but is in a local minimum" in plan.reason
     assert plan.reason.endswith(": dropped too.")
-    assert "1 cannot reach it from where" in first.advice
+    assert "1 cannot reach it from above. Or drop it with `vaescope prune`." in first.advice
     z = np.linspace(-8.0, 8.0, 200_001)
 
     def density(v: float) -> NDArray[np.float64]:
@@ -238,8 +251,8 @@ def test_a_factor_of_too_many_classes_is_not_called_unknown() -> None:
     fine = np.column_stack([(mean[:, 0] > 0).astype(np.int64), rng.integers(0, 300, N)])
     codes = Codes(mean, np.full((N, 2), 0.01), mean, factors=fine, factor_names=("a", "b"))
     said = " ".join(texts(inspect_codes(codes, SUBJECT, metrics=["mig"]).verdicts))
-    assert "There are too few examples to tell who knows b." in said
-    assert "Known to none" not in said
+    assert "There are too few examples to tell what encodes b." in said
+    assert "Encoded by no latent" not in said
 
 
 def test_without_kinds_a_mixed_latent_is_only_called_mixed() -> None:
@@ -262,7 +275,20 @@ def test_an_active_latent_that_is_the_same_in_every_example_is_told() -> None:
     rng = np.random.default_rng(0)
     mean = np.stack([rng.normal(size=N), np.full(N, 2.0)], axis=1)
     codes = Codes(mean, np.full((N, 2), 0.01), mean)
-    assert "Of the active, 1 has nearly the same mean" in inspect_codes(
+    assert "Of the active latents, 1 has nearly the same mean" in inspect_codes(
         codes, SUBJECT).verdicts[0].says  # fmt: skip
     for what in ALL:
         assert "Of the active" not in " ".join(texts(inspected(what).verdicts)), what
+
+
+@pytest.mark.parametrize(
+    ("nats", "says"),
+    [
+        ([2.0, 3.0], "Spatial means of channels 0 and 1 are passive, but their positions carry"),
+        ([0.0, 3.0], "The spatial mean of channel 1 is passive, but its positions carry"),
+    ],
+)
+def test_one_channel_and_several_are_named_as_such(nats: list[float], says: str) -> None:
+    latents: Any = [SimpleNamespace(index=j, type="passive") for j in range(2)]
+    found = averaged(latents, cast(Any, SimpleNamespace(kl_nats=np.array(nats))))
+    assert found is not None and found.says == f"{says} up to 3 nats each."

@@ -33,7 +33,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r": none depends on the data \(posterior collapse\)": lambda s, _: (
         s.indices("passive") == set(range(len(s.latents)))
     ),
-    r"if it stays, lower beta or let it rise from 0 at first": lambda s, _: (
+    r"if they stay passive, lower beta or raise it slowly from 0": lambda s, _: (
         s.passive == set(range(len(s.latents)))
     ),
     r"(All \d+ latents are|The only latent is) active: none is passive": lambda s, _: (
@@ -42,14 +42,14 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Give it more latents until one stays passive, to see how many the data need": lambda s, _: (
         set(s.latents) == {"active"} and not s.deaf
     ),
-    r"More latents will not help while the decoder ignores those that there are": lambda s, _: (
+    r"More latents will not help while the decoder ignores those that it has": lambda s, _: (
         s.deaf
     ),
     r"The model is polarised: .* none mixed\.": lambda s, says: (
         {TYPES[kind] for kind in s.latents} == {"active", "passive"}
         and named(re.findall(r"\(([\d, and]+)\)", says)[0]) == s.indices("active")
     ),
-    r"Look at the active latents first: they hold [\d.]+% of the KL of all": lambda s, says: (
+    r"Look at the active latents first: they carry [\d.]+% of the total KL": lambda s, says: (
         abs(float(re.findall(r"([\d.]+)%", says)[0]) / 100 - share_of_kl(s)) < 0.001
     ),
     r"Types cannot tell which latents ignore x": lambda s, _: len(s.untyped) == len(s.latents),
@@ -79,10 +79,11 @@ OF_MODELS: Mapping[str, Truth] = {
         named(re.findall(r"([\d, and]+) (?:is|are) close to the limit between", says)[0])
         == s.indices("edge") - set(s.untyped)
     ),
-    r"Of the passive, [\d, ]+ (is|are) not quite unused: in .* from an unused latent's": (
-        lambda s, says: named(re.findall(r"passive, ([\d, ]+)", says)[0]) == s.indices("rare")
+    r"Of the passive latents, [\d, and]+ (is|are) not quite unused: in .* from an unused latent": (
+        lambda s, says: s.indices("rare")
+        == named(re.findall(r"passive latents, ([\d, and]+) (?:is|are) not", says)[0])
     ),
-    r"a polarised model may have latents that it needs now and then": lambda s, _: (
+    r"a polarised model may have latents that it uses now and then": lambda s, _: (
         set(s.latents) - {"active", "passive", "rare"} == {"some"}
     ),
     r"Keep mixed latents: they depend on the data. A lower beta makes them more certain": (
@@ -92,10 +93,10 @@ OF_MODELS: Mapping[str, Truth] = {
     r", then look again: training has not settled": lambda s, _: settled(s) is False,
     r"Training has not settled:": lambda s, _: settled(s) is False,
     r"Training has settled:": lambda s, _: settled(s) is True,
-    r"Whether training has settled cannot be told beside the noise of the loss": lambda s, _: (
+    r"The loss is too noisy to tell whether training has settled": lambda s, _: (
         s.losses == NOISY
     ),
-    r"Look at the curve of the loss, or record means over more steps": lambda s, _: (
+    r"Look at the curve of the loss, or average it over more steps": lambda s, _: (
         s.losses == NOISY
     ),
     r"the loss fell from [\d.]+ in its third quarter to [\d.]+ in its last": lambda s, _: (
@@ -107,7 +108,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"the loss went from [\d.]+ in its third quarter to [\d.]+ in its last": lambda s, _: (
         quarters(s)[1] == quarters(s)[0]
     ),
-    r"Its count of active latents is the same since step 10\.": lambda s, _: bool(s.losses),
+    r"The number of active latents is the same since step 10\.": lambda s, _: bool(s.losses),
     r"A plateau can look the same: if latents are missing, train longer": lambda s, _: (
         settled(s) is True
     ),
@@ -125,41 +126,43 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r"The decoder's output is the same along every traversal: around a typical example it "
     r"ignores all latents": lambda s, _: s.deaf,
-    r"See that decode\(\) uses its argument. .* weaken it, or lower beta": lambda s, _: s.deaf,
+    r"Check that decode\(\) uses its argument. .* weaken it, or lower beta": lambda s, _: s.deaf,
     r"The decoder hardly uses the (\d+ )?passive latents? \(.*\): (it|they) .* of the change along "
     r"the traversals": lambda s, _: not heard(s) and bool(s.loud),
     r"(it makes|they together make) less than 0\.1%": lambda s, _: not heard(s),
-    r"The decoder can do without (it|them): `vaescope prune` takes (it|them) out": lambda s, _: (
+    r"The decoder can do without (it|them): `vaescope prune` removes (it|them)": lambda s, _: (
         not heard(s) and not (s.price and any(s.price))
     ),
-    r"The decoder can do without (it|them), but those who use the means lose accuracy": (
+    r"The decoder can do without (it|them), but models on the means lose accuracy": (
         lambda s, _: not heard(s) and any(s.price)
     ),
-    r"The decoder still listens to (a latent that is|latents that are) passive \([\d, and]+\): "
+    r"The decoder still uses (a latent that is|latents that are) passive \([\d, and]+\): "
     r".* of the change along the traversals": lambda s, says: (
         named(re.findall(r"passive \(([\d, and]+)\)", says)[0]) == heard(s)
     ),
-    r"Keep all for now: the decoder listens to [\d, and]+\.": lambda s, says: (
-        named(re.findall(r"listens to ([\d, and]+)", says)[0]) == heard(s)
+    r"Keep all latents for now: the decoder still uses [\d, and]+\.": lambda s, says: (
+        named(re.findall(r"still uses ([\d, and]+)", says)[0]) == heard(s)
     ),
     r"Do not drop (it|them) yet: .*, then look again": lambda s, _: bool(heard(s)),
-    r"\d+ of \d+ latents (is|are) passive \(.*\)\. The total correlation of the means is .* nats, "
-    r"of the samples .*, and of the means without the passive latents [\d.]+": lambda s, says: (
-        named(re.findall(r"passive \(([\d, and]+);", says)[0]) == s.passive
+    r"(\d+ of \d+ latents are|Latent \d+ of \d+ is) passive \(.*\)\. The total correlation of the "
+    r"means is .* nats, of the samples .*, and of the means without the passive latents [\d.]+": (
+        lambda s, says: s.passive == named(
+            re.findall(r"Latent (\d+) of|passive \(([\d, and]+);", says)[0][len(s.passive) > 1]
+        )
     ),
-    r": the passive ones make them look correlated": lambda s, _: correlated(s),
-    r": the passive ones add little to it": lambda s, _: not correlated(s),
-    r"Drop the passive latents before you feed means to a linear model: keep [\d, and]+\. Where "
-    r"there are labels, `vaescope prune` says what that costs": lambda s, _: (
+    r": the passive latents make the means look correlated": lambda s, _: correlated(s),
+    r": the passive latents add little to it": lambda s, _: not correlated(s),
+    r"Drop the passive latents before you feed means to a linear model: keep [\d, and]+\. If "
+    r"you have labels, `vaescope prune` measures what that costs": lambda s, _: (
         correlated(s) and not heard(s) and s.price is None
     ),
-    r"Drop them where you feed samples to another model: theirs are noise": lambda s, _: (
-        not heard(s) and s.price is None
+    r"Drop the passive latents where you feed samples to another model: their samples are noise": (
+        lambda s, _: not heard(s) and s.price is None
     ),
-    r"That loses the little that [\d, and]+ hold of some examples": lambda s, says: (
+    r"That loses the little that [\d, and]+ encodes?": lambda s, says: (
         named(re.findall(r"little that ([\d, and]+)", says)[0]) == s.indices("rare")
     ),
-    r"Keep them where you need .*: their means know it best": lambda s, _: s.factors == "passive",
+    r"Keep them where you need .*: their means encode it best": lambda s, _: s.factors == "passive",
     r"mean variance [\d.]+( to [\d.]+)? times that of an unused latent": lambda s, _: s.scale != 1,
     r"mean variance [\d.]+( to [\d.]+)?[);]": lambda s, _: s.scale == 1 or bool(s.untyped),
     r"Samples of each used latent have about the mean and standard deviation of the prior.*; the "
@@ -181,7 +184,7 @@ OF_MODELS: Mapping[str, Truth] = {
         bool(s.shift) or bool(s.indices("constant", "wide"))
     ),
     r", assumed to be N\(0, I\)": lambda s, _: s.assumed,
-    r"If the model has another prior, say so: prior=": lambda s, _: s.assumed,
+    r"If the model has another prior, pass prior=": lambda s, _: s.assumed,
     r"the axes tell the factors apart\.": lambda s, _: known_factors(s) == {"a", "b"},
     r"the axes tell the factors apart by little": lambda s, _: s.factors == "weak",
     r"the axes tell \d+ of \d+ factors apart \(.*\)\.": lambda s, says: (
@@ -189,21 +192,21 @@ OF_MODELS: Mapping[str, Truth] = {
         <= (known_factors(s) if s.factors == "used" else {"a", "b"})
         and (s.factors in ("used", "weak") or bool(s.untyped) or s.correlated)
     ),
-    r"Means of passive latents know .* as well, which lowers MIG": lambda s, _: s.correlated,
+    r"Means of passive latents encode .* too, which lowers MIG": lambda s, _: s.correlated,
     r"MIG is [\d.]+ \(one seed.*, n = 400\)": lambda s, _: bool(s.factors),
     r"A rotation does it: a and b in \d+ and \d+, rotated by about 4\d degrees": lambda s, _: (
         s.factors == "rotated"
     ),
     r"Rotate these latents before you name them: vs\.rotate": lambda s, _: s.factors == "rotated",
     r"the axes do not tell the factors apart": lambda s, _: not known_factors(s),
-    r"there are too few examples to tell what latents know of the factors": lambda s, _: (
+    r"there are too few examples to tell which latents encode the factors": lambda s, _: (
         s.classes > N // 4
     ),
     r"Encode more examples that have factors": lambda s, _: s.classes > N // 4,
     r"Train other seeds before you rely on it: they can differ as much as methods do": (
         lambda s, _: s.factors == "used"
     ),
-    r"Look at the table of factors for the latents that know the same": lambda s, _: (
+    r"Look at the table of factors for latents that encode the same factor": lambda s, _: (
         s.factors == "weak"
     ),
     r"Look at the table of factors for the others": lambda s, _: len(known_factors(s)) < 2,
@@ -213,51 +216,51 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Read the table of factors without the passive latents: their samples are noise": (
         lambda s, _: s.factors == "passive"
     ),
-    r"Best known: ": best_known,
-    r"Known to none: ": lambda s, _: len(known_factors(s)) < 2,
-    r"Means of passive latents know most of ": lambda s, _: s.factors == "passive",
-    r"Latent \d+ holds a and b": lambda s, says: (
+    r"Best encoded: ": best_known,
+    r"Encoded by no latent: ": lambda s, _: len(known_factors(s)) < 2,
+    r"Means of passive latents encode .* best": lambda s, _: s.factors == "passive",
+    r"Latent \d+ encodes a and b": lambda s, says: (
         (s.factors in ("shared", "rotated") or (s.factors == "passive" and s.correlated))
-        and not named(re.findall(r"Latent (\d+) holds", says)[0]) & s.passive
+        and not named(re.findall(r"Latent (\d+) encodes", says)[0]) & s.passive
     ),
-    r"the encoder saw the factors, so that this is no finding of its own": lambda s, _: (
+    r"the encoder saw the factors, so this does not show what it finds without them": lambda s, _: (
         s.supervised
     ),
-    r"Judge it on data whose factors it did not see, or against a model without u": lambda s, _: (
-        s.supervised
+    r"Test it on data whose factors it did not see, or compare it with a model without u": (
+        lambda s, _: s.supervised
     ),
     r"\(supervised\)": lambda s, _: s.supervised,
     r"(A linear model|Nearest neighbours) on means loses? accuracy on the factors \(.*\): keep "
-    r"these means there": lambda s, _: (
+    r"these means for this use": lambda s, _: (
         s.price == (True, False)
     ),
-    r"(A linear model|Nearest neighbours) on means loses? no accuracy on the factors that stands "
-    r"out of the noise .*: drop them": (
+    r"(A linear model|Nearest neighbours) on means loses? no accuracy on the factors beyond "
+    r"noise .*: drop them": (
         lambda s, _: s.price is not None and not all(s.price)
     ),
     r"DtO is [\d.]+ against [\d.]+ for randomly rotated axes: ": lambda s, _: bool(s.axes),
-    r"the axes are about the local principal components of what the decoder draws": axes(0, 0.5),
-    r", and its directions nearly orthogonal \(\d+ and \d+ have a mean \|cosine\| of .*, the "
+    r"the axes are close to the local principal components of the decoder's output": axes(0, 0.5),
+    r", and its directions are nearly orthogonal \(\d+ and \d+ have a mean \|cosine\| of .*, the "
     r"largest\)": lambda s, _: cosine(s) < 0.3,
     r", but its directions are not orthogonal: \d+ and \d+ have a mean \|cosine\| of": (
         lambda s, _: cosine(s) >= 0.3
     ),
-    r"the axes are nearer to the local principal components of what the decoder draws than chance, "
-    r"but not near \(": axes(0.45, 0.85),
+    r"the axes are closer to the local principal components of the decoder's output than chance, "
+    r"but not close \(": axes(0.45, 0.85),
     r"\d+ and \d+ have a mean \|cosine\| of [\d.]+(, the largest\))?": lambda s, says: (
         abs(float(re.findall(r"cosine\| of ([\d.]+\d)", says)[0]) - cosine(s)) < 0.01
     ),
-    r"the decoder's directions are nearly orthogonal \(.*\), but principal components do not "
-    r"single them out": lambda s, _: cosine(s) < 0.3,
-    r"the axes are hardly nearer to the local principal components of what the decoder draws than "
+    r"the decoder's directions are nearly orthogonal \(.*\), but they are not its "
+    r"principal components": lambda s, _: cosine(s) < 0.3,
+    r"the axes are hardly closer to the local principal components of the decoder's output than "
     r"chance, and not orthogonal: ": lambda s, _: (
         axes(0.75, 9)(s, "") and cosine(s) >= 0.3
     ),
-    r"Orthogonal columns that are equally long within 5% may turn into each other: ": equal_pairs,
+    r"Orthogonal columns that are equally long within 5% may rotate into each other: ": equal_pairs,
     r"Read latents one by one; compare seeds before you give them names": lambda s, _: (
         cosine(s) < 0.3
     ),
-    r"Read latents one by one, but for pairs that may turn into each other": lambda s, _: (
+    r"Read latents one by one, except pairs that may rotate into each other": lambda s, _: (
         s.axes in ("equal", "free")
     ),
     r"Directions of the decoder need not be your factors: here they are not": lambda s, _: (
@@ -266,7 +269,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Moving one latent may show (a little of )?another: look at the traversals": lambda s, _: (
         cosine(s) > 0.05
     ),
-    r"Compare seeds before you give latents names: their axes may turn": lambda s, _: (
+    r"Compare seeds before you give latents names: their axes may rotate": lambda s, _: (
         s.axes == "free"
     ),
     r"Do not read latents one by one\. .*, with a diagonal posterior, or rotate the used latents": (
@@ -275,42 +278,42 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Rely on the table of factors rather than on directions of the decoder": lambda s, _: (
         known_factors(s) == {"a", "b"}
     ),
-    r"(That|DtO) is close to the limit of [^:]+: take it as undecided": lambda s, says: (
+    r"(That|DtO) is close to the limit of [^:]+: treat it as undecided": lambda s, says: (
         says_close(says)
     ),
-    r"Spatial means of the channels? [\d, and]+ are passive, but (its|their) places carry up to 2 "
-    r"nats each": lambda s, says: (
+    r"patial means? of (the )?channels? [\d, and]+ (is|are) passive, but (its|their) positions "
+    r"carry up to 2 nats each": lambda s, says: (
         s.maps == "places" and named(re.findall(r"channels? ([\d, and]+)", says)[0]) == s.passive
     ),
-    r"Judge these channels by place, and keep them": lambda s, _: s.maps == "places",
+    r"Judge these channels by position, and keep them": lambda s, _: s.maps == "places",
     r"The latents are the same on all examples: they have no scale": lambda s, _: s.maps == "flat",
-    r"See that the data differ and that the encoder uses them": lambda s, _: s.maps == "flat",
+    r"Check that the data differ and that the encoder uses them": lambda s, _: s.maps == "flat",
     r"The latents have a standard deviation of 5 on these data": lambda s, _: (
         s.maps in ("plain", "places")
     ),
     r"Multiply them by 1 / 5 = 0\.2 before you train a diffusion model on them": lambda s, _: (
         s.maps in ("plain", "places")
     ),
-    r"The published scaling factor is 0\.\d+; these data ask for 1 / 5 = 0\.2": lambda s, _: (
+    r"The published scaling factor is 0\.\d+; these data need 1 / 5 = 0\.2": lambda s, _: (
         s.maps in ("right", "shifted", "wrong")
     ),
     r" after a shift of 0, where 0\.1 is published": lambda s, _: s.maps == "shifted",
     r"^Keep it\.": lambda s, _: s.maps in ("right", "shifted"),
-    r"Use 0\.2 for data like these; by channel, see below": lambda s, _: s.maps == "wrong",
-    r"Reconstructions are no nearer to the data than the mean of all examples: their squared error "
-    r"is 1\.40 of its": lambda s, _: s.unexplained == 1.4,
-    r"Reconstructions are hardly nearer to the data than the mean of all examples: their squared "
-    r"error is 0\.96 of its": lambda s, _: s.unexplained == 0.96,
+    r"Use 0\.2 for data like these; the table has it by channel": lambda s, _: s.maps == "wrong",
+    r"Reconstructions are no closer to the data than the mean of all examples: their squared error "
+    r"is 1\.40 times that of the mean": lambda s, _: s.unexplained == 1.4,
+    r"Reconstructions are hardly closer to the data than the mean of all examples: their squared "
+    r"error is 0\.96 times that of the mean": lambda s, _: s.unexplained == 0.96,
     r"The decoder gives values that are NaN or infinite: these examples have no reconstruction": (
         lambda s, _: s.unexplained is not None and np.isnan(s.unexplained)
     ),
     r"Look for the cause in the decoder before you use any number that needs it": lambda s, _: (
         np.isnan(s.unexplained)
     ),
-    r"Either the model is untrained or collapsed, .* before you believe any number below": (
+    r"Either the model is untrained or collapsed, .* before you trust any number below": (
         lambda s, _: s.read
     ),
-    r"It is untrained or collapsed, or these are not its data\. .*, or lower beta": lambda s, _: (
-        not s.read and s.unexplained >= 0.95
+    r"The model is untrained or collapsed, or these are not its data\. .*, or lower beta": (
+        lambda s, _: not s.read and s.unexplained >= 0.95
     ),
 }  # fmt: skip

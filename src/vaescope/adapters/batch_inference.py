@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +17,7 @@ __all__ = ["with_batches_that_work"]
 
 #: Sizes of batches that are tried, after those that the model names.
 SIZES = (64, 32, 128, 100, 16, 256, 50, 10, 20, 8, 4, 512, 200, 2, 1)
+MOST = 512
 #: Sizes at which models that take any are tried.
 FREE = (33, 31)
 _NAMES = re.compile(r"batch|^bs$|^n$", re.IGNORECASE)
@@ -52,11 +52,14 @@ def with_batches_that_work(
 
 def _size(function: Function, model: Any, x: Tensor, u: Tensor | None) -> int | None:
     """The one size of batch that works; None where any does, or none."""
-    if any(_rows(function, size, x, u) is not None for size in FREE):
+    errors: list[str] = []
+    if any(_rows(function, size, x, u, errors) is not None for size in FREE):
         return None
-    sizes = [*dict.fromkeys((*_named_sizes(model), *SIZES))]
+    # Errors of torch name the sizes that would fit.
+    told = sorted({int(n) for error in errors for n in re.findall(r"\d+", error)} - {0})
+    sizes = dict.fromkeys((*_named_sizes(model), *(n for n in told if n <= MOST), *SIZES))
     # Noise of a fixed size broadcasts over a single row.
-    return next((size for size in sizes if _rows(function, size, x, u) == {size}), None)
+    return next((size for size in sizes if _rows(function, size, x, u, errors) == {size}), None)
 
 
 def _named_sizes(model: Any) -> Iterator[int]:
@@ -69,11 +72,16 @@ def _named_sizes(model: Any) -> Iterator[int]:
                 yield value
 
 
-def _rows(function: Function, size: int, x: Tensor, u: Tensor | None) -> set[int] | None:
+def _rows(
+    function: Function, size: int, x: Tensor, u: Tensor | None, errors: list[str]
+) -> set[int] | None:
     """How many rows the outputs of a batch have; None where the function fails on it."""
     rows = torch.arange(size, device=x.device) % len(x)
     for form in forms_of(x):
-        with suppress(Exception):  # anybody's code
+        try:
             output = function(FORMS[form](x[rows]), None if u is None else u[rows])
+        except Exception as error:  # anybody's code
+            errors.append(str(error))
+        else:
             return {len(part) for _, part in leaves(output) if part.ndim > 1} or {size}
     return None

@@ -40,7 +40,7 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
     ]
     if images or asked.value_range is not None:
         told = asked.value_range is not None or source.range is not None
-        why = source.says or ("as you said" if asked.value_range else error)
+        why = source.says or ("as given" if asked.value_range else error)
         ends = reading.likelihood.output_range
         if ends != reading.value_range:
             why += f"; its outputs are in [{ends[0]:g}, {ends[1]:g}]"
@@ -53,15 +53,17 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
         )  # fmt: skip
     form = reading.way.form
     if form != "as they are":
-        found.append(Inference("input", form, "the encoder takes the data only so", told=True))
+        found.append(
+            Inference("input", form, "the encoder takes the data in no other form", told=True)
+        )
     if feeding.batch_axis:
         told = asked.batch_axis is not None
-        why = "as you said" if told else "with time first it gives a code for each example"
+        why = "as given" if told else "with time first it gives a code for each example"
         found.append(Inference("batch_axis", "1", why, told))
     if feeding.form is not None:
-        why = "the model takes it so; traversals and Jacobians hold that of the first example"
+        why = "the model takes this form; traversals and Jacobians use that of the first example"
         if feeding.condition is not None and "x" in feeding.condition.roles:
-            why = ("its decoder sees the data of the steps before; traversals and Jacobians hold "
+            why = ("its decoder sees the data of the steps before; traversals and Jacobians use "
                    "those of the first example")  # fmt: skip
         found.append(Inference("condition", feeding.form.says, why, told=True))
     if was_training:
@@ -73,7 +75,7 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
         found.append(
             Inference("reconstruction", "poor", f"{error}: either the model is untrained or "
                       f"collapsed, or these are not its data, or its output means something else "
-                      f"({seen}); say so "
+                      f"({seen}); correct it "
                       "with output=, value_range= and likelihood=", told=True)
         )  # fmt: skip
     return found

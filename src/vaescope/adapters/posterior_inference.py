@@ -209,6 +209,10 @@ def _of_way(
         fault = fault_of(parts, len(x))
         if fault:
             problems.append(f"{name} returned {fault}")
+        elif asked.spread() is not None and parts.spread is None:
+            problems.append(
+                f"posterior={asked.posterior} does not fit what {name} returned: no spread"
+            )
         elif asked.layout() not in (None, candidate.layout):
             layouts = ", ".join(dict.fromkeys(c.layout for c in found))
             problems.append(
@@ -292,7 +296,7 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
     """Means and variances by the draws alone."""
     if not draw.posterior.gaussian:
         raise UsageError(
-            f"{source.name} draws latents that are no diagonal Gaussian of each image, so that "
+            f"{source.name} draws latents that are not a diagonal Gaussian for each image, so "
             "their KL has no closed form: a flow, a full covariance, or a function of them.",
             "To have the Gaussian before it dissected, pass encode= as a function that returns its "
             "Normal(mean, std) of torch and decode= as one of its latents.",
@@ -313,8 +317,8 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
 
 def _refuse_noise(source: Source) -> None:
     raise UnreadableError(
-        f"{source.name} draws from a noise that cannot be told from its latents': not normal, not "
-        "torch's, or added to the images. Its posterior may be no Gaussian.",
+        f"{source.name} draws from noise that cannot be told from its latents': not normal, not "
+        "torch's, or added to the images. Its posterior may not be Gaussian.",
         "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "
         "or pass encode= as a function that returns Normal(mean, std) of torch.",
     )

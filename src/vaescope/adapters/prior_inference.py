@@ -44,7 +44,7 @@ def prior_of(
     """
     if asked is not None:
         prior = as_prior(asked, latent)
-        return prior, Inference("prior", prior.density().says, "as you said", told=True)
+        return prior, Inference("prior", prior.density().says, "as given", told=True)
     found: list[tuple[PriorDensity, str]] = []
     unread: list[str] = []
     for density, why in _candidates(model, latent, event, encode, unread):
@@ -52,7 +52,7 @@ def prior_of(
     stated = _stated(model, latent)
     if stated is not None:
         name, log_p = stated
-        found.append((standard_normal(latent), "nothing in the model says another one"))
+        found.append((standard_normal(latent), "the model states no other"))
         for density, why in found:
             if _agrees(density, log_p, latent):
                 prior = as_prior(density, latent)
@@ -68,7 +68,7 @@ def prior_of(
         own = GaussianDensity(np.zeros(latent), np.full(latent, rate.variance))
         why = f"its {rate.loss} has the KL to it"
         return as_prior(own, latent), Inference("prior", own.says, why, told=True)
-    why = "assumed, since nothing in the model says another"
+    why = "assumed, since the model states no other"
     if rate is not None:
         why = f"its {rate.loss} has the KL to it"
     return None, Inference("prior", "N(0, I)", why, told=rate is not None)

@@ -11,6 +11,6 @@ def main() -> NoReturn:
     try:
         from vaescope.cli.app import main as run
     except KeyboardInterrupt:
-        print("Stopped. Give the same command again.", file=sys.stderr)
+        print("Stopped. Run the same command again.", file=sys.stderr)
         sys.exit(130)
     run()

@@ -82,7 +82,7 @@ def _plan(name: str) -> None:
     )
     def planned() -> None:
         raise UsageError(
-            f"`vaescope {name}` is not there yet in version {__version__}.",
+            f"`vaescope {name}` does not exist yet in version {__version__}.",
             "See `vaescope --help` for what is.",
         )
 

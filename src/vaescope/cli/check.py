@@ -19,7 +19,7 @@ def check(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Verify every file that other commands believe against its seal. Exit code 1 where damaged.
+    """Check the files that other commands rely on for damage. Exit code 1 if a file is damaged.
 
     Example: vaescope check runs/beta-vae-s0-1a2b3c4d --repair
     """

@@ -30,7 +30,7 @@ def export(
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     data: Annotated[
         str | None,
-        typer.Option(help="Of a run on your own data, or of a checkpoint: a name or a file."),
+        typer.Option(help="Data of the run or checkpoint: a dataset's name or a file."),
     ] = None,
     licence: Annotated[
         str, typer.Option(help="hf: the model's licence by the hub's identifier, e.g. apache-2.0.")
@@ -39,31 +39,32 @@ def export(
         str | None, typer.Option(help="onnx: module:factory that builds the checkpoint's module.")
     ] = None,
     posterior: Annotated[
-        str | None, typer.Option(help="onnx: what that encoder gives, e.g. interleaved,logvar.")
+        str | None, typer.Option(help="onnx: what its encoder returns, e.g. interleaved,logvar.")
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(help="onnx: what that decoder gives: probabilities, logits, pixels."),
+        typer.Option(help="onnx: what its decoder returns: probabilities, logits, pixels."),
     ] = None,
     value_range: Annotated[
         str | None, typer.Option(help="onnx: range of the images that it takes, e.g. -1,1.")
     ] = None,
     tolerance: Annotated[
-        float, typer.Option(min=0.0, help="onnx: the largest difference from torch that is taken.")
+        float,
+        typer.Option(min=0.0, help="onnx: the largest difference from torch that is accepted."),
     ] = 1e-5,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write a model for other people's tools: the Hugging Face layout, or ONNX.
 
-    ONNX files are compared with torch before they are written, and the largest difference is said.
+    ONNX files are compared with torch before they are written; the largest difference is shown.
 
     Example: vaescope export runs/demo-s0-1a2b3c4d --to onnx --out exported
     """
     console = messages(quiet=quiet)
     if to is Target.hf and (model or posterior or output or value_range):
         raise UsageError(
-            "--to hf takes runs only: the layout of somebody else's model is for its own library.",
+            "--to hf takes runs only: other models are saved by their own library.",
             "Use --to onnx, or leave --model, --posterior, --output and --value-range out.",
         )
 

@@ -21,17 +21,17 @@ def inspect(
         str | None, typer.Option(help="A dataset's name, or a file or folder of images.")
     ] = None,
     posterior: Annotated[
-        str | None, typer.Option(help="What the encoder gives, e.g. interleaved,logvar.")
+        str | None, typer.Option(help="What the encoder returns, e.g. interleaved,logvar.")
     ] = None,
     output: Annotated[
-        str | None, typer.Option(help="What the decoder gives: probabilities, logits, pixels.")
+        str | None, typer.Option(help="What the decoder returns: probabilities, logits, pixels.")
     ] = None,
     value_range: Annotated[
         str | None, typer.Option(help="Range of the images that the model takes, e.g. -1,1.")
     ] = None,
     likelihood: Annotated[
         str | None,
-        typer.Option(help="What scores the output: bernoulli, gaussian:0.01, squared-error ..."),
+        typer.Option(help="Likelihood of the output: bernoulli, gaussian:0.01, squared-error ..."),
     ] = None,
     prior: Annotated[
         str | None,
@@ -39,7 +39,7 @@ def inspect(
     ] = None,
     condition: Annotated[
         Path | None,
-        typer.Option(help="An npy or npz file with a row for each example: labels of the model."),
+        typer.Option(help="An npy or npz file with a row for each example, e.g. class labels."),
     ] = None,
     effort: Annotated[
         str | None, typer.Option(help="latents (types and rates only), fast, default or thorough.")

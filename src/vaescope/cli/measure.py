@@ -15,12 +15,12 @@ _ON = {"mean": ("mean",), "sample": ("sample",), "both": ("mean", "sample")}
 
 def measure(
     codes: Annotated[Path, typer.Argument(help="An npz file with mean, variance, factors.")],
-    metrics: Annotated[str, typer.Option(help="all, or names with commas.")] = "all",
+    metrics: Annotated[str, typer.Option(help="all, or names separated by commas.")] = "all",
     on: Annotated[str, typer.Option(help="mean, sample or both.")] = "both",
     protocol: Annotated[str, typer.Option(help="default, dlib, chen or kim.")] = "default",
-    train: Annotated[int | None, typer.Option(min=1, help="Rows to learn from.")] = None,
-    test: Annotated[int | None, typer.Option(min=1, help="Rows to judge by.")] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of samples and draws.")] = 0,
+    train: Annotated[int | None, typer.Option(min=1, help="Rows to train on.")] = None,
+    test: Annotated[int | None, typer.Option(min=1, help="Rows to test on.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of samples and draws.")] = 0,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

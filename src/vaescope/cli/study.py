@@ -32,7 +32,7 @@ def study(
     ] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(metavar="+N", help="Add N seeds to the table; none is run again."),
+        typer.Option(metavar="+N", help="Add N new seeds to the table."),
     ] = None,
     until_decided: Annotated[
         bool,
@@ -40,7 +40,7 @@ def study(
     ] = False,
     register: Annotated[
         bool,
-        typer.Option("--register", help="Write down what it will be judged by; run nothing."),
+        typer.Option("--register", help="Register claims and thresholds; run nothing."),
     ] = False,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Say what would be run; run nothing.")

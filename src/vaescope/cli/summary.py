@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vaescope.cli.output import as_options
+from vaescope.wording import folded
 
 if TYPE_CHECKING:
     from vaescope.inspection import Inspection, Latent
@@ -34,8 +35,9 @@ def show_summary(inspection: "Inspection", console: Console) -> None:
         console.print(_table(used, narrow=console.width < NARROW))
     if passive:
         variances = [latent.mean_variance for latent in passive]
-        which = ", ".join(str(index) for index in sorted(latent.index for latent in passive))
-        text = f"passive: {which} (mean variance {min(variances):.2f} to {max(variances):.2f})"
+        which = ", ".join(folded(sorted(latent.index for latent in passive)))
+        ends = dict.fromkeys((f"{min(variances):.2f}", f"{max(variances):.2f}"))
+        text = f"passive: {which} (mean variance {' to '.join(ends)})"
         console.print(Text(text, style=_STYLES["passive"]))
     console.print()
     console.print(_verdicts(inspection))
@@ -51,7 +53,7 @@ def _table(latents: "list[Latent]", *, narrow: bool) -> Table:
         table.add_column("variance of mean", justify="right")
     knows = any(latent.factor for latent in latents)
     if knows:
-        table.add_column("knows best")
+        table.add_column("encodes best")
     for latent in latents:
         cells = [
             Text(str(latent.index)),

@@ -100,7 +100,7 @@ def sweep(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Runs at once. [default: one per core]")
     ] = None,
-    retries: Annotated[int, typer.Option(min=0, help="Further tries where a worker died.")] = 2,
+    retries: Annotated[int, typer.Option(min=0, help="Retries of a run whose worker died.")] = 2,
     lease: Annotated[
         bool | None,
         typer.Option(
@@ -142,7 +142,7 @@ def sweep(
     if status.failed:
         console.print(
             f"{status.failed} runs failed: see failed.json in {out / failures[0].run}. "
-            "Give the same command again to try them once more.",
+            "Run the same command again to retry them.",
             style="bold red", soft_wrap=True,
         )  # fmt: skip
         raise Exit(1)

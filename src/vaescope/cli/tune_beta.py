@@ -39,7 +39,7 @@ def _range(text: str | None) -> tuple[float, float] | None:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
         raise UsageError(
-            f"--between {text!r} is no range.", "Write two numbers, e.g. --between 0.01,10."
+            f"--between {text!r} is not a range.", "Write two numbers, e.g. --between 0.01,10."
         ) from None
     return low, high
 
@@ -72,7 +72,8 @@ def tune_beta(
     settings: Annotated[list[str] | None, typer.Argument(help="key=value ...")] = None,
     by: Annotated[str, typer.Option(help="onset or dto.")] = "onset",
     needed: Annotated[
-        int | None, typer.Option(help="Latents that must stay. [default: found, and said how]")
+        int | None,
+        typer.Option(help="Latents that must stay active. [default: found from data or curve]"),
     ] = None,
     between: Annotated[
         str | None, typer.Option(help="Range of beta, LOW,HIGH. [default: from the data]")

@@ -27,7 +27,7 @@ from vaescope.seeds import rng
 from vaescope.specs import resolve
 from vaescope.types import Floats, Integers
 from vaescope.user_data import as_dataset
-from vaescope.verdicts.verdict import listed
+from vaescope.wording import listed
 
 __all__ = ["compare"]
 

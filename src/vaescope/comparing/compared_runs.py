@@ -8,7 +8,7 @@ from typing import Any
 from vaescope.errors import RunError, UsageError
 from vaescope.runs import Run
 from vaescope.specs import Experiment, digest, to_dict
-from vaescope.verdicts.verdict import listed
+from vaescope.wording import listed
 
 __all__ = ["Member", "differing", "letter", "letters", "one_shape", "read_members"]
 

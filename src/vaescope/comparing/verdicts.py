@@ -8,7 +8,7 @@ from vaescope.comparing.intervals import Basis, Gap, Side
 from vaescope.comparing.result import SAME, ComparedLatent, Comparison
 from vaescope.statistics import LEVEL
 from vaescope.verdicts import Verdict
-from vaescope.verdicts.verdict import listed
+from vaescope.wording import listed
 
 __all__ = ["MEANING", "judge", "latent_name", "side_name"]
 
@@ -16,7 +16,7 @@ __all__ = ["MEANING", "judge", "latent_name", "side_name"]
 MEANING: Mapping[Basis, str] = {
     "images": (
         "The interval is over images: what other images of these data would change between these "
-        "very runs. It says nothing of other seeds: for that, give two or more of each setting, or "
+        "runs. It says nothing about other seeds: for that, give two or more of each setting, or "
         "four of one."
     ),
     "seeds": (
@@ -28,13 +28,13 @@ MEANING: Mapping[Basis, str] = {
         "seeds of these settings would give on these images."
     ),
     "other seeds": (
-        "The interval is Student's for one more seed of the others: a run beyond it is odd among "
-        "its seeds."
+        "The interval is Student's for one more seed of the others: a run beyond it is unusual "
+        "among its seeds."
     ),
 }
 #: Names in one sentence; the table has all.
 NAMED = 6
-RULE = f"a {LEVEL:.0%} interval that leaves out 0"
+RULE = f"a {LEVEL:.0%} interval that excludes 0"
 
 
 def side_name(side: Side) -> str:
@@ -85,9 +85,9 @@ def _is_identical(comparison: Comparison) -> bool:
 def _identical(comparison: Comparison) -> Verdict:
     n = len([gap for gap in _gaps(comparison) if gap.difference is not None])
     decoded = comparison.metrics.get("distortion")
-    advice = "These are one model, but perhaps for the order and the signs of latents."
+    advice = "These are the same model, up to the order and the signs of latents."
     if decoded is None or any(gap.difference is None for gap in decoded.gaps):
-        advice = "Their encoders are one; their decoders were not compared."
+        advice = "Their encoders are the same; their decoders were not compared."
     return Verdict(
         "identical", "good",
         f"Nothing differs: all {n} differences are exactly 0 on {comparison.n:,} images.",
@@ -109,7 +109,9 @@ def _differences(comparison: Comparison) -> list[Verdict]:
         return found
     basis = comparison.sides[0].basis
     blank = sum(_is_blank(gap) for gap in _judged(comparison))
-    rest = "" if not blank else f" {blank} difference{'s' * (blank > 1)} without an interval."
+    rest = (
+        "" if not blank else f" {blank} difference{'s have' if blank > 1 else ' has'} no interval."
+    )
     return [
         Verdict(
             "alike", "note" if blank else "good",
@@ -121,7 +123,7 @@ def _differences(comparison: Comparison) -> list[Verdict]:
 
 def _chance(known: int) -> str:
     expected = known * (1 - LEVEL)
-    return f"Of {known} intervals about {expected:.0f} would leave out 0 by chance."
+    return f"Of {known} intervals, about {expected:.0f} would exclude 0 by chance."
 
 
 def _of_latents(comparison: Comparison, place: int, odd: Sequence[ComparedLatent]) -> Verdict:
@@ -136,7 +138,7 @@ def _of_latents(comparison: Comparison, place: int, odd: Sequence[ComparedLatent
     elif known:
         says = f"{side_name(side)}: no latent differs beyond its interval."
     else:
-        says = f"{side_name(side)}: no latent has an interval, so that none can be told to differ."
+        says = f"{side_name(side)}: no latent has an interval, so no difference can be shown."
     blank = [
         latent_name(latent)
         for latent in comparison.latents
@@ -184,7 +186,7 @@ def _of_metrics(comparison: Comparison, place: int, names: Sequence[str]) -> Ver
     elif known:
         says = f"{side_name(side)}: no number differs beyond its interval."
     else:
-        says = f"{side_name(side)}: no number has an interval, so that none can be told to differ."
+        says = f"{side_name(side)}: no number has an interval, so no difference can be shown."
     if unknown:
         without = listed([f"{name} ({_to(gaps[name])})" for name in unknown])
         says += f" Without an interval: {without}."
@@ -206,8 +208,8 @@ def _matched(comparison: Comparison) -> Verdict:
     rest = sum(any(own and own.how == "rest" for own in la.match) for la in comparison.latents)
     alone = [la for la in comparison.latents if sum(own is not None for own in la.match) == 1]
     tail = (
-        f" {rest} {'are' if rest > 1 else 'is'} paired with what was left: passive, or without a "
-        "counterpart."
+        f" {rest} {'are' if rest > 1 else 'is'} paired with a remaining latent: passive, or "
+        "without a counterpart."
         if rest
         else ""
     )
@@ -229,17 +231,17 @@ def _matched(comparison: Comparison) -> Verdict:
     least, latent, _ = min(pairs, key=lambda pair: pair[0])
     weak = sum(size**2 < SAME for size, _, _ in pairs)
     mirrored = sum(sign < 0 for _, _, sign in pairs)
-    turned = f", {mirrored} of them mirrored" if mirrored else ""
+    mirrors = f", {mirrored} of them mirrored" if mirrored else ""
     says = (
         f"{len(pairs)} pair{'s' * (len(pairs) > 1)} of latents {'are' if len(pairs) > 1 else 'is'} "
-        f"matched by assignment{turned}; the least rank "
+        f"matched by assignment{mirrors}; the lowest rank "
         f"correlation of means is {least:.2f}, at {latent_name(latent)}.{tail}"
     )
     advice = "Each pair shares half of its variance or more: read it as one latent."
     if weak:
         advice = (
             f"{weak} {'share' if weak > 1 else 'shares'} less than half of the variance: there the "
-            "runs have axes of their own, and a difference of KL is one between two different "
+            "runs have different axes, and a difference in KL is one between two different "
             "latents."
         )
     return Verdict(
@@ -267,8 +269,8 @@ def _settings(comparison: Comparison) -> Verdict:
     return Verdict(
         "settings", "note" if keys else "good", says, number=len(keys), shown=str(len(keys)),
         threshold=0, rule="settings that differ, seeds aside",
-        advice="A difference between runs has as many possible causes as settings that differ."
+        advice="Any of the settings that differ may cause a difference between runs."
         if len(keys) > 1
-        else "What differs has no other cause among the settings.",
+        else "No other setting can explain a difference.",
         section="settings",
     )  # fmt: skip

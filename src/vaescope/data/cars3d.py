@@ -93,7 +93,7 @@ def _meshes(path: Path) -> Iterator[tuple[str, Array]]:
             inside = PurePosixPath(member.name)
             if inside.parent.name == "cars" and inside.suffix == ".mat":
                 content = archive.extractfile(member)
-                assert content is not None, "a .mat that is no file"
+                assert content is not None, "a .mat that is not a file"
                 yield inside.name, matlab(path, "im", BytesIO(content.read()))
 
 

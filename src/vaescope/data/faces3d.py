@@ -61,9 +61,9 @@ def _tensor(path: Path, sizes: Sequence[int]) -> Iterator[NDArray[np.uint8]]:
         try:
             tensor = torch.load(path, map_location="cpu", weights_only=True)
         except (RuntimeError, UnpicklingError) as error:
-            raise ValueError(f"it is no plain tensor ({str(error).splitlines()[0]})") from error
+            raise ValueError(f"it is not a plain tensor ({str(error).splitlines()[0]})") from error
         if not torch.is_tensor(tensor):
-            raise ValueError(f"it holds a {type(tensor).__name__}, no tensor")
+            raise ValueError(f"it holds a {type(tensor).__name__}, not a tensor")
     wanted = (*sizes, 64, 64)
     if tensor.dtype != torch.uint8 or tensor.shape != wanted:
         raise DataError(

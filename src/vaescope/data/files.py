@@ -83,7 +83,7 @@ def locate(card: Card, file: File) -> Path:
         remedy = card.how or f"See `vaescope data info {card.name}` for which file to put where."
         if file.url:
             remedy = f"Run `vaescope data get {card.name}`, or put it there from {file.url}."
-        raise DataError(f"{card.name} needs {place(card, file)}, which is not there.", remedy)
+        raise DataError(f"{card.name} needs {place(card, file)}, which does not exist.", remedy)
     check(path, next(candidate for other, candidate in _places(card, file) if other == path))
     return path
 

@@ -31,7 +31,7 @@ CARD = Card(
             also=("sha256:b1988d02c72fe5b8ee82b5ef3bb7982eafc74f1e1ff0ae0ade35061ad0af534d",),
         ),
     ),
-    notes="ten photographs of each person; which of the ten is no factor",
+    notes="ten photographs of each person; which of the ten is not a factor",
 )
 
 

@@ -89,7 +89,7 @@ def _chances(present: NDArray[np.int64], rho: float, names: str) -> NDArray[np.f
     strongest, weakest = strength(tight), strength(loose)
     if not weakest - 1e-6 <= abs(rho) <= strongest:
         raise UsageError(
-            f"The correlation of {names} can be brought to between {weakest:.2f} and "
+            f"The correlation of {names} can be between {weakest:.2f} and "
             f"{strongest:.2f} in size; wanted {rho}.",
             "Choose a correlation between them, or factors with more classes.",
         )

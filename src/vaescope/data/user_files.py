@@ -46,9 +46,9 @@ def load_files(path: str | Path, *, size: int | None = None, grey: bool = False)
         return _folder(path, size, grey)
     suffix = path.suffix.lower()
     if not path.exists() or suffix not in (".npz", ".npy", ".csv"):
-        problem = "neither a folder nor an npz, npy or csv file" if path.exists() else "not there"
+        other = "is neither a folder nor an npz, npy or csv file"
         raise DataError(
-            f"{path} is {problem}.",
+            f"{path} {other if path.exists() else 'does not exist'}.",
             "Give a folder of images, or save an array with np.savez(path, images=array).",
         )
     if size is not None or grey:

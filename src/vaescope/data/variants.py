@@ -227,6 +227,6 @@ def _painting(size: int) -> Images:
         raise DataError(
             f"{path} shrinks to {picture.width} x {picture.height} pixels; patches of {size} do "
             "not fit.",
-            "Put a photograph of the whole painting there, no panorama.",
+            "Put a photograph of the whole painting there.",
         )
     return np.ascontiguousarray(pixels)

@@ -169,7 +169,7 @@ def _latents(found: Inspection) -> str:
         )
         for latent in found.latents
     ]  # fmt: skip
-    head = ("latent", "type", "KL, nats", "mean posterior variance", "factor it knows best")
+    head = ("latent", "type", "KL, nats", "mean posterior variance", "factor it encodes best")
     return "## Latents\n\n" + _table(head, rows)
 
 

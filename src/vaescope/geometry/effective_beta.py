@@ -56,7 +56,7 @@ class EffectiveBeta:
 
     def summary(self) -> str:
         if self.value is None or self.interval is None:
-            return f"The weight of the rate is not readable: {self.reason}."
+            return f"The effective beta cannot be measured: {self.reason}."
         low, high = self.interval
         lines = [
             f"The model acts with beta {self.value:.3g} ({low:.3g} to {high:.3g}). {self.reason}"
@@ -108,7 +108,7 @@ def effective_beta_of(
     kinds = types(codes)
     used = sorted({*kinds.active.tolist(), *kinds.mixed.tolist()})
     if not used:
-        return unreadable("no latent is used: a collapsed model obeys every weight above its own")
+        return unreadable("no latent is used, and a collapsed model agrees with any larger beta")
     places = np.unique(np.linspace(0, codes.n - 1, min(rows, codes.n)).astype(np.int64))
     pull, bracket, squared, pixels = _sums(model, places, draws)
     read = [j for j in used if bracket[:, j].mean() > LEAST_BRACKET]
@@ -117,7 +117,7 @@ def effective_beta_of(
     pull, bracket = pull[:, read], bracket[:, read]
     each = pull.sum(0) / bracket.sum(0)
     if not np.all(np.isfinite(each)) or float(pull.sum()) <= 0:
-        return unreadable("noise does not cost this model any distortion: it is not at rest")
+        return unreadable("noise costs this model no distortion, so training has not settled")
     value = float(pull.sum() / bracket.sum())
     interval, noise = _resampled(pull, bracket)
     spread = single = None
@@ -206,14 +206,15 @@ def _resampled(pull: Matrix, bracket: Matrix) -> tuple[tuple[float, float], Vect
 
 def _meaning(single: bool | None, spread: float | None, each: Vector) -> str:
     if spread is None:
-        return "One latent is read, so whether one weight explains all cannot be seen."
+        return "Only one latent was read, so this does not show whether one weight explains all."
     if single is None:
-        return "Whether one weight explains all latents cannot be seen: their own noise is larger."
+        return "The noise is too large to tell whether one weight explains all latents."
     if single:
         return f"One weight explains the model: beyond noise, latents differ by {spread:.0%}."
     return (
-        f"No single weight does: latents act with {each.min():.3g} to {each.max():.3g}. That is "
-        "usual for penalties on total correlation or capacity, and before training is at rest."
+        f"No single weight explains the model: latents act with {each.min():.3g} to "
+        f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, and "
+        "before training has settled."
     )
 
 
@@ -221,7 +222,7 @@ def _against(nominal: float | None, value: float, model: OpenModel) -> str:
     if nominal is None:
         return ""
     if nominal <= 0:
-        return f"A beta of {nominal:g} was written, of which no ratio can be taken."
+        return f"The nominal beta is {nominal:g}, so there is no ratio to it."
     pixels, latents = float(np.prod(model.data.shape)), float(model.codes.d)
     reductions = {
         "sums over pixels and latents": 1.0,
@@ -232,8 +233,8 @@ def _against(nominal: float | None, value: float, model: OpenModel) -> str:
     ratio = value / nominal
     fits = [name for name, r in reductions.items() if 1 / NEAR < ratio / r < NEAR]
     if fits:
-        return f"That is {ratio:.3g} times the beta of {nominal:g} written: {' or '.join(fits)}."
+        return f"That is {ratio:.3g} times the nominal beta of {nominal:g}: {' or '.join(fits)}."
     return (
-        f"That is {ratio:.3g} times the beta of {nominal:g} written, which no usual reduction "
+        f"That is {ratio:.3g} times the nominal beta of {nominal:g}, which no usual reduction "
         "(means or sums over pixels and latents) explains."
     )

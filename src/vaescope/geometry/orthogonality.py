@@ -114,7 +114,7 @@ def degeneracy_warning(share: float) -> str:
         return ""
     return (
         f"at {share:.0%} of the points two singular values are within "
-        f"{1.0 - DEGENERATE:.0%} of each other, so V may turn freely there"
+        f"{1.0 - DEGENERATE:.0%} of each other, so V may rotate freely there"
     )
 
 

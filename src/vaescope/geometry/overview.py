@@ -82,7 +82,7 @@ def overview(
     not enter."""
     z = as_points(mean, decode)
     if columns is not None and not len(columns):
-        unused = dict.fromkeys(KEYS, "no latent is used: all are passive")
+        unused = dict.fromkeys(KEYS, "all latents are passive")
         return Overview({}, unused, (), "none", ())
     chosen = list(columns_of(columns, z.shape[1]))
     rows = spaced(len(z), points)

@@ -78,7 +78,7 @@ class PrincipalAlignment(GeometryMeasure):
     degenerate: bool  # two of them within 10%: these axes may turn freely
 
     def summary(self) -> str:
-        warning = "; axes of equal variance may turn freely" if self.degenerate else ""
+        warning = "; axes of equal variance may rotate freely" if self.degenerate else ""
         each = ", ".join(f"{angle:.2f}" for angle in self.angles)
         return f"angles to the principal axes {each} degrees, {self.n} points{warning}"
 

@@ -213,8 +213,8 @@ class Inspection:
 
     @property
     def read(self) -> str:
-        """What was inferred, e.g. `posterior pair,logvar; output probabilities`."""
-        return "; ".join(f"{own.what} {own.read}" for own in self.inferred)
+        """What was inferred, e.g. `posterior mean; output probabilities`."""
+        return "; ".join(own.short for own in self.inferred)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the shape of the interface; latents by number."""

@@ -1,12 +1,14 @@
 """What `vaescope.latents.groups` finds: frozen numbers, and how they are said."""
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vaescope.wording import listed
 
 __all__ = ["FactorShare", "Group", "Groups", "Standing"]
 
@@ -45,12 +47,12 @@ class Group:
     def says(self) -> str:
         """E.g. `x and y in 4 and 8, rotated by about 45 degrees`."""
         verb = " is" if self.where.startswith("split") else ""
-        return f"{_listed(self.factors)}{verb} {self.where}"
+        return f"{listed(self.factors)}{verb} {self.where}"
 
     @property
     def where(self) -> str:
         """E.g. `in 4 and 8, rotated by about 45 degrees`."""
-        latents = _listed(self.latents)
+        latents = listed(self.latents)
         if len(self.latents) == 1:
             return f"in {latents}"
         if self.kind == "cyclic":
@@ -95,16 +97,16 @@ class Groups:
         """Sentences, e.g. `x and y in 4 and 8, rotated by about 45 degrees (0.99); ...`."""
         parts = [f"{group.says} ({group.share:.2f})" for group in self.groups]
         for factor in self.factors:
-            latents = _listed(factor.latents)
+            latents = listed(factor.latents)
             if factor.standing == "spread":
                 parts.append(f"{factor.name} is spread over all used latents ({factor.joint:.2f})")
             elif factor.standing == "weak":
-                parts.append(f"{factor.name} is weakly known to {latents} ({factor.share:.2f})")
+                parts.append(f"{factor.name} is weakly encoded by {latents} ({factor.share:.2f})")
             elif factor.standing == "unnamed":
-                parts.append(f"{factor.name} is known to {latents} too ({factor.share:.2f})")
+                parts.append(f"{factor.name} is also encoded by {latents} ({factor.share:.2f})")
         unknown = [factor.name for factor in self.factors if factor.standing == "none"]
         if unknown:
-            parts.append(f"{_listed(unknown)} in no latent")
+            parts.append(f"{listed(unknown)} in no latent")
         return "; ".join([*parts, *self.notes]) or "no latent is used"
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,8 +122,3 @@ class Groups:
 
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(self.summary())}</code>"
-
-
-def _listed(words: Sequence[int | str]) -> str:
-    shown = [str(word) for word in words]
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

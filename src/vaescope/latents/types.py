@@ -26,6 +26,7 @@ from vaescope.latents.unused import (
     unused_is_prior,
     unused_units,
 )
+from vaescope.wording import listed
 
 __all__ = [
     "CONSTANT",
@@ -99,7 +100,7 @@ class Types(Typed):
         one = len(self.faint) == 1
         most = 1.0 - min(self.passive_fraction[list(self.faint)])
         return (
-            f"Of the passive, {', '.join(map(str, self.faint))} {'is' if one else 'are'} not quite "
+            f"Of the passive latents, {listed(self.faint)} {'is' if one else 'are'} not quite "
             f"unused: in {'' if one else 'up to '}{most:.0%} of the examples the posterior is over "
             f"{PASSIVE_KL_NATS:g} nats from an unused latent's."
         )
@@ -121,7 +122,7 @@ class Types(Typed):
         verb = "ignores x but is" if len(which) == 1 else "ignore x but are"
         nats = self.trapped_nats[which].sum()
         return (
-            f"{', '.join(map(str, which))} {verb} in a local minimum of the rate, "
+            f"{listed(which)} {verb} in a local minimum of the rate, "
             f"{nats:.3g} nats above that of unused latents"
         )
 
@@ -289,7 +290,7 @@ def _why(codes: Codes) -> str:
     which = (
         "which latents ignore x"
         if len(none) == codes.d
-        else (f"whether {', '.join(map(str, none))} ignore{'s' * (len(none) == 1)} x")
+        else (f"whether {listed(none)} ignore{'s' * (len(none) == 1)} x")
     )
     return f"types cannot tell {which}: {reason}"
 

@@ -307,7 +307,7 @@ def _jointly(p: Reparameterised, pull: Pull) -> UnusedPosterior:
     best = torch.from_numpy(modes[0])
     seen = float(expected(best))
     if abs(seen - float(expected(best, *_quadrature(d, seed=1)))) > alike:
-        return _none(d, "it cannot be computed accurately for this prior in so many dimensions")
+        return _none(d, "it cannot be computed accurately for this prior in this many dimensions")
     rate = -seen - 0.5 * (modes[0][d:] + _LOG_2PI_E).sum()
     return UnusedPosterior(variance, len(modes), np.full(d, math.nan), float(rate), variance)
 

@@ -1,4 +1,4 @@
-"""What the means of dropped latents still told of the factors.
+"""What the means of dropped latents still encode of the factors.
 
 Passive latents are noise to the decoder, but their means may hold what the others hold too:
 bonheme2023 (Be More Active!, https://arxiv.org/abs/2109.12679), section 4.1 and figure 6.
@@ -73,12 +73,15 @@ class Price:
 
 def _sentence(who: str, loss: Loss) -> str:
     verb = "lose" if who.endswith("s") else "loses"
-    used = f"{loss.by_lot:.3f} without as many used ones"
+    used = f"{loss.by_lot:.3f} without as many used latents"
     figures = f"{loss.before:.3f} to {loss.after:.3f}, {used}"
     if loss.matters:
-        return f"{who} on means {verb} accuracy on the factors ({figures}): keep these means there."
+        return (
+            f"{who} on means {verb} accuracy on the factors ({figures}): keep these means for this "
+            "use."
+        )
     return (
-        f"{who} on means {verb} no accuracy on the factors that stands out of the noise "
+        f"{who} on means {verb} no accuracy on the factors beyond noise "
         f"({figures}; at most {loss.most:.3f}): drop them."
     )
 
@@ -104,7 +107,7 @@ LEARNERS: Mapping[str, Learner] = {"linear": _linear, "neighbours": _nearest}
 
 def price_of(codes: Codes, dropped: Sequence[int], *, seed: int = 0) -> Price | None:
     """Accuracy from means with and without the dropped latents, and without as many used ones
-    drawn by lot; None where the codes have no factors to predict, or too few rows.
+    drawn at random; None where the codes have no factors to predict, or too few rows.
 
     Codes are standardised, which lets tiny passive means speak: it shows what they know.
     """

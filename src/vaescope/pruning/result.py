@@ -1,7 +1,6 @@
 """What is dropped and why, and what came of it."""
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from vaescope.codes import Codes
 from vaescope.latents import types
 from vaescope.latents.types import TRAPPED
 from vaescope.pruning.price import Price, price_of
+from vaescope.wording import listed
 
 __all__ = ["Change", "Pruning", "PruningPlan", "listed", "plan_of", "pruning_of"]
 
@@ -105,21 +105,20 @@ def plan_of(codes: Codes) -> PruningPlan:
         reason = (
             "Nothing was dropped: "
             + ("the only latent is" if codes.d == 1 else f"all {codes.d} latents are")
-            + " passive, and a model without any would decode the same output always. Train it "
-            "again with a lower beta."
+            + " passive, and a model without latents would always decode the same output. Train "
+            "it again with a lower beta."
         )
         return PruningPlan(codes.d, (), constants, reason)
-    verb = "is" if len(passive) == 1 else "are"
-    reasons = [f"{len(passive)} of {codes.d} latents {verb} passive: {listed(passive)}."]
+    reasons = [
+        f"Latent {passive[0]} of {codes.d} is passive."
+        if len(passive) == 1
+        else f"{len(passive)} of {codes.d} latents are passive: {listed(passive)}."
+    ]
     if trapped:
         reasons = [*(reasons if passive else []), f"{kinds.trapped()}: dropped too."]
     if kinds.faint:
         reasons.append(kinds.of_faint())
     return PruningPlan(codes.d, dropped, constants, " ".join(reasons))
-
-
-def listed(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 def pruning_of(plan: PruningPlan, change: Change, model: Any, codes: Codes) -> Pruning:

@@ -65,7 +65,9 @@ def comparison_page(comparison: Comparison, *, images: bool = True) -> Page:
         f"of {comparison.data}.",
         _facts(comparison),
         tuple(
-            PageStatement(one.tone, one.shown, one.says, one.rule, one.advice, one.section)
+            PageStatement(
+                one.tone, one.shown, one.says, f"Rule: {one.rule}", one.advice, one.section
+            )
             for one in comparison.verdicts
         ),
         tuple(sections),
@@ -138,7 +140,7 @@ def _latents(comparison: Comparison) -> Section:
     if chart is not None:
         caption = (
             "KL of each latent that some run uses, and how much it differs. An interval that "
-            "leaves out the dashed line is a difference."
+            "excludes the dashed line is a difference."
         )
         alt = "Dots of the KL of each latent in each run, beside differences with intervals. "
         alt += "; ".join(_alt(latent) for latent in _ordered(comparison) if any(latent.judged))

@@ -32,21 +32,21 @@ def cut(latents: Sequence[Latent]) -> str:
 
 
 def named(latent: Latent) -> str:
-    knows = f", best at {latent.factor}" if latent.factor else ""
+    knows = f", encodes {latent.factor} best" if latent.factor else ""
     return f"latent {latent.index}, {latent.type}{knows}"
 
 
 #: What decides the type, over the posterior variances as the table has them.
 _BY_VARIANCE = (
-    "Active: mean variance at most 0.1. Passive: mean variance from 0.9 to 1.1, and means that "
-    "vary by less than 0.1. Both with a variance of variance below 0.1; any other latent is mixed "
-    "(Bonheme and Grzes 2023, and that passive means do not move)."
+    "Active: mean variance at most 0.1. Passive: mean variance from 0.9 to 1.1, and a variance of "
+    "the means below 0.1. In both, the variance of the variance is below 0.1; any other latent is "
+    "mixed. The rule is that of Bonheme and Grzes 2023; the condition on the means is ours."
 )
 _BY_RATIO = (
-    "Variances are over that of a latent that ignores the data, so that the scale of the latents "
+    "Variances are divided by that of a latent that ignores the data, so the scale of the latents "
     "does not matter. Active: a mean ratio of at most 0.1. Passive: from 0.9 to 1.1, and means "
-    "that move by less than 0.1. Both with a variance of the ratio below 0.1; any other latent is "
-    "mixed."
+    "that move by less than 0.1. In both, the variance of the ratio is below 0.1; any other latent "
+    "is mixed."
 )
 _BY_SPIKE = (
     "A latent that ignores the data sits in a spike of the prior. Passive: the mean ratio to its "
@@ -96,7 +96,7 @@ def latents_section(inspection: Inspection) -> Section:
         columns, rows = _typed_columns(latents, kinds)
     variances = [z.mean_variance if point else row[3] for z, row in zip(latents, rows, strict=True)]
     if known:
-        columns += [Column("Knows best", "text"), Column("Share", "number", 2)]
+        columns += [Column("Encodes best", "text"), Column("Share", "number", 2)]
         rows = [(*row, z.factor, z.knowledge) for row, z in zip(rows, latents, strict=True)]
     n = inspection.subject.n
     over = " over that of an unused latent" if kinds is not None and kinds.rescaled else ""

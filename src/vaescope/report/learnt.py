@@ -34,6 +34,8 @@ def learnt_screen(inspection: Inspection, *, images: bool) -> PageLearnt | None:
         which = ", ".join(map(str, learnt.passive[:20]))
         which += " and others" if len(learnt.passive) > 20 else ""
         folded.append(f"Passive, ignored by the decoder: {which}.")
+    # Probabilities of tokens are neither images nor lines.
+    images = images and inspection.subject.kind != "tokens"
     count = max(sum(len(row.strips) for row in rows), 1)
     budget = min(BUDGET, budget_beside(inspection.network)) // count if images else None
     shown = tuple(_row(row, most, budget) for row in rows)

@@ -1,5 +1,7 @@
 """Sections of what was measured: mean against sample, metrics, geometry, decomposition."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from vaescope.encoding import Maps
@@ -56,12 +58,12 @@ def correlation(inspection: Inspection) -> Section | None:
         for name, matrix in matrices.items()
     )
     caption = "Size of the correlation between latents, of the means and of the samples."
-    lead = "Whether latents repeat each other, or only the means of passive ones seem to."
+    lead = "Whether latents are correlated, and whether passive ones are the reason."
     text = (
         "Total correlation and mutual information in nats: 0 for independent latents. The "
-        "effective rank counts directions that vary; of the correlation matrix, whatever their "
-        "size (Bonheme and Grzes 2023). Means of passive latents hardly vary, but what is left of "
-        "them may be correlated: their samples are noise and are not."
+        "effective rank counts the directions that vary; that of the correlation matrix ignores "
+        "their size (Bonheme and Grzes 2023). Means of passive latents hardly vary, but may still "
+        "be correlated; their samples are noise and are not."
     )
     chart = correlations_chart(matrices, shown)
     drawn = figure("correlations", chart, caption, alt)
@@ -103,11 +105,10 @@ def metrics(inspection: Inspection) -> Section | None:
     )  # fmt: skip
     parts: list[Part] = [table]
     if measures.skipped:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in measures.skipped.items())
-        parts.append(Prose(f"Left out: {reasons}", aside=True))
+        parts.append(Prose(f"Left out: {_left_out(measures.skipped)}.", aside=True))
     text = (
-        "Libraries differ in what they call by the same name: compare numbers of the same protocol "
-        "only. Intervals are of the examples drawn, not of the seed of the training."
+        "Libraries use one name for different metrics: compare numbers of the same protocol "
+        "only. Intervals are over examples, not over training seeds."
     )
     parts.append(Prose(text, aside=True))
     lead = "Scores that compare latents with the ground truth; 1 is best."
@@ -149,7 +150,7 @@ def geometry(inspection: Inspection) -> Section | None:
         ),
         tuple(rows),
     )  # fmt: skip
-    parts: list[Part] = [table]
+    parts: list[Part] = [table] if rows else []
     loss = found.measures.get("stochastic_loss")
     errors = getattr(loss, "relative_errors", None)
     if errors:
@@ -161,11 +162,18 @@ def geometry(inspection: Inspection) -> Section | None:
             )
         )  # fmt: skip
     parts += [Prose(note, aside=True) for note in found.notes]
-    skipped = "; ".join(f"{name}: {reason}" for name, reason in found.skipped.items())
-    if skipped:
-        parts.append(Prose(f"Left out: {skipped}", aside=True))
+    if found.skipped:
+        parts.append(Prose(f"Left out: {_left_out(found.skipped)}.", aside=True))
     lead = "Whether the decoder's output moves in orthogonal directions, one for each latent."
     return Section("geometry", "Geometry", lead, tuple(parts))
+
+
+def _left_out(skipped: Mapping[str, str]) -> str:
+    """Each reason once, after the names of what it keeps out."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in skipped.items():
+        by_reason.setdefault(reason.rstrip("."), []).append(name)
+    return "; ".join(f"{', '.join(names)} ({why})" for why, names in by_reason.items())
 
 
 def _between(measured: GeometryMeasure) -> str:
@@ -180,7 +188,7 @@ def decomposition(inspection: Inspection) -> Section | None:
         return None
     content = measures.decomposition.to_dict()
     meanings = {
-        "index_code_information": "What codes tell of the example, nats: less is more overlap",
+        "index_code_information": "Information of a code on its example, nats: low is overlap",
         "posterior_entropy": "Mean entropy of a posterior, nats",
         "mmd": "MMD of samples and prior: 0 where they match",
         "inclusive_kl": "KL from the prior to the aggregate posterior, nats",
@@ -224,7 +232,7 @@ def maps(inspection: Inspection) -> Section | None:
         f"{by_place} All other "
         "sections are about spatial means of the channels; a traversal moves a whole channel."
     )
-    lead = "What a diffusion model on these latents has to undo."
+    lead = "The scale that a diffusion model on these latents has to undo."
     places = _places(found)
     parts = (table, *((places,) if places is not None else ()), Prose(text, aside=True))
     return Section("maps", "Channels", lead, parts)
@@ -253,8 +261,8 @@ def inferred(inspection: Inspection) -> Section | None:
         return None
     rows = tuple((one.what, one.read, one.why) for one in inspection.inferred)
     table = PageTable(
-        "inferred", "Read by trying: what does not reconstruct the data is not how it is meant.",
+        "inferred", "How the outputs were interpreted, and the evidence for it.",
         (Column("What"), Column("Read as"), Column("Because")), rows,
     )  # fmt: skip
-    lead = "How this model was read. If one of these is wrong, so is all the rest: say otherwise."
+    lead = "How this model was read. If one of these is wrong, so are all numbers: correct it."
     return Section("inferred", "Inferred about the model", lead, (table,), open=False)

@@ -8,13 +8,14 @@ import base64
 import csv
 import hashlib
 import io
+import re
 from functools import cache
 from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from vaescope.report.page import Column, Figure, Page, PageTable, Picture, Value
 from vaescope.runs import strict_json
@@ -46,8 +47,8 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        shown=_shown, csv=_csv_link, png=_png_link, picture=_picture_link, drawing=_drawing,
-        json=script_json,
+        shown=_shown, code=_code, csv=_csv_link, png=_png_link, picture=_picture_link,
+        drawing=_drawing, json=script_json,
     )  # fmt: skip
     environment.globals.update(share=_share, shown_rows=SHOWN_ROWS)
     return environment
@@ -97,6 +98,15 @@ def csv_of(table: PageTable) -> str:
     for row in table.rows:
         writer.writerow([f"{cell:.7g}" if isinstance(cell, float) else cell for cell in row])
     return buffer.getvalue()
+
+
+def _code(text: str) -> Markup:
+    """Escaped text with what stands between backticks as code.
+
+    >>> print(_code("Use `vaescope prune` on <b>."))
+    Use <code>vaescope prune</code> on &lt;b&gt;.
+    """
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704, escaped
 
 
 def _csv_link(table: PageTable) -> str:

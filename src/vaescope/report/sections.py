@@ -111,7 +111,8 @@ def _examples(n: int, of: int) -> str:
 def _statement(verdict: Verdict) -> PageStatement:
     paper = None if verdict.paper is None else PAPERS[verdict.paper]
     return PageStatement(
-        verdict.tone, verdict.shown, verdict.says, verdict.rule, verdict.advice, verdict.section,
+        verdict.tone, verdict.shown, verdict.says, f"Good if {verdict.rule}", verdict.advice,
+        verdict.section,
         "" if paper is None else paper.title, "" if paper is None else paper.url,
     )  # fmt: skip
 
@@ -143,8 +144,8 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
     if moved is None:
         return None
     lead = (
-        "One latent moves, the others stay where a typical example has them. Its share is the part "
-        "of all change along the rows that it makes."
+        "One latent moves; the others stay at the code of a typical example. Its share is its part "
+        "of all changes along the rows."
     )
     shares = PageTable(
         "traversals", "Share of each latent in all change along the rows.",
@@ -204,7 +205,7 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
     shown = inspection.reconstructions
     if shown is None or not images:
         return None
-    lead = "What is lost on the way through the latents."
+    lead = "What the latents lose."
     fit = inspection.fit
     parts: list[Part]
     pairs = None
@@ -240,7 +241,7 @@ def _chance(score: Score) -> str:
         return ""
     ceiling = float(score.details["ceiling"]) if "ceiling" in score.details else None
     most = "" if ceiling is None else f" and perfect ones about {ceiling:.2f}"
-    return f"Codes that know nothing would score {score.chance:.3f} here{most}. "
+    return f"Codes without information would score {score.chance:.3f} here{most}. "
 
 
 def _factors(inspection: Inspection) -> Section | None:
@@ -251,7 +252,7 @@ def _factors(inspection: Inspection) -> Section | None:
     gaps = score.details["gaps"].tolist()
     best = factors.normalised.argmax(axis=0).tolist()
     table = PageTable(
-        "mig", "The gap of each factor between the two latents that know most of it.",
+        "mig", "The gap of each factor between the two latents that encode it best.",
         (
             Column("Factor"), Column("Best latent", "number", 0),
             Column("Share known", "number", 2), Column("Gap", "bar", 2, full=1.0),
@@ -261,20 +262,20 @@ def _factors(inspection: Inspection) -> Section | None:
             for k, name in enumerate(factors.names)
         ),
     )  # fmt: skip
-    alt = "Table of the share of each factor that each latent knows. " + "; ".join(
+    alt = "Table of the share of each factor that each latent encodes. " + "; ".join(
         f"{name}: most in latent {best[k]}, {factors.normalised[best[k], k]:.2f}"
         for k, name in enumerate(factors.names)
     )
-    caption = "Share of each factor (columns) that each latent (rows) knows: I(z; v) / H(v)."
+    caption = "Share of each factor (columns) that each latent (rows) encodes: I(z; v) / H(v)."
     text = (
         f"MIG {score.value:.3f} is the mean of the gaps (Chen et al. 2018): "
         f"{score.protocol.settings['bins']} equal bins of the means, n = {score.protocol.n:,}, one "
-        f"seed. {_chance(score)}Means of passive latents may know factors too; their samples do "
+        f"seed. {_chance(score)}Means of passive latents may encode factors too; their samples do "
         f"not.{SUPERVISED if factors.supervised else ''}"
     )
     chart = factors_chart(factors, latents[:SHOWN_LATENTS])
     parts = (figure("factors", chart, caption + cut(latents), alt), table)
-    lead = "What each latent knows of the ground truth."
+    lead = "Which latent encodes which factor."
     return Section("factors", "Factors", lead, (*parts, Prose(text, aside=True)))
 
 
@@ -310,8 +311,8 @@ def _training(inspection: Inspection) -> Section | None:
             f"{training.active[-1]} latents are active, {training.mixed[-1]} mixed and "
             f"{training.passive[-1]} passive"
         )
-    caption = "Means over the steps since the record before, on the training batches."
-    lead = "How the model came to this."
+    caption = "Each point is a mean over the training batches since the point before."
+    lead = "How training went."
     drawn = figure("training", curves_chart(training), caption, alt)
     return Section("training", "Training", lead, (drawn,))
 

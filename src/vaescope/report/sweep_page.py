@@ -116,16 +116,16 @@ def _facts(runs: Runs, measures: Sequence[str]) -> tuple[Fact, ...]:
 def _statements(runs: Runs, shares: dict[str, Shares]) -> list[PageStatement]:
     total, done = len(runs), sum(map(bool, runs.settings["done"]))
     failed = sum(error is not None for error in runs.results.get("error", ()))
-    rest = f"{total - done:,} to go, of which {failed:,} failed."
+    rest = f"{total - done:,} not done, {failed:,} failed."
     found = [
         PageStatement(
             "good" if done == total else "warning",
             f"{done:,}/{total:,}",
             "All runs are done." if done == total else f"{done:,} runs are done; {rest}",
-            "every run is done",
+            "Good if every run is done",
             "Numbers are over all of them."
             if done == total
-            else "Give the command of the sweep again; failed.json in a run's folder says why.",
+            else "Run the same command again to resume; failed.json in a run's folder says why.",
             "explore",
         )
     ]
@@ -133,13 +133,17 @@ def _statements(runs: Runs, shares: dict[str, Shares]) -> list[PageStatement]:
     if loud:
         name = max(loud, key=lambda one: loud[one].share["seed"])
         share = loud[name].share["seed"]
-        others = f" The same goes for {len(loud) - 1} other measures." if len(loud) > 1 else ""
+        others = (
+            f" So they do for {len(loud) - 1} other measure{'s' * (len(loud) > 2)}."
+            if len(loud) > 1
+            else ""
+        )
         found.append(
             PageStatement(
                 "note",
                 f"{share:.0%}",
                 f"Seeds explain {share:.0%} of the variance of {name}, more than settings.{others}",
-                f"more than {SEED_SHARE:.0%} of a measure's variance is due to seeds",
+                f"Shown if seeds explain more than {SEED_SHARE:.0%} of a measure's variance",
                 "Compare settings by their intervals over seeds, never by one run each.",
                 "variance",
             )

@@ -77,7 +77,7 @@ def _statement(found: Tuning) -> PageStatement:
     first, ends, *_ = found.summary().splitlines()
     return PageStatement(
         "warning" if doubt else "good", _number(found.beta), first,
-        "a run from scratch there uses the latents that are needed", ends, "notes",
+        "Good if a run from scratch there uses the needed latents", ends, "notes",
     )  # fmt: skip
 
 

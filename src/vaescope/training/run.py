@@ -174,7 +174,7 @@ def _say_what_changed(run: Run, facts: Mapping[str, Any]) -> None:
     ]
     if changed:
         _LOG.warning(
-            "%s was begun with %s: it ends to tolerance, not bit by bit, as it would have then.",
+            "%s was begun with %s: its result will agree within tolerance, not bit by bit.",
             run.path, "; ".join(changed),
         )  # fmt: skip
 

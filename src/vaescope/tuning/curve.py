@@ -83,11 +83,12 @@ class Needed:
     source: Literal["given", "factors", "curve"]
 
     def summary(self) -> str:
+        are = "1 latent is" if self.latents == 1 else f"{self.latents} latents are"
         return {
-            "given": f"{self.latents} latents are needed, as given.",
-            "factors": f"{self.latents} latents are needed, one for each factor of the data.",
-            "curve": f"{self.latents} latents are needed: with fewer, the model loses more than "
-            f"{SPARE_LOSS:.0%} of what it explains.",
+            "given": f"{are} needed, as given.",
+            "factors": f"{are} needed, one for each factor of the data.",
+            "curve": f"{are} needed: with fewer, the model loses more than {SPARE_LOSS:.0%} of "
+            "what it explains.",
         }[self.source]
 
 
@@ -191,8 +192,8 @@ def _remarks(
     notes = []
     if needed.latents >= latent:
         notes.append(
-            f"latent={latent} leaves no spare latent: the first one to go is needed, so that onset "
-            "is over-pruning. Raise latent to see spare ones go first."
+            f"latent={latent} leaves no spare latent: the first passive one was needed, so onset "
+            "is over-pruning. Raise latent to see spare ones become passive first."
         )
     elif onset is not None and onset.below is None:
         notes.append(
@@ -201,9 +202,9 @@ def _remarks(
         )
     if over is not None and over.below is None:
         notes.append(
-            f"Even at the lowest beta, {over.above:g}, fewer than {needed.latents} latents are in "
-            "use. Go lower with --between, train longer with --steps, or say how many are needed "
-            "with --needed."
+            f"Even at the lowest beta, {over.above:g}, fewer latents are in use than the "
+            f"{needed.latents} needed. Go lower with --between, train longer with --steps, or set "
+            "how many are needed with --needed."
         )
     if over is None:
         notes.append(
@@ -213,7 +214,7 @@ def _remarks(
     if moving:
         listed = ", ".join(f"{point.beta:g}" for point in moving)
         notes.append(
-            f"At beta {listed} latents still moved when the run ended: raise --steps to be sure."
+            f"At beta {listed} latents still changed when the run ended: raise --steps to be sure."
         )
     return notes
 

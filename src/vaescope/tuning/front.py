@@ -147,7 +147,7 @@ def _check(
     objective = spec.objective
     if spec.validation is not None:
         raise UsageError(
-            "Short runs of tune-beta end by themselves: validation has no say there.",
+            "tune-beta decides itself how long its runs are, so it takes no validation.",
             "Leave validation out, and give it to `vaescope train`.",
         )
     if "beta" not in type(objective).model_fields or spec.posterior.name == "point":
@@ -168,7 +168,7 @@ def _check(
         )
     if needed is not None and not 1 <= needed <= spec.latent:
         raise UsageError(
-            f"{needed} latents cannot be needed of {spec.latent}.",
+            f"--needed is {needed}; there are {spec.latent} latents.",
             f"Give --needed from 1 to {spec.latent}, or raise latent.",
         )
     if round_steps is not None and round_steps < 1:

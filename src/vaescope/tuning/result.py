@@ -46,7 +46,7 @@ class Tuning:
     def _place(self, beta: float) -> str:
         """Where the value lies, in words."""
         if self.by == "dto":
-            return "of least distance to orthogonality"
+            return "where the distance to orthogonality is least"
         if self.onset is not None and self.onset <= beta:
             return "between onset and over-pruning"
         return "below over-pruning" + (" and onset" if self.onset is not None else "")
@@ -89,7 +89,7 @@ def _told(event: Event | None) -> str:
 def _cause(found: CurveReading) -> str:
     if found.over_pruning_by == "reconstruction":
         return "a jump in reconstruction"
-    return f"fewer than {found.needed.latents} latents in use"
+    return f"fewer latents in use than the {found.needed.latents} needed"
 
 
 def tuning_of(
@@ -112,10 +112,11 @@ def tuning_of(
 
 
 def _checked(check: CurvePoint, needed: int) -> str:
-    told = f"a run from scratch at beta {check.beta:g} has {check.active} latents in use"
+    count = f"{check.active} latent{'s' * (check.active != 1)} in use"
+    found = f"a run from scratch at beta {check.beta:g} has {count}"
     if check.active == needed:
-        return f"Checked: {told}."
+        return f"Checked: {found}."
     return (
-        f"Doubt: {told}, not {needed}. Runs of the curve begin with the weights of the beta below; "
-        "train a few seeds in full before relying on this value."
+        f"Doubt: {found}, not {needed}. Runs of the curve begin with the weights of the beta "
+        "below; train a few seeds in full before relying on this value."
     )

@@ -51,39 +51,41 @@ def correlated(
     limit = max(THRESHOLDS["correlated"].value, 2.0 * _by_chance(latents, passive, measures.n))
     rest = 0.0 if kept is None else kept.total_correlation
     gap = mean.total_correlation - rest
-    which = listed(numbers(passive))
-    are = "is" if len(passive) == 1 else "are"
+    which, d, spread = listed(numbers(passive)), len(latents), variances(passive, kinds)
     says = (
-        f"{len(passive)} of {len(latents)} latents {are} passive ({which}; "
-        f"{variances(passive, kinds)}). "
+        f"Latent {which} of {d} is passive ({spread}). "
+        if len(passive) == 1
+        else f"{len(passive)} of {d} latents are passive ({which}; {spread}). "
+    ) + (
         f"The total correlation of the means is {mean.total_correlation:.2f} nats, of the samples "
         f"{sample.total_correlation:.2f}, and of the means without the passive latents {rest:.2f}"
     )
-    rule = f"less than {limit:.2g} nats of it goes with the passive latents"
+    rule = f"dropping the passive latents lowers it by less than {limit:.2g} nats"
     used = listed(sorted(z.index for z in latents if z.type != "passive"))
     if gap >= limit:
         tone: Tone = "warning"
-        says += ": the passive ones make them look correlated."
+        says += ": the passive latents make the means look correlated."
         advice = (
-            f"Drop the passive latents before you feed means to a linear model: keep {used}. Where "
-            "there are labels, `vaescope prune` says what that costs."
+            f"Drop the passive latents before you feed means to a linear model: keep {used}. If "
+            "you have labels, `vaescope prune` measures what that costs."
         )
     else:
         tone = "note"
-        says += ": the passive ones add little to it."
+        says += ": the passive latents add little to it."
         advice = (
-            f"Drop them where you feed samples to another model: theirs are noise. Keep {used}."
+            "Drop the passive latents where you feed samples to another model: their samples are "
+            f"noise. Keep {used}."
         )
     says += close(gap, limit, f"{limit:.2g} nats")
     faint = () if kinds is None else kinds.faint
     if heard:
-        advice = f"Keep all for now: the decoder listens to {listed(heard)}. {more}."
+        advice = f"Keep all latents for now: the decoder still uses {listed(heard)}. {more}."
     elif price is not None:
         advice = price.advice()
     elif known:
-        advice = f"Keep them where you need {listed(known)}: their means know it best."
+        advice = f"Keep them where you need {listed(known)}: their means encode it best."
     elif faint:
-        advice += f" That loses the little that {listed(faint)} hold of some examples."
+        advice += f" That loses the little that {listed(faint)} encode{'s' * (len(faint) == 1)}."
     return Verdict(
         "passive", tone, says, number=gap, shown=f"{gap:.2f} nats", threshold=limit, rule=rule,
         advice=advice, section="correlation", latents=numbers(passive), paper="bonheme2023",
@@ -143,16 +145,16 @@ def _known(factors: "FactorSummary", latents: "Sequence[Latent]") -> _Known:
     second = np.sort(factors.normalised, axis=0)[-2]
     copied = names[clear & (most - second < THRESHOLDS["gap"].value)].tolist()
     said = [
-        f"Best known: {', '.join(pairs)}." if pairs else "",
-        f"Known to none: {', '.join(lost)}." if lost else "",
-        f"There are too few examples to tell who knows {listed(names[few].tolist())}."
+        f"Best encoded: {', '.join(pairs)}." if pairs else "",
+        f"Encoded by no latent: {', '.join(lost)}." if lost else "",
+        f"There are too few examples to tell what encodes {listed(names[few].tolist())}."
         if few.any() and not few.all()
         else "",
-        f"Means of passive latents know most of {listed(hidden)}." if hidden else "",
-        f"Means of passive latents know {listed(copied)} as well, which lowers MIG."
+        f"Means of passive latents encode {listed(hidden)} best." if hidden else "",
+        f"Means of passive latents encode {listed(copied)} too, which lowers MIG."
         if copied
         else "",
-        *(f"Latent {latent} holds {listed(held)}." for latent, held in shared.items()),
+        *(f"Latent {latent} encodes {listed(held)}." for latent, held in shared.items()),
     ]
     says = "".join(f" {one}" for one in said if one)
     return _Known(best, most, names[clear].tolist(), float(gaps.mean()), few, says)
@@ -174,10 +176,12 @@ def separated(
     number = f"MIG is {value:.2f} (one seed{seen}{chance}, n = {factors.mig.protocol.n:,}): "
     tone: Tone = "note"
     if factors.supervised:
-        says = "the encoder saw the factors, so that this is no finding of its own."
-        advice = "Judge it on data whose factors it did not see, or against a model without u."
+        says = "the encoder saw the factors, so this does not show what it finds without them."
+        advice = (
+            "Test it on data whose factors it did not see, or compare it with a model without u."
+        )
     elif known.few.all():
-        says = "there are too few examples to tell what latents know of the factors."
+        says = "there are too few examples to tell which latents encode the factors."
         advice = "Encode more examples that have factors."
     elif len(known.apart) == k and known.gap >= high:
         tone = "good"
@@ -185,7 +189,7 @@ def separated(
         advice = "Train other seeds before you rely on it: they can differ as much as methods do."
     elif len(known.apart) == k:
         says = f"the axes tell the factors apart by little.{close(known.gap, high, f'{high:g}')}"
-        advice = "Look at the table of factors for the latents that know the same."
+        advice = "Look at the table of factors for latents that encode the same factor."
     elif known.apart:
         says = f"the axes tell {len(known.apart)} of {k} factors apart ({listed(known.apart)})."
         advice = "Look at the table of factors for the others."
@@ -205,8 +209,8 @@ def separated(
     return Verdict(
         "mig", tone, f"{number}{says}{known.says}", number=value, shown=f"{value:.2f}",
         threshold=high,
-        rule=f"{high:g} or more, and {THRESHOLDS['gap'].value:g} for each factor, in a latent of "
-        "its own",
+        rule=f"MIG is {high:g} or more, and the gap of each factor {THRESHOLDS['gap'].value:g} or "
+        "more, each in a latent of its own",
         advice=advice, section="factors", latents=tuple(sorted(which)), paper="mig",
     )  # fmt: skip
 

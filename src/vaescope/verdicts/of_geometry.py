@@ -56,25 +56,25 @@ def orthogonal(
     if near:
         close_by = (
             f" Orthogonal columns that are equally long within {THRESHOLDS['near'].value:.0%} may "
-            f"turn into each other: {pairs}.{close_by}"
+            f"rotate into each other: {pairs}.{close_by}"
         )
     apart = cosine < THRESHOLDS["cosine"].value
     tone: Tone = "note"
     if dto < limit and apart:
         key, tone = "orthogonal", "good"
         says = (
-            "the axes are about the local principal components of what the decoder draws, and its "
-            f"directions nearly orthogonal ({parallel}, the largest)."
+            "the axes are close to the local principal components of the decoder's output, and its "
+            f"directions are nearly orthogonal ({parallel}, the largest)."
         )
         advice = "Read latents one by one; compare seeds before you give them names."
         if near:
-            advice = "Read latents one by one, but for pairs that may turn into each other."
+            advice = "Read latents one by one, except pairs that may rotate into each other."
         if named is not None and named.tone == "warning":
             advice = "Directions of the decoder need not be your factors: here they are not."
     elif dto < limit:
         key = "skewed"
         says = (
-            "the axes are about the local principal components of what the decoder draws, but its "
+            "the axes are close to the local principal components of the decoder's output, but its "
             f"directions are not orthogonal: {parallel}."
         )
         advice = "Moving one latent may show another: look at the traversals."
@@ -82,21 +82,21 @@ def orthogonal(
         key = "free"
         says = (
             f"the decoder's directions are nearly orthogonal ({parallel}, the largest), but "
-            "principal components do not single them out."
+            "they are not its principal components."
         )
-        advice = "Compare seeds before you give latents names: their axes may turn."
+        advice = "Compare seeds before you give latents names: their axes may rotate."
     elif dto < random:
         key = "between"
         says = (
-            "the axes are nearer to the local principal components of what the decoder draws than "
-            f"chance, but not near ({parallel}, the largest)."
+            "the axes are closer to the local principal components of the decoder's output than "
+            f"chance, but not close ({parallel}, the largest)."
         )
         advice = "Moving one latent may show a little of another: look at the traversals."
     else:
         key, tone = "turned", "warning"
         says = (
-            "the axes are hardly nearer to the local principal components of what the decoder "
-            f"draws than chance, and not orthogonal: {parallel}."
+            "the axes are hardly closer to the local principal components of the decoder's output "
+            f"than chance, and not orthogonal: {parallel}."
         )
         advice = (
             f"Do not read latents one by one. {more}, with a diagonal posterior, or rotate the "
@@ -109,8 +109,8 @@ def orthogonal(
         key, tone,
         f"DtO is {dto:.2f} against {haar:.2f} for randomly rotated axes: {says}{close_by}",
         number=dto, shown=f"{dto:.2f}", threshold=limit,
-        rule=f"below {limit:.2f}, half of what random axes have, and |cosine| below "
-        f"{THRESHOLDS['cosine'].value:g}",
+        rule=f"DtO is below {limit:.2f}, half of what random axes have, and the largest |cosine| "
+        f"below {THRESHOLDS['cosine'].value:g}",
         advice=advice, section="geometry", paper="zietlow2022",
         latents=geometry.columns if key == "turned" else turning,
     )  # fmt: skip

@@ -81,8 +81,8 @@ def polarised(
         return Verdict(
             "collapsed", "warning",
             f"{every} passive{none}.{beside}",
-            number=0, shown="0 active", threshold=1, rule="at least one is active",
-            advice=f"{more}; if it stays, lower beta or let it rise from 0 at first.",
+            number=0, shown="0 active", threshold=1, rule="at least one latent is active",
+            advice=f"{more}; if they stay passive, lower beta or raise it slowly from 0.",
             section="latents", latents=numbers(passive), paper="bonheme2023",
         )  # fmt: skip
     if mixed:
@@ -91,7 +91,7 @@ def polarised(
         return Verdict(
             "full", "note",
             f"{every} active: none is passive.{beside}",
-            number=len(active), shown=f"{d} active", threshold=d, rule="fewer than there are",
+            number=len(active), shown=f"{d} active", threshold=d, rule="some latent is passive",
             advice=_enough(traversals),
             section="latents", latents=numbers(active), paper="bonheme2023",
         )  # fmt: skip
@@ -114,14 +114,19 @@ def averaged(latents: "Sequence[Latent]", maps: "Maps | None") -> Verdict | None
     if not loud:
         return None
     most = float(nats[loud].max())
-    which, whose = ("the channel", "its") if len(loud) == 1 else ("the channels", "their")
+    one = len(loud) == 1
+    means = (
+        f"The spatial mean of channel {loud[0]} is"
+        if one
+        else f"Spatial means of channels {listed(loud)} are"
+    )
     return Verdict(
         "averaged", "note",
-        f"Spatial means of {which} {listed(loud)} are passive, but {whose} places carry up to "
-        f"{most:.2g} nats each.",
+        f"{means} passive, but {'its' if one else 'their'} positions carry up to {most:.2g} nats "
+        "each.",
         number=most, shown=f"{most:.2g} nats", threshold=PASSIVE_KL_NATS,
-        rule="types of spatial means say what whole channels do, not what single places do",
-        advice="Judge these channels by place, and keep them.",
+        rule=f"no position of a channel with a passive mean carries over {PASSIVE_KL_NATS:g} nats",
+        advice="Judge these channels by position, and keep them.",
         section="maps", latents=tuple(loud),
     )  # fmt: skip
 
@@ -144,16 +149,16 @@ def _stuck(kinds: "Types | None") -> str:
     which = [j for j in kinds.active.tolist() if kinds.movement[j] < ALPHA * kinds.mean_ratio[j]]
     if not which:
         return ""
-    verb = "has" if len(which) == 1 else "have"
+    verb, they = ("has", "it does") if len(which) == 1 else ("have", "they do")
     return (
-        f" Of the active, {listed(which)} {verb} nearly the same mean in every example: what is "
-        "narrow there tells no examples apart."
+        f" Of the active latents, {listed(which)} {verb} nearly the same mean in every example, so "
+        f"{they} not tell examples apart."
     )
 
 
 def _enough(traversals: "Traversals | None") -> str:
     if traversals is not None and not traversals.share.any():
-        return "More latents will not help while the decoder ignores those that there are."
+        return "More latents will not help while the decoder ignores those that it has."
     return "Give it more latents until one stays passive, to see how many the data need."
 
 
@@ -164,7 +169,7 @@ def _share_of_rate(latents: "Sequence[Latent]", active: "Sequence[Latent]") -> s
     if len(known) < len(rates) or not sum(known) > 0:
         return ""
     held = sum(latent.kl_nats or 0.0 for latent in active)
-    return f": they hold {held / sum(known):.1%} of the KL of all"
+    return f": they carry {held / sum(known):.1%} of the total KL"
 
 
 def _mixed(
@@ -209,9 +214,9 @@ def _mixed(
         advice = f"Look at the traversals: {which}."
     elif trapped:
         advice = (
-            f"Train again with posterior variances that start below the spike of the prior: "
-            f"{listed(trapped)} cannot reach it from where they are. Or drop them with "
-            "`vaescope prune`."
+            "Train again with posterior variances that start below the spike of the prior: "
+            f"{listed(trapped)} cannot reach it from above. Or drop "
+            f"{'it' if len(trapped) == 1 else 'them'} with `vaescope prune`."
         )
     elif constant:
         does = "costs rate and hardly tells" if len(constant) == 1 else "cost rate and hardly tell"
@@ -219,7 +224,7 @@ def _mixed(
     elif set(by_kind) == {SOME}:
         tone = "note"
         what = "it" if len(mixed) == 1 else "them"
-        advice = f"Keep {what}: a polarised model may have latents that it needs now and then."
+        advice = f"Keep {what}: a polarised model may have latents that it uses now and then."
     else:
         tone = "note"
         advice = (
@@ -228,7 +233,7 @@ def _mixed(
     return Verdict(
         "mixed", tone, says, number=len(mixed), shown=f"{len(mixed)} mixed",
         threshold=THRESHOLDS["mixed"].value,
-        rule="each is used for some examples only, or none is mixed", advice=advice,
+        rule="no latent is mixed, or each mixed one is used for some examples only", advice=advice,
         section="latents", latents=numbers(mixed),
         paper="bonheme2023" if set(by_kind) == {SOME} else None,
     )  # fmt: skip
@@ -274,7 +279,7 @@ def silent(
             "The decoder's output is the same along every traversal: around a typical example it "
             "ignores all latents.",
             number=0.0, shown="0%", threshold=0.0, rule="the output changes with some latent",
-            advice="See that decode() uses its argument. If it does, the decoder models the data "
+            advice="Check that decode() uses its argument. If it does, the decoder models the data "
             "without the codes: weaken it, or lower beta.",
             section="traversals",
         )  # fmt: skip
@@ -284,15 +289,15 @@ def silent(
     loud = heard(latents, traversals)
     shares = [float(traversals.share[latent.index]) for latent in passive]
     most, total = max(shares), sum(shares)
-    rule = f"none makes {limit:.2g} of the change along the traversals or more"
+    rule = f"each passive latent makes less than {limit:.2g} of the change along the traversals"
     undecided = close(most, limit, f"{limit:.2%}")
     if loud:
         which = "a latent that is" if len(loud) == 1 else "latents that are"
         them = "it" if len(loud) == 1 else "them"
         return Verdict(
             "heard", "warning",
-            f"The decoder still listens to {which} passive ({listed(loud)}): "
-            f"{'it' if len(loud) == 1 else 'the loudest'} makes {most:.1%} of the change along "
+            f"The decoder still uses {which} passive ({listed(loud)}): "
+            f"{'it' if len(loud) == 1 else 'the strongest'} makes {most:.1%} of the change along "
             f"the traversals.{undecided}",
             number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
             advice=f"Do not drop {them} yet: {more[0].lower()}{more[1:]}, then look again.",
@@ -301,9 +306,9 @@ def silent(
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
     them = "it" if len(passive) == 1 else "them"
     makes = f"makes {_percent(total)}" if len(passive) == 1 else f"together make {_percent(total)}"
-    advice = f"The decoder can do without {them}: `vaescope prune` takes {them} out."
+    advice = f"The decoder can do without {them}: `vaescope prune` removes {them}."
     if wanted:
-        advice = f"The decoder can do without {them}, but those who use the means lose accuracy."
+        advice = f"The decoder can do without {them}, but models on the means lose accuracy."
     return Verdict(
         "silent", "good",
         f"The decoder hardly uses the {which} ({variances(passive, kinds)}): "
@@ -332,7 +337,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
     worst = max(used, key=lambda index: off[index])
     number = float(off[worst])
     units = f" {samples.units}" if samples.units else ""
-    rule = f"mean and standard deviation within {limit:.2g} of 0 and 1{units}"
+    rule = f"the mean is within {limit:.2g} of 0, the standard deviation of 1{units}"
     shape = (
         f"mean {samples.mean[worst]:.2f}, standard deviation {samples.variance[worst] ** 0.5:.2f}"
         f"{units}"
@@ -365,7 +370,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
         f"Samples of latent {worst} do not follow the prior{which} ({shape}).{undecided}",
         number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
         advice="Draw codes from the samples of the data rather than from the prior."
-        + (" If the model has another prior, say so: prior=." if samples.assumed else ""),
+        + (" If the model has another prior, pass prior=." if samples.assumed else ""),
         section="prior", latents=tuple(index for index in used if off[index] >= limit),
     )  # fmt: skip
 
@@ -389,7 +394,7 @@ def _other_shape(samples: "MomentSummary", used: Sequence[int], which: str) -> V
         f"those of latent {worst} are {number:.2f} from it by Kolmogorov's distance."
         f"{close(number, limit, f'{limit:.2g}')}",
         number=number, shown=f"{number:.2f}", threshold=limit,
-        rule=f"Kolmogorov's distance below {limit:.2g}",
+        rule=f"Kolmogorov's distance is below {limit:.2g}",
         advice="Look at the histograms: codes from the prior may lie where few examples do.",
         section="prior", latents=tuple(far),
     )  # fmt: skip

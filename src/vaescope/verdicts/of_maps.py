@@ -19,8 +19,8 @@ def scaled(maps: "Maps | None") -> Verdict | None:
     if not (math.isfinite(maps.scaling) and maps.scaling > 0):
         return Verdict(
             "scaling", "warning", "The latents are the same on all examples: they have no scale.",
-            number=0.0, shown="0", threshold=limit, rule="a standard deviation above 0",
-            advice="See that the data differ and that the encoder uses them.",
+            number=0.0, shown="0", threshold=limit, rule="their standard deviation is above 0",
+            advice="Check that the data differ and that the encoder uses them.",
             section="maps", paper="ldm",
         )  # fmt: skip
     measured = f"1 / {1 / maps.scaling:.3g} = {maps.scaling:.4g}"
@@ -29,7 +29,7 @@ def scaled(maps: "Maps | None") -> Verdict | None:
             "scaling", "note",
             f"The latents have a standard deviation of {1 / maps.scaling:.3g} on these data.",
             number=maps.scaling, shown=f"{maps.scaling:.3g}", threshold=limit,
-            rule="none: the model has no factor of its own",
+            rule="the model has a scaling factor that fits",
             advice=f"Multiply them by {measured} before you train a diffusion model on them.",
             section="maps", paper="ldm",
         )  # fmt: skip
@@ -37,13 +37,13 @@ def scaled(maps: "Maps | None") -> Verdict | None:
     tone: Tone = "good" if off < limit else "warning"
     return Verdict(
         "scaling", tone,
-        f"The published scaling factor is {maps.configured:g}; these data ask for {measured}"
+        f"The published scaling factor is {maps.configured:g}; these data need {measured}"
         f"{_shifted(maps)}.{close(off, limit, f'{limit:.0%} of difference')}",
         number=off, shown=f"{off:.0%}", threshold=limit,
-        rule=f"within {limit:.0%} of one over their standard deviation",
+        rule=f"it is within {limit:.0%} of one over the standard deviation of the latents",
         advice="Keep it."
         if off < limit
-        else f"Use {maps.scaling:.4g} for data like these; by channel, see below.",
+        else f"Use {maps.scaling:.4g} for data like these; the table has it by channel.",
         section="maps", paper="ldm",
     )  # fmt: skip
 

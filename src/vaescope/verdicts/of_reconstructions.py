@@ -8,9 +8,9 @@ __all__ = ["reconstructs"]
 
 
 _READ = (
-    "Either the model is untrained or collapsed, or these are not its data, or it was read wrong: "
-    "see what was inferred, and say otherwise with posterior=, output=, value_range= or "
-    "likelihood= before you believe any number below."
+    "Either the model is untrained or collapsed, or these are not its data, or its outputs were "
+    "misread. Check what was inferred, and correct it with posterior=, output=, value_range= or "
+    "likelihood= before you trust any number below."
 )
 
 
@@ -22,7 +22,7 @@ def reconstructs(
     limit = THRESHOLDS["reconstruction"].value
     if unexplained is None or unexplained < limit:
         return None
-    rule = f"below {limit:g} of the mean example's error"
+    rule = f"their error is below {limit:g} times that of the mean"
     if not math.isfinite(unexplained):
         return Verdict(
             "infinite", "warning",
@@ -32,12 +32,12 @@ def reconstructs(
             advice="Look for the cause in the decoder before you use any number that needs it.",
             section="reconstructions",
         )  # fmt: skip
-    better = "no nearer to the data than" if unexplained >= 1 else "hardly nearer to the data than"
-    own = f"It is untrained or collapsed, or these are not its data. {more}, or lower beta."
+    better = "no closer to the data than" if unexplained >= 1 else "hardly closer to the data than"
+    own = f"The model is untrained or collapsed, or these are not its data. {more}, or lower beta."
     return Verdict(
         "unreconstructed", "warning",
         f"Reconstructions are {better} the mean of all examples: their squared error is "
-        f"{unexplained:.2f} of its.",
+        f"{unexplained:.2f} times that of the mean.",
         number=unexplained, shown=f"{unexplained:.2f}", threshold=limit, rule=rule,
         advice=_READ if read else own,
         section="reconstructions",

@@ -35,8 +35,8 @@ def settled(training: "Training | None") -> Verdict | None:
     error = float(np.sqrt((before.var(ddof=1) + last.var(ddof=1)) / quarter)) / size
     same = training.active == training.active[-1]
     first = 0 if same.all() else len(same) - int(np.argmin(same[::-1]))
-    count = f"Its count of active latents is the same since step {training.step[first]:,}."
-    rule = f"a change of less than {limit:.0%} over the last quarter of the steps"
+    count = f"The number of active latents is the same since step {training.step[first]:,}."
+    rule = f"the loss changes by less than {limit:.0%} over the last quarter of the steps"
     verb = "fell" if fall > 0 else "rose" if fall < 0 else "went"
     change = (
         f"the loss {verb} from {before.mean():.4g} in its third quarter to {last.mean():.4g} in "
@@ -45,9 +45,9 @@ def settled(training: "Training | None") -> Verdict | None:
     if 2.0 * error > max(abs(fall), limit):
         return Verdict(
             "unclear", "note",
-            f"Whether training has settled cannot be told beside the noise of the loss: {change}",
+            f"The loss is too noisy to tell whether training has settled: {change}",
             number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
-            advice="Look at the curve of the loss, or record means over more steps.",
+            advice="Look at the curve of the loss, or average it over more steps.",
             section="training",
         )  # fmt: skip
     undecided = close(abs(fall), limit, f"{limit:.0%}")

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from vaescope.wording import listed
+
 if TYPE_CHECKING:
     from vaescope.inspection import Latent
     from vaescope.latents import Types
@@ -76,7 +78,7 @@ class Verdict:
 
 THRESHOLDS: Mapping[str, Threshold] = {
     "mixed": Threshold(
-        0, "more are no fault: a polarised model may have them (bonheme2023, Definition 2)"
+        0, "more are not a fault: a polarised model may have them (bonheme2023, Definition 2)"
     ),
     "share": Threshold(
         0.01,
@@ -84,7 +86,7 @@ THRESHOLDS: Mapping[str, Threshold] = {
         "tenth of an equal share",
     ),
     "mig": Threshold(0.3, "what the demo reaches, where each factor has a latent of its own"),
-    "gap": Threshold(0.1, "what the demo reaches where x and y are alike and axes may turn"),
+    "gap": Threshold(0.1, "what the demo reaches where x and y are alike and axes may rotate"),
     "knows": Threshold(
         0.1, "20 bins, 32 classes and 2,000 examples know 0.04 by chance; or twice chance"
     ),
@@ -107,7 +109,7 @@ THRESHOLDS: Mapping[str, Threshold] = {
     "dto_random": Threshold(0.8, "four fifths of what random axes have: a rule of thumb"),
     "cosine": Threshold(0.3, "directions 72 degrees apart: a rule of thumb"),
     "near": Threshold(
-        0.05, "where two singular values are so near, axes may turn (zietlow2022, 3.3.4)"
+        0.05, "where two singular values are this close, axes may rotate (zietlow2022, 3.3.4)"
     ),
     "reconstruction": Threshold(0.95, "a collapsed model has 1, its mean image: a rule of thumb"),
     "scaling": Threshold(0.1, "a tenth: a rule of thumb"),
@@ -123,21 +125,11 @@ PAPERS: Mapping[str, Paper] = {
 }
 
 
-def listed(numbers: Sequence[int | str]) -> str:
-    """`2`, `2 and 7`, `2, 7 and 9`.
-
-    >>> listed([2, 7, 9])
-    '2, 7 and 9'
-    """
-    words = [str(number) for number in numbers]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
 def close(number: float, limit: float, shown: str, what: str = "That") -> str:
     """A sentence where a number is so near to its limit that the other side is as likely."""
     if abs(number - limit) > THRESHOLDS["borderline"].value * abs(limit):
         return ""
-    return f" {what} is close to the limit of {shown}: take it as undecided."
+    return f" {what} is close to the limit of {shown}: treat it as undecided."
 
 
 def are(count: int, what: str) -> str:

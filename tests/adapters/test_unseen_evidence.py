@@ -1,0 +1,131 @@
+"""What a model shows beside its draws: its loss, the names in its code, parameters that it leaves
+idle, the size of its batches; and that reading it changes nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.adapters.corpus.layers import Layers, reparameterise
+from tests.adapters.corpus.style import LATENTS, digits
+from torch import Tensor, nn
+
+import vaescope as vs
+from vaescope.errors import ReadingError
+
+
+def read(model: Any, what: str) -> str:
+    return next(one.read for one in vs.open_model(model, digits()).inferred if one.what == what)
+
+
+def seeded(make: Callable[[], nn.Module]) -> nn.Module:
+    torch.manual_seed(0)
+    model = make()
+    with torch.no_grad():
+        model.fc_var.bias.sub_(2.0)  # type: ignore[union-attr] # so that kinds differ
+    return model.eval()
+
+
+class Mute(Layers):
+    """Nothing draws, nothing is named."""
+
+    def encode(self, x: Tensor) -> Any:
+        return self._heads(x)
+
+
+class Named(Layers):
+    def encode(self, x: Tensor) -> Any:
+        mu, log_std = self._heads(x)
+        return mu, log_std
+
+
+class WithLoss(Mute):
+    """A log standard deviation, and a prior of variance 4, by its KL alone."""
+
+    def kl_loss(self, mu: Tensor, log_s: Tensor) -> Tensor:
+        return 0.5 * ((mu**2 + (2 * log_s).exp()) / 4 - 2 * log_s).sum(1).mean()
+
+
+class Draws(Layers):
+    def encode(self, x: Tensor) -> Any:
+        return self._heads(x)
+
+    def forward(self, x: Tensor) -> Any:
+        mu, logvar = self.encode(x)
+        return self.decode(reparameterise(mu, logvar)), mu, logvar
+
+
+class Centres(Draws):
+    def __init__(self) -> None:
+        super().__init__()
+        self.mu_c = nn.Parameter(torch.randn(4, LATENTS))
+
+
+class Scaled(Draws):
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_scale = nn.Parameter(torch.zeros(1))
+
+
+class Batches(Draws):
+    """Takes 24 images at a time."""
+
+    def encode(self, x: Tensor) -> Any:
+        return self._heads(x.view(24, 64))
+
+
+class Remade(Draws):
+    """A method that makes layers anew."""
+
+    def add_pseudoinputs(self) -> None:
+        self.fc_mu = nn.Linear(48, LATENTS)
+
+    def elbo_loss(self, x: Tensor) -> Tensor:
+        nn.init.zeros_(self.fc_mu.weight)
+        return x.sum()
+
+
+def test_a_spread_that_nothing_shows_is_asked_about_with_both_readings() -> None:
+    with pytest.raises(
+        ReadingError, match=r"posterior=log\w+ \(.*or posterior=log\w+ \(.*posterior="
+    ):
+        vs.open_model(seeded(Mute), digits())
+
+
+def test_a_name_in_the_code_says_what_the_spread_is() -> None:
+    assert read(seeded(Named), "posterior") == "pair,logstd"
+
+
+def test_a_loss_shows_the_spread_and_the_prior() -> None:
+    model = seeded(WithLoss)
+    assert read(model, "posterior") == "pair,logstd"
+    variance = vs.open_model(model, digits()).codes.prior.variance
+    np.testing.assert_allclose(variance, 4.0, rtol=1e-3)
+
+
+def test_idle_parameters_as_wide_as_the_latents_are_asked_about() -> None:
+    with pytest.raises(ReadingError, match=r"mu_c.*prior="):
+        vs.open_model(seeded(Centres), digits())
+
+
+def test_an_idle_number_is_asked_about_as_the_scale_of_a_likelihood() -> None:
+    with pytest.raises(ReadingError, match=r"log_scale.*likelihood="):
+        vs.open_model(seeded(Scaled), digits())
+
+
+def test_a_model_of_one_batch_size_gets_batches_of_that_size() -> None:
+    free, fixed = seeded(Draws), seeded(Batches)
+    fixed.load_state_dict(free.state_dict())
+    one, other = (vs.open_model(model, digits()).codes for model in (free, fixed))
+    torch.testing.assert_close(torch.from_numpy(one.mean), torch.from_numpy(other.mean))
+    torch.testing.assert_close(torch.from_numpy(one.variance), torch.from_numpy(other.variance))
+
+
+def test_reading_changes_nothing_in_a_model() -> None:
+    model = seeded(Remade)
+    layer, before = model.fc_mu, {k: v.clone() for k, v in model.state_dict().items()}
+    vs.open_model(model, digits())
+    assert model.fc_mu is layer
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, before[name], rtol=0, atol=0)
