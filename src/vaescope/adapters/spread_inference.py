@@ -184,8 +184,9 @@ def _returned(encode: Any) -> Iterator[str]:
     except (OSError, TypeError, SyntaxError):
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple | ast.List):
-            yield from filter(None, map(_name, node.value.elts))
+        if isinstance(node, ast.Return) and node.value is not None:
+            several = isinstance(node.value, ast.Tuple | ast.List)
+            yield from filter(None, map(_name, node.value.elts if several else [node.value]))
 
 
 def _name(node: ast.expr) -> str | None:

@@ -43,7 +43,7 @@ class Field:
 
 @cache
 def _made(one: Field, state: str) -> Any:
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), torch.enable_grad():
         torch.manual_seed(0)
         model = one.make()
         if state != "untrained":
