@@ -73,7 +73,7 @@ def test_what_an_unused_latent_has_is_saved_with_its_reason(tmp_path: Path) -> N
     np.testing.assert_array_equal(back.unused_variance, unused)
     found = types(back)
     assert found.names == ("passive", "mixed")
-    assert "types cannot tell which latents ignore x: DIP-VAE I leaves it open" in found.why
+    assert "types cannot tell whether 1 ignores x: DIP-VAE I leaves it open" in found.why
     assert found.to_dict()["why"] == found.why and found.why in found.summary()
     assert types(Codes(ZEROS, 4.0 * ONES, ZEROS)).names == ("mixed", "mixed")
 

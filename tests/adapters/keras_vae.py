@@ -1,7 +1,10 @@
 """A VAE in the style of Keras's own example, on torch: encoder with three outputs, decoder, its own
 train_step, images with channels last."""
 
+import os
 from typing import Any
+
+os.environ.setdefault("KERAS_BACKEND", "torch")  # before Keras is imported for the first time
 
 import keras
 import torch

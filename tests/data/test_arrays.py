@@ -71,7 +71,10 @@ def test_a_member_of_another_length_than_its_header_says_is_refused(tmp_path: Pa
     path = tmp_path / "odd.npz"
     np.save(tmp_path / "images.npy", IMAGES)
     content = (tmp_path / "images.npy").read_bytes()
-    for stored, problem in ((content[:-100], "ends after 48 rows"), (content + b"more", "goes on")):
+    for stored, problem in (
+        (content[:-100], "ends after 48 rows"),
+        (content + b"more", "has more data"),
+    ):
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("images.npy", stored)
         with pytest.raises(DataError, match=rf"odd\.npz.*{problem}"):

@@ -94,7 +94,7 @@ def test_a_truncated_file_is_named(tmp_path: Path, which: str, kept: int, ending
 def test_another_format_of_that_name_is_refused(tmp_path: Path) -> None:
     whole = part(tmp_path, GRID.classes(np.arange(3)))
     whole.cat.write_bytes(b"MATLAB 5.0 MAT-file, and so on and on")
-    with pytest.raises(DataError, match=r"cat\.mat .* no NORB matrix"):
+    with pytest.raises(DataError, match=r"cat\.mat .* not a NORB matrix"):
         read([whole])
     write(whole.cat, np.zeros(3, np.uint8))
     with pytest.raises(DataError, match=r"cat\.mat is uint8"):

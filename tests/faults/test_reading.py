@@ -136,7 +136,7 @@ def test_an_unused_array_is_not_unpacked(tmp_path: Path) -> None:
 def test_an_npy_named_npz_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "a.npz").open("wb") as file:
         np.save(file, np.zeros((4, 8, 8)))
-    with pytest.raises(DataError, match="no npz file"):
+    with pytest.raises(DataError, match="not an npz file"):
         load_files(tmp_path / "a.npz")
 
 

@@ -105,9 +105,8 @@ def choose(
             f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + _brief(problems) + ".",
             _CONDITION if u is None and _takes_more(source, problems)
-            else "No argument that was tried helps. Pass data of the size that it was trained on; "
-            f"if these are, pass encode=, a function encode(x) of a tensor (n, {shape}) that "
-            "returns Normal(mean, std), and decode=, one of latents (n, d).",
+            else "No argument that was tried helps. Pass data of its training size, or encode=, "
+            f"a function of (n, {shape}) that returns Normal(mean, std), and decode= of (n, d).",
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
     first = _in_layout(source, chosen, tried)

@@ -48,9 +48,8 @@ def with_remedy(
         return UnreadableError(
             error.message,
             f"No argument that was tried helps. If {missing[0]} is labels or the like, pass "
-            "condition= with a row for each example; else pass encode=, a function encode(x) of a "
-            f"tensor of shape (n, {shape}) that returns (mean, logvar), and decode=, one of "
-            "latents (n, d).",
+            f"condition= with a row for each example; else encode=, a function of (n, {shape}) "
+            "that returns (mean, logvar), and decode= of (n, d).",
             error.tried,
         )
     return error

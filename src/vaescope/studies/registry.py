@@ -13,6 +13,7 @@ from typing import Any, final
 
 from vaescope.errors import UsageError
 from vaescope.paths import replace_file
+from vaescope.reading import parse_json
 from vaescope.studies.claims import Claim
 from vaescope.studies.effects import Level
 from vaescope.studies.study import Scale, Study
@@ -53,7 +54,7 @@ def read_registry(path: Path = REGISTRY) -> list[Registration]:
         return []
     lines = path.read_text("utf-8").splitlines()
     try:
-        return [_registration(json.loads(line)) for line in lines if line]
+        return [_registration(parse_json(line)) for line in lines if line]
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{path} is not a registry of studies: {error}.", "Restore it from the repository."
