@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.wording import folded
+from vaescope.wording import commas
 
 __all__ = ["ALPHA", "LatentType", "Typed", "count_types", "types_of"]
 
@@ -91,6 +91,6 @@ class Typed:
         """One line, e.g. `3 active (0, 4, 7), 0 mixed, 7 passive (1, 2, 3, 5, 6, 8, 9)`."""
         found = {"active": self.active, "mixed": self.mixed, "passive": self.passive}
         return ", ".join(
-            f"{len(which)} {name}" + (f" ({', '.join(folded(which))})" if len(which) else "")
+            f"{len(which)} {name}" + (f" ({commas(which)})" if len(which) else "")
             for name, which in found.items()
         )

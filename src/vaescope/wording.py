@@ -2,21 +2,17 @@
 
 from collections.abc import Iterable
 
-__all__ = ["FOLD", "folded", "listed"]
+__all__ = ["FOLD", "commas", "listed"]
 
 #: Items that a sentence names; the rest are counted.
 FOLD = 8
 
 
-def folded(items: Iterable[object]) -> list[str]:
-    """All items as text, or the first ones and how many more there are.
-
-    >>> folded(range(60))[-2:]
-    ['7', '52 more']
-    """
+def commas(items: Iterable[object]) -> str:
+    """`2, 7, 9`; a long list ends as `7 and 52 more`."""
     words = [str(item) for item in items]
     more = len(words) - FOLD
-    return words if more <= 1 else [*words[:FOLD], f"{more} more"]
+    return ", ".join(words) if more <= 1 else f"{', '.join(words[:FOLD])} and {more} more"
 
 
 def listed(items: Iterable[object]) -> str:
@@ -25,5 +21,7 @@ def listed(items: Iterable[object]) -> str:
     >>> listed([2, 7, 9])
     '2, 7 and 9'
     """
-    words = folded(items)
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    words = [str(item) for item in items]
+    if 1 < len(words) <= FOLD + 1:
+        return f"{', '.join(words[:-1])} and {words[-1]}"
+    return commas(words)

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vaescope.cli.output import as_options
-from vaescope.wording import folded
+from vaescope.wording import commas
 
 if TYPE_CHECKING:
     from vaescope.inspection import Inspection, Latent
@@ -35,7 +35,7 @@ def show_summary(inspection: "Inspection", console: Console) -> None:
         console.print(_table(used, narrow=console.width < NARROW))
     if passive:
         variances = [latent.mean_variance for latent in passive]
-        which = ", ".join(folded(sorted(latent.index for latent in passive)))
+        which = commas(sorted(latent.index for latent in passive))
         ends = dict.fromkeys((f"{min(variances):.2f}", f"{max(variances):.2f}"))
         text = f"passive: {which} (mean variance {' to '.join(ends)})"
         console.print(Text(text, style=_STYLES["passive"]))
