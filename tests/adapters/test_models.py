@@ -237,7 +237,7 @@ def test_a_decoder_of_another_width_is_explained(core: Core, digits: Tensor) -> 
 
 
 def test_images_of_another_size_are_explained(core: Core, digits: Tensor) -> None:
-    with pytest.raises(UsageError, match=r"shape \(1, 4, 8\).*of the size"):
+    with pytest.raises(UsageError, match=r"shape \(1, 4, 8\).*of its training size"):
         adapt(Form(core, pair), digits[:, :, :4])
 
 

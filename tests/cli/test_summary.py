@@ -31,7 +31,7 @@ def test_no_line_is_longer_than_the_terminal(width: int) -> None:
 def test_used_latents_are_rows_and_passive_ones_a_line() -> None:
     text = shown(100)
     assert "0  active" in text and "2  mixed" in text
-    assert "passive: 1 (mean variance 1.00 to 1.00)" in text
+    assert "passive: 1 (mean variance 1.00)" in text
 
 
 def test_names_are_not_markup() -> None:
@@ -45,7 +45,7 @@ def test_advice_is_given_where_something_is_amiss() -> None:
         in words
     )
     assert "A lower beta makes them more certain." in words
-    assert "warning" in words and "say so: --prior." in words
+    assert "warning" in words and "pass --prior." in words
 
 
 def test_no_colour_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -299,7 +299,9 @@ def test_the_summary_has_the_numbers(tmp_path: Path) -> None:
     result = replace(
         pruned(hand_made(tmp_path, *VECTORS), tmp_path / "p"), max_reconstruction_change=0.0123
     )
-    assert "0.0123" in result.summary() and "2 of 4 latents are passive: 0, 2" in result.summary()
+    assert (
+        "0.0123" in result.summary() and "2 of 4 latents are passive: 0 and 2" in result.summary()
+    )
     assert set(result.to_dict()) >= {
         "before", "after", "dropped", "max_reconstruction_change", "elbo_change", "reason",
     }  # fmt: skip
