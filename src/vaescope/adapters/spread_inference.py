@@ -185,8 +185,9 @@ def _returned(encode: Any) -> Iterator[str]:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Return) and node.value is not None:
-            several = isinstance(node.value, ast.Tuple | ast.List)
-            yield from filter(None, map(_name, node.value.elts if several else [node.value]))
+            value = node.value
+            parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+            yield from filter(None, map(_name, parts))
 
 
 def _name(node: ast.expr) -> str | None:
