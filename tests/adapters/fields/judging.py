@@ -66,8 +66,8 @@ def fault_of(one: Field, model: Any, opened: Any) -> str:
     if mean.ndim > 2:
         kl = 0.5 * (mean.square() + variance - 1 - variance.log())
         by_channel = kl.flatten(2).mean((0, 2)).double().numpy()
-        if not np.isfinite(by_channel).all():  # a variance of 0 in float32
-            return "" if opened.maps.kl_nats is None else "a KL of maps that is infinite"
+        if opened.maps.kl_nats is None:  # drawn in float32, so tiny a variance is 0
+            return "" if float(variance.min()) < 1e-12 else "no KL of maps"
         if not np.allclose(opened.maps.kl_nats, by_channel, rtol=1e-3, atol=1e-5):
             return f"KL of maps {opened.maps.kl_nats}, true {by_channel}"
     if not one.scored:
