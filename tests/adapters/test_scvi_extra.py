@@ -1,6 +1,7 @@
 """The extra `scvi` installs beside the pinned packages, and its tests pass there."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -42,4 +43,4 @@ def test_the_extra_installs_and_its_tests_pass(tmp_path: Path) -> None:
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
-    assert " passed" in run.stdout and "skipped" not in run.stdout
+    assert " passed" in run.stdout and re.search(r"\d+ skipped", run.stdout) is None

@@ -166,8 +166,22 @@ def _draws(
     for way in ways:
         sample = _sampler(way, source, x, u)
         posterior = None if sample is None else drawn(sample, way.formed(x), u)
-        if sample is not None and posterior is not None:
-            yield _Draw(posterior, sample, way, f"{way.encoder[0]} draws its samples from it")
+        if sample is None or posterior is None or _of_no_code(way, ways, posterior, x, u):
+            continue
+        yield _Draw(posterior, sample, way, f"{way.encoder[0]} draws its samples from it")
+
+
+def _of_no_code(
+    way: Way, ways: list[Way], posterior: Drawn, x: Tensor, u: Tensor | None
+) -> bool:  # fmt: skip
+    """Whether what a whole pass draws has the size of nothing that an encoder returns: it is what
+    is decoded, e.g. the edges between nodes, not latents."""
+    encoders = [one for one in ways if one.encoder[0] != "forward"]
+    if way.encoder[0] != "forward" or not encoders or posterior.gaussian:
+        return False
+    size = posterior.mean[0].numel()
+    codes = [leaf for one in encoders for _, leaf in leaves(one(x, u)) if leaf.ndim]
+    return all(leaf[0].numel() not in (size, 2 * size) for leaf in codes)
 
 
 def _sampler(way: Way, source: Source, x: Tensor, u: Tensor | None) -> Sampler | None:

@@ -191,11 +191,16 @@ def _returned(encode: Any) -> Iterator[str]:
 
 
 def _name(node: ast.expr) -> str | None:
-    """Of a variable, an attribute, or a layer that is called."""
+    """Of a variable, an attribute, a key, or a layer that is called."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
         return node.attr
+    if isinstance(node, ast.Subscript):
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        return key if isinstance(key, str) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
+        return _name(node.func)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     if node.func.attr in _KEPT:

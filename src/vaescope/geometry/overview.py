@@ -109,7 +109,7 @@ def overview(
         axes = ("dto", "dto_haar", "dto_random_decoder", "od_score", "column_cosine")
         skipped |= dict.fromkeys((*axes, "ima_contrast"), alone)
     else:
-        points_in_units = (at - torch.from_numpy(middle).to(at)) / torch.from_numpy(unit).to(at)
+        points_in_units = (at - torch.tensor(middle).to(at)) / torch.tensor(unit).to(at)
         baseline, missing = _untrained_distance(
             untrained, points_in_units, space, likelihood, chosen
         )

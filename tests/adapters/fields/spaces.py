@@ -177,17 +177,17 @@ class Steps(nn.Module):
 
 
 class Fields(nn.Module):
-    """Physical fields of five channels, (n, 5, 6, 6), latents (n, 2, 3, 3)."""
+    """Physical fields of five channels, (n, 5, 6, 6), in units of its own; latents (n, 2, 3, 3)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.down, self.up = nn.Conv2d(5, 4, 2, 2), nn.ConvTranspose2d(2, 5, 2, 2)
 
     def encode(self, x: Tensor) -> Any:
-        return self.down(x).chunk(2, 1)
+        return self.down(x / 30.0).chunk(2, 1)
 
     def decode(self, z: Tensor) -> Tensor:
-        return self.up(z)
+        return 30.0 * self.up(z)
 
     def forward(self, x: Tensor) -> Any:
         mu, logvar = self.encode(x)
@@ -235,5 +235,5 @@ FIELDS = (
           lambda m: {"model": m, "data": SERIES}, scored=False),
     Field("maps/physics", Fields, lambda m: heads(m.encode(PHYSICS)),
           lambda m, z: squares(m.decode(z), PHYSICS), lambda m: {"model": m, "data": PHYSICS},
-          scored=False),
+          beta=90.0, scored=False),
 )  # fmt: skip
