@@ -48,6 +48,10 @@ class UnreadableError(ReadingError):
     """A model of which no reading works at all: another way to feed it may."""
 
 
+class UnscoredError(ReadingError):
+    """A model whose posterior is read, but not how the data are scored."""
+
+
 class ShapeError(VaescopeError):
     """An array of the wrong shape or type."""
 

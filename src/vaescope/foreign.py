@@ -17,11 +17,18 @@ from torch.utils.data import Dataset as TorchDataset
 
 from vaescope.adapters import Asked, adapt
 from vaescope.adapters.batches import adapt_batches
-from vaescope.adapters.remedies import with_remedy
+from vaescope.adapters.remedies import batches_of, with_remedy
 from vaescope.data import Dataset
 from vaescope.data.dataset import Kind
 from vaescope.data.signals import described
-from vaescope.errors import ReadingError, UnreadableError, UsageError, VaescopeError
+from vaescope.errors import (
+    RangeError,
+    ReadingError,
+    UnreadableError,
+    UnscoredError,
+    UsageError,
+    VaescopeError,
+)
 from vaescope.models import OpenModel
 from vaescope.nets.initialisation import reinitialised
 from vaescope.pruned import Pruned, asked_again
@@ -59,6 +66,10 @@ def open_foreign(
     rows: int,
 ) -> OpenModel:
     """The model on at most `rows` rows of the data, or on the batches that hold as many."""
+    if is_data(data) and model is None and functions[0] is not None and functions[1] is None:
+        return _codes_alone(data, factors, functions[0], asked, shown, name, rows)
+    if is_data(data) and _has_gaps(data) and shown.kind in (None, "signals"):
+        return _with_gaps(model, data, factors, functions[0], asked, name, rows)
     if is_data(data):
         table = as_dataset(data, factors, most=rows, foreign=True, kind=shown.kind)
         return _open_rows(model, table, functions, _conditioned(asked, data), shown, name, rows)
@@ -88,6 +99,60 @@ def open_foreign(
         return untouched()
     except UnreadableError as error:
         raise (error if isinstance(problem, _NoParts) else problem) from error
+
+
+#: Why only codes are given.
+ALONE = "no decode= was given"
+GAPS = "values of the data are missing (NaN), and how the model scores these is not known"
+
+
+def _codes_alone(
+    data: Any, factors: Any, encode: Callable[..., Any], asked: Asked, shown: Shown,
+    name: str | None, rows: int,
+) -> OpenModel:  # fmt: skip
+    """Codes by a function of the user's, without a decoder."""
+    table = as_dataset(data, factors, most=rows, foreign=True, kind=shown.kind)
+    chosen = table.sample(rows, seed=0)
+    known = None if factors is None else np.asarray(factors)[chosen]
+    return adapt_batches(
+        None, batches_of(table, chosen), encode=encode, asked=asked, factors=known, name=name,
+        undecoded=ALONE,
+    )  # fmt: skip
+
+
+def _has_gaps(data: Any) -> bool:
+    """Whether some values are NaN."""
+    if not isinstance(data, Tensor | np.ndarray):
+        return False
+    array = data.detach().cpu().float().numpy() if isinstance(data, Tensor) else data
+    return array.dtype.kind == "f" and array.ndim > 1 and bool(np.isnan(array).any())
+
+
+def _with_gaps(
+    model: Any, data: Any, factors: Any, encode: Callable[..., Any] | None, asked: Asked,
+    name: str | None, rows: int,
+) -> OpenModel:  # fmt: skip
+    """Codes of data with missing values, by an encoder that takes these."""
+    values = torch.as_tensor(data).float()
+    fill = "Leave these rows out or fill them as you did for the training."
+    share = f"{float(values.isnan().float().mean()):.0%} of the values are NaN"
+    keep = np.random.default_rng(0).permutation(len(values))[:rows] if len(values) > rows else None
+    chosen = values if keep is None else values[np.sort(keep)]
+    known = None if factors is None else np.asarray(factors)
+    known = known if known is None or keep is None else known[np.sort(keep)]
+    try:
+        found = adapt_batches(
+            model, list(chosen.split(BATCH)), encode=encode, asked=asked, factors=known,
+            name=name, undecoded=GAPS,
+        )  # fmt: skip
+    except ReadingError as error:
+        raise RangeError(
+            f"{share}, and the model is not read on such data: {error.message}",
+            f"{fill} If it takes NaN: {error.remedy}",
+        ) from error
+    if np.isfinite(found.codes.mean).all() and np.isfinite(found.codes.variance).all():
+        return found
+    raise RangeError(f"{share}, and the encoder gives no finite codes of such rows.", fill)
 
 
 class _NoParts(UsageError):
@@ -174,6 +239,8 @@ def _open_rows(
 
     try:
         opened = read(asked)
+    except UnscoredError as error:
+        raise with_remedy(error, model, functions, table, asked, read) from error
     except UnreadableError as error:
         # Whole numbers may be values too, e.g. counts.
         values = replace(table, kind="signals")
@@ -196,7 +263,7 @@ def _untrained(
         return None
     again = replace(
         asked_again(opened.inferred), condition=asked.condition, lengths=asked.lengths,
-        batch_axis=asked.batch_axis,
+        batch_axis=asked.batch_axis, scored=asked.scored,
     )  # fmt: skip
 
     def anew(seed: int) -> Callable[[Tensor], Tensor]:

@@ -60,6 +60,7 @@ def open_model(
     prior: Any = None,
     condition: Any = None,
     lengths: Any = None,
+    scored: Any = None,
     batch_axis: int | None = None,
     kind: Kind | None = None,
     columns: Any = None,
@@ -79,14 +80,16 @@ def open_model(
     `likelihood` (a name such as "gaussian:0.01", or a function of the decoder's output that gives a
     distribution), `prior` (what `vs.priors.as_prior` takes), `condition` (labels or other arrays
     that the model is conditioned on, a row for each example, a tuple of such, or a function of a
-    batch), `lengths` (of padded sequences) and `batch_axis` (1: the model takes time first).
+    batch), `lengths` (of padded sequences), `scored` (an array of the shape of the data, 1 where a
+    value is scored) and `batch_axis` (1: the model takes time first).
 
     `kind` says what the data are ("images", "signals" or "tokens"), `columns` what their columns,
     channels or tokens are called, `mean` and `std` what undoes their standardisation where they
     are shown.
     At most `rows` rows of the data are encoded.
     """
-    asked = Asked(posterior, output, value_range, likelihood, prior, condition, lengths, batch_axis)
+    asked = Asked(posterior, output, value_range, likelihood, prior, condition, lengths, batch_axis,
+                  scored)  # fmt: skip
     shown = Shown(kind, columns, mean, std)
     if isinstance(model, OpenModel):
         if encode or decode or asked.anything or shown.anything:

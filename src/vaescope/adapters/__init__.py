@@ -15,7 +15,7 @@ from vaescope.adapters.condition import Condition
 from vaescope.adapters.idle_parameters import idle_parameters, of_likelihood, of_prior
 from vaescope.adapters.inferences import inferences
 from vaescope.adapters.input_format import few_of
-from vaescope.adapters.likelihoods import Padded
+from vaescope.adapters.likelihoods import Counted
 from vaescope.adapters.noise import preserved
 from vaescope.adapters.output_format import UNIT, Decoded, decoded, event_of
 from vaescope.adapters.posterior_format import Posterior, posterior_of
@@ -32,7 +32,7 @@ from vaescope.distributions import (
     Point,
     Reparameterised,
 )
-from vaescope.errors import ReadingError, UsageError
+from vaescope.errors import UnscoredError, UsageError
 from vaescope.models import OpenModel, device_of, evaluating
 from vaescope.priors import StandardNormal
 from vaescope.types import Integers
@@ -133,8 +133,8 @@ def _outputs(feeding: Feeding, x: Tensor) -> list[Any]:
     return [encoded, reading.decoder[1](z.reshape(len(z), *reading.shape), u)]
 
 
-def _scaled(model: str, name: str) -> ReadingError:
-    return ReadingError(
+def _scaled(model: str, name: str) -> UnscoredError:
+    return UnscoredError(
         f"{model} has {name}, which neither encoder nor decoder uses: it may be the scale of its "
         "likelihood.",
         "Say it with likelihood=: gaussian:V with the variance V, laplace:S with the scale S, "
@@ -151,9 +151,11 @@ def condition_of(data: Dataset, asked: Asked, sees_data: bool) -> Condition | No
     if sees_data:
         own = data.rows(np.arange(len(data)))
         own = own.round().astype(np.int64) if data.kind == "tokens" else own
-    if asked.condition is None and asked.lengths is None and own is None:
+    if all(one is None for one in (asked.condition, asked.lengths, asked.scored, own)):
         return None
-    return Condition.of(asked.condition, len(data), lengths=asked.lengths, data=own)
+    return Condition.of(
+        asked.condition, len(data), lengths=asked.lengths, data=own, scored=asked.scored
+    )
 
 
 def _encode(feeding: Feeding, *, noisy: bool) -> Callable[..., Reparameterised]:
@@ -187,14 +189,11 @@ def _raw(feeding: Feeding, event: tuple[int, ...]) -> Callable[..., Tensor]:
 
 
 def _density(feeding: Feeding, event: tuple[int, ...]) -> Callable[..., Distribution]:
-    likelihood, condition = feeding.reading.likelihood, feeding.condition
-    place = None if condition is None else condition.place("lengths")
+    likelihood, counting = feeding.reading.likelihood, feeding.counting
 
     def density(z: Tensor, u: Tensor | None = None) -> Distribution:
         found = likelihood.of(_decoded(feeding, event, z, u))
         beside = feeding.like(z, u)
-        if place is None or beside is None:
-            return found
-        return Padded(found, beside[:, place])
+        return found if counting is None else Counted(found, lambda x: counting(x, beside))
 
     return density

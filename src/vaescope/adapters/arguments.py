@@ -104,7 +104,7 @@ class Call:
         """What it takes beside x or z: as much as it has places for. Lengths go where a name asks
         for them."""
         assert self.form is not None
-        given = [(role, part.to(first.device)) for role, part in self.form(u)]
+        given = [(role, part.to(first.device)) for role, part in self.form(u) if role != "scored"]
         if not self.sees_data:
             given = [(role, part) for role, part in given if role != "x"]
         known = self._known()

@@ -27,6 +27,7 @@ class Asked:
     condition: Any = None
     lengths: Any = None  # of sequences that are padded
     batch_axis: int | None = None  # where the model has its batches
+    scored: Any = None  # which values of the data are
     kind: str | None = None  # of the data; None: images where they have the shape of some
 
     def __post_init__(self) -> None:

@@ -39,8 +39,13 @@ def adapt_batches(
     asked: Asked = Asked(),  # noqa: B008 - frozen
     factors: Any = None,
     name: str | None = None,
+    undecoded: str = UNDECODED,
+    contract: bool | None = None,
 ) -> OpenModel:
     """Codes of all batches, each given to `encode`, or to the model's own, untouched.
+
+    `undecoded` says why nothing is decoded; with `contract` a pair is (mean, logvar) where nothing
+    tells otherwise, as it is for an `encode` of the user's.
 
     Rows are what the encoder gives one code for: examples, or nodes of graphs; `factors` has one
     row for each. Raises UnreadableError where no encoder takes a batch, ReadingError where what it
@@ -49,7 +54,9 @@ def adapt_batches(
     asked.check()
     source = source_of_encoder(model, encode)
     with evaluating(source.module), preserved(source.module):
-        take, layout, spread, why, called = _read(source, batches[0], asked, encode is not None)
+        take, layout, spread, why, called = _read(
+            source, batches[0], asked, encode is not None if contract is None else contract
+        )
 
         def posteriors() -> Iterator[Reparameterised]:
             for batch in batches:
@@ -69,13 +76,13 @@ def adapt_batches(
     kind = "" if spread == "none" else f",{spread}"
     inferred = [
         Inference("posterior", f"{layout}{kind}", why, asked.posterior is not None),
-        Inference("input", "batches as they are", f"{called}; {UNDECODED}", told=True),
+        Inference("input", "batches as they are", f"{called}; {undecoded}", told=True),
     ]
     name = name or source.name
     return OpenModel(
         name, f"{name} with {latent} latents, your model.", data, rows, _unreachable, _undecoded,
         prior.to(device_of(source.module)), prior_assumed=asked.prior is None, module=source.module,
-        inferred=tuple(inferred), undecoded=UNDECODED, given=(codes, found.maps),
+        inferred=tuple(inferred), undecoded=undecoded, given=(codes, found.maps),
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ Shaping = Callable[[Tensor], Tensor]
 class Part:
     """One of the arrays: its role, the shape of one row, and how many classes labels have."""
 
-    role: str  # "condition", "lengths", or "x" for the data themselves
+    role: str  # "condition", "lengths", "scored", or "x" for the data themselves
     shape: tuple[int, ...]
     whole: bool  # whole numbers
     classes: int = 0  # of labels; 0: not labels
@@ -42,6 +42,9 @@ class Part:
     def forms(self) -> Iterator[tuple[str, Shaping]]:
         """The forms that a model may take it in, the commonest first."""
         shape = self.shape
+        if self.role == "scored":  # for no function of the model
+            yield "", lambda u: u
+            return
         if self.classes:
             k = self.classes
             if k <= _CLASSES:
@@ -86,17 +89,19 @@ class Condition:
     parts: tuple[Part, ...] = ()
 
     @classmethod
-    def of(cls, given: Any, n: int, *, lengths: Any = None, data: Any = None) -> "Condition":
+    def of(cls, given: Any, n: int, *, lengths: Any = None, data: Any = None,
+           scored: Any = None) -> "Condition":  # fmt: skip
         """Of an array with a row for each of the n examples, or a tuple of such arrays; `lengths`
-        of the examples, and the data themselves where a decoder sees them."""
+        of the examples, the data themselves where a decoder sees them, and which are `scored`."""
         several = given if isinstance(given, tuple | list) and not _numbers(given) else (given,)
         arrays = [("condition", _array(one)) for one in several if one is not None]
-        arrays += [(role, _array(one)) for role, one in (("lengths", lengths), ("x", data))
+        arrays += [(role, _array(one)) for role, one in (
+            ("lengths", lengths), ("x", data), ("scored", scored))
                    if one is not None]  # fmt: skip
         parts, columns = [], []
         for role, array in arrays:
             if array.ndim < 1 or len(array) != n or array.dtype.kind not in "biuf":
-                name = "lengths" if role == "lengths" else "condition"
+                name = role if role in ("lengths", "scored") else "condition"
                 raise ShapeError(
                     f"{name} is {array.dtype} of shape {array.shape}; the data have {n} rows.",
                     "Give labels of shape (n,), numbers of shape (n, width), or a tuple of such.",
@@ -125,7 +130,7 @@ class Condition:
     def forms(self) -> Iterator[Form]:
         """Every form that a model may take the parts in."""
         for chosen in product(*(list(part.forms()) for part in self.parts)):
-            words = ", ".join(word for word, _ in chosen)
+            words = ", ".join(word for word, _ in chosen if word)
             yield Form(self.parts, tuple(shaping for _, shaping in chosen), words)
 
     def place(self, role: str) -> int | None:

@@ -1,5 +1,7 @@
 """Decoders of a model: its own, or the second half of a whole pass, and what they give."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -10,7 +12,10 @@ from vaescope.adapters.posterior_inference import Opening, line_of
 from vaescope.adapters.sources import Function, Source
 from vaescope.errors import ReadingError
 
-__all__ = ["FROM_LATENTS", "decoders_of", "output_of", "refuse_detour"]
+__all__ = ["FROM_LATENTS", "decoders_of", "output_of", "refuse_detour", "vocabulary_told"]
+
+#: Nats of an example by which one order of axes must be likelier than the other.
+FAR = 3.0
 
 #: What a decoder is called that a model does not have by itself.
 FROM_LATENTS = "forward from its latents on"
@@ -51,6 +56,35 @@ def output_of(
             return y, shape
         problems.append(f"{decoder[0]} gives {fault}")
     return None, ()
+
+
+def vocabulary_told(
+    decoder: tuple[str, Function], z: Tensor, u: Tensor | None, shape: tuple[int, ...], x: Tensor
+) -> tuple[str, Function]:
+    """The decoder of tokens with its vocabulary last. Where there are as many steps as words, the
+    likelihood of the data tells which axis is which; of a decode= it is the last.
+
+    Raises ReadingError where both are about equally likely."""
+    name, decode = decoder
+    raw = decode(z.reshape(len(z), *shape), u)
+    square = isinstance(raw, Tensor) and raw.ndim == 3 and raw.shape[1] == raw.shape[2]
+    if name == "decode=" or not square or x.ndim != 2:
+        return decoder
+
+    def turned(values: Tensor, u: Tensor | None = None) -> Any:
+        return decode(values, u).transpose(1, 2)
+
+    nats = []
+    for logits in (raw, raw.transpose(1, 2)):
+        log_p = decoded(logits, event_of(x, "tokens")).values
+        nats.append(-float(log_p.gather(-1, x.long().unsqueeze(-1)).sum((1, 2)).mean()))
+    if abs(nats[0] - nats[1]) < FAR:
+        raise ReadingError(
+            f"{name} returns shape {tuple(raw.shape)}: which axis is the vocabulary is not seen.",
+            f"Pass encode= and decode=, a function that has it last: model.{name} itself, or "
+            f"lambda z: model.{name}(z).transpose(1, 2).",
+        )
+    return (name, turned) if nats[1] < nats[0] else decoder
 
 
 def refuse_detour(

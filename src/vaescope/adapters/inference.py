@@ -18,7 +18,14 @@ from torch import Tensor
 from vaescope.adapters.arguments import parameters_of
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.batch_inference import with_batches_that_work
-from vaescope.adapters.decoders import FROM_LATENTS, decoders_of, output_of, refuse_detour
+from vaescope.adapters.counts import of_counts
+from vaescope.adapters.decoders import (
+    FROM_LATENTS,
+    decoders_of,
+    output_of,
+    refuse_detour,
+    vocabulary_told,
+)
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
@@ -36,7 +43,7 @@ from vaescope.adapters.output_format import (
 )
 from vaescope.adapters.posterior_format import Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
-from vaescope.adapters.reading import Reading
+from vaescope.adapters.reading import CLEARLY, POOR, Reading
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.spread_inference import with_spread
 from vaescope.errors import ReadingError, UnreadableError, UsageError
@@ -45,9 +52,6 @@ __all__ = ["choose"]
 
 #: Errors within this ratio are equal: a wrong reading is worse by far more on a trained model.
 EQUAL = 1.02
-#: A collapsed model gives the mean image, an error of 1. Where all readings are worse than this, it
-#: is untrained, or these are not its data, and which reading comes out first is luck.
-POOR = 1.1
 EQUAL_IF_POOR = 1.5
 #: Nats per image by which another range must be better than the one that the images came in.
 FAR = 3.0
@@ -55,8 +59,6 @@ _CONDITION = (
     "If these are labels or the like, pass condition= with a row for each example; else pass "
     "encode= and decode= as functions that need nothing but images and latents."
 )
-#: And its error must be below this share of the other's, and of the mean image's.
-CLEARLY = 0.9
 _LOSSES = "squared error, absolute error and cross-entropy"
 #: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
 COMPANY = 0.05
@@ -121,6 +123,7 @@ def choose(
     if first.spread == "none" and forward is not None and not asked.posterior:
         refuse_detour(source, first.decoder[1], _means(first), first.shape, forward)
     _refuse_company(source, first, x, u)
+    first = of_counts(source, first, x, u, asked)
     return with_spread(source, first, x, u, asked.kind), len(tried)
 
 
@@ -295,6 +298,12 @@ def _readings(
             output, shape = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)
             if output is None:
                 continue
+            if output.tokens:
+                told_decoder = vocabulary_told(decoder, z, u, shape, x)
+                if told_decoder is not decoder:
+                    decoder = told_decoder  # noqa: PLW2901
+                    output, _ = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)
+                    assert output is not None
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
                 shown = shown_by(source, decoder, shape, z, u, parts, fed, x, asked.kind)
@@ -309,8 +318,9 @@ def _readings(
             options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
             for likelihood, why in options:
                 found.append(
-                    _scored(opening, value_range, decoder, shape, parts, spread, likelihood, why,
-                            output, x)
+                    replace(_scored(opening, value_range, decoder, shape, parts, spread, likelihood,
+                                    why, output, x),
+                            stated=bool(shown.loss or asked.output or asked.likelihood))
                 )  # fmt: skip
             if not found:
                 seen = ends_of(output.values)
@@ -327,7 +337,7 @@ def _scored(
     parts: Parts, spread: str, likelihood: ModelLikelihood, why: str, output: Decoded, x: Tensor,
 ) -> Reading:  # fmt: skip
     mean = pixels(output.values.to(x), likelihood.output, likelihood.output_range)
-    if likelihood.own is not None:
+    if likelihood.own is not None or likelihood.family == "multinomial":
         mean = likelihood.of_values(output.values).mean.to(x)
     if output.tokens:
         mean = output.values.exp()

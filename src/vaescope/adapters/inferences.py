@@ -4,6 +4,8 @@ from torch import Tensor
 
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.input_format import images_of
+from vaescope.adapters.leaves import leaves
+from vaescope.adapters.output_format import ends_of
 from vaescope.adapters.posterior_format import LAYOUTS
 from vaescope.adapters.variants import Feeding
 from vaescope.models import Inference
@@ -14,6 +16,31 @@ __all__ = ["inferences"]
 _LOOKALIKES = {
     "logvar": "; nothing draws from it, but other kinds would have the same rate here",
 }
+
+
+def _beside(feeding: Feeding, x: Tensor) -> list[Inference]:
+    """What the encoder returns beside the posterior, such as an angle or an element of a group."""
+    reading = feeding.reading
+    if reading.layout == "drawn":
+        return []
+    encoded = reading.way(x, feeding.like(x, feeding.u))
+    parts = reading.opening.candidate.take(encoded)
+    # Means, spreads and samples, alone or as halves of one tensor, and covariances.
+    size = parts.mean.numel()
+    known = {size, 2 * size} | (
+        {parts.covariance.numel()} if parts.covariance is not None else set()
+    )
+    names = []
+    for path, part in leaves(encoded):
+        row = path and part.ndim and len(part) == len(x) and part.numel() < x.numel()
+        if row and part.numel() not in known:
+            word = str(path[-1]) if isinstance(path[-1], str) else f"output {path[-1] + 1}"
+            low, high = ends_of(part.detach())
+            names.append(f"{word} of shape {tuple(part.shape[1:])} from {low:.3g} to {high:.3g}")
+    if not names:
+        return []
+    why = "the encoder returns it too; it is not given to the decoder, and has no KL and no type"
+    return [Inference("beside", "; ".join(names), why, told=True)]
 
 
 def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) -> list[Inference]:
@@ -51,6 +78,7 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
                       ", of which mean and variance are taken; its KL and its samples are those of "
                       "a Gaussian", told=True)
         )  # fmt: skip
+    found += _beside(feeding, x)
     form = reading.way.form
     if form != "as they are":
         found.append(
@@ -60,7 +88,9 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
         told = asked.batch_axis is not None
         why = "as given" if told else "with time first it gives a code for each example"
         found.append(Inference("batch_axis", "1", why, told))
-    if feeding.form is not None:
+    if (counting := feeding.counting) is not None:
+        found.append(Inference("scored", counting.says, counting.why, counting.why == "as given"))
+    if feeding.form is not None and feeding.form.says:
         why = "the model takes this form; traversals and Jacobians use that of the first example"
         if feeding.condition is not None and "x" in feeding.condition.roles:
             why = ("its decoder sees the data of the steps before; traversals and Jacobians use "

@@ -30,7 +30,7 @@ from vaescope.adapters.output_format import (
 from vaescope.adapters.posterior_format import SPREADS, Parts
 from vaescope.adapters.sources import Function, Source
 
-__all__ = ["LOSSES", "StatedLikelihood", "likelihoods", "shown_by"]
+__all__ = ["LOSSES", "StatedLikelihood", "counts", "likelihoods", "shown_by"]
 
 #: Nodes of autograd that only move values.
 _MOVES = re.compile(r"View|Reshape|Squeeze|Permute|Transpose|Clone|Expand|Copy|Slice|Select|Clamp")
@@ -126,6 +126,8 @@ def likelihoods(
         if kind is not None:
             family, why = "gaussian", f"{why}; the second output is taken as its {kind}"
         scale = float(number) if number else None
+        if family == "multinomial":
+            scale = float(x.flatten(1).sum(1).mean())
         if family in ("gaussian", "laplace") and scale is None and kind is None and word:
             scale = _fitted(output.values, family, meaning, span, value_range, x)
         found.append((ModelLikelihood(meaning, span, value_range, family, scale, kind), why))
@@ -143,6 +145,8 @@ def _meanings(
     options = list(meanings(seen, x, asked.output, told, ranges, images=images, values=values))
     if asked.output is not None:
         return options
+    if "multinomial" in (family, shown.loss):
+        return [("probabilities" if _are_shares(output.values) else "logits", UNIT)]
     if shown.loss == "logits":
         return [("logits", UNIT)]
     if shown.end == "sigmoid" and ("probabilities", UNIT) in options:
@@ -154,6 +158,12 @@ def _meanings(
     if family or shown.loss in ("squared-error", "laplace"):
         return [one for one in options if one[0] != "logits"]
     return options
+
+
+def _are_shares(values: Tensor) -> bool:
+    """Whether the values of each example are shares of one."""
+    sums = values.flatten(1).sum(1)
+    return float(values.min()) >= 0 and torch.allclose(sums, torch.ones_like(sums), atol=1e-3)
 
 
 def _output_spread(output: Decoded, span: Range, x: Tensor) -> str | None:
@@ -255,7 +265,15 @@ _DISTORTIONS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
         else torch.tensor(torch.nan)
     ),
     "logits": lambda y, x: functional.binary_cross_entropy_with_logits(y, x, reduction="sum"),
+    "multinomial": lambda y, x: (
+        -(x * y.log_softmax(-1)).sum() if y.ndim == 2 and counts(x) else torch.tensor(torch.nan)
+    ),
 }
+
+
+def counts(x: Tensor) -> bool:
+    """Whether rows are counts: whole numbers from 0."""
+    return x.ndim == 2 and bool((x >= 0).all()) and torch.equal(x, x.round())
 
 
 def _inside(values: Tensor) -> bool:

@@ -17,8 +17,9 @@ from vaescope.distributions import (
     Laplace,
     sum_event,
 )
+from vaescope.errors import UsageError
 
-__all__ = ["ModelLikelihood", "Padded", "family_of"]
+__all__ = ["Counted", "ModelLikelihood", "Shares", "family_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,21 @@ class Foreign(Distribution):
     def mean(self) -> Tensor:
         return self.image
 
+    def each(self, x: Tensor) -> Tensor:
+        """The log-density of each value, in the shape of x."""
+        base = _base(self.inner)
+        if base.event_shape:
+            raise UsageError(
+                f"The values of a {type(base).__name__} are not independent, so that some of them "
+                "cannot be left out.",
+                "Leave lengths= and scored= out, or pass likelihood= with one for each value.",
+            )
+        shape = tuple(base.batch_shape)
+        last = x.ndim > 2 and shape == tuple(x.movedim(1, -1).shape) != tuple(x.shape)
+        moved = x.movedim(1, -1) if last else x
+        found: Tensor = base.log_prob(moved.reshape(shape))
+        return found.movedim(-1, 1) if last else found.reshape(x.shape)
+
     def log_prob(self, x: Tensor) -> Tensor:
         shape = (*self.inner.batch_shape, *self.inner.event_shape)
         moved = x.movedim(1, -1) if tuple(x.movedim(1, -1).shape) == tuple(shape) else x
@@ -78,27 +94,48 @@ class Levels(Distribution):
 
 
 @dataclass(frozen=True, eq=False)
-class Padded(Distribution):
-    """Sequences of which only so many steps are data; the rest is padding and is not scored."""
+class Shares(Distribution):
+    """Counts by a softmax over all values: the log-density of what was counted, one after the
+    other. The mean has `total` counts."""
+
+    logits: Tensor
+    total: float
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total * self.logits.flatten(1).softmax(1).reshape(self.logits.shape)
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        return (x.flatten(1) * self.logits.flatten(1).log_softmax(1)).sum(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(Distribution):
+    """Independent values of which only some are scored: not padding, nor what a mask leaves out."""
 
     inner: Distribution
-    lengths: Tensor  # (batch,)
+    counted: Callable[[Tensor], Tensor]  # of x: true where scored, (batch, ...) as far as it goes
 
     @property
     def mean(self) -> Tensor:
         return self.inner.mean
 
     def log_prob(self, x: Tensor) -> Tensor:
-        # Each step as an example of its own: densities are independent over steps.
+        counted = self.counted(x)
+        return (self._each(x, counted.ndim) * counted).flatten(1).sum(1)
+
+    def _each(self, x: Tensor, axes: int) -> Tensor:
+        """Log-densities along the first axes of x, each step or value as an example of its own."""
+        if isinstance(self.inner, Foreign):
+            return self.inner.each(x).flatten(axes).sum(-1) if axes < x.ndim else self.inner.each(x)
         whole = self.mean.shape
         flat = {
-            entry.name: value.expand(whole).flatten(0, 1)
+            entry.name: value.expand(whole).flatten(0, axes - 1)
             for entry in fields(self.inner)  # type: ignore[arg-type]
             if isinstance(value := getattr(self.inner, entry.name), Tensor)
         }
-        steps = replace(self.inner, **flat).log_prob(x.flatten(0, 1)).reshape(x.shape[:2])  # type: ignore[type-var]
-        counted = torch.arange(x.shape[1], device=x.device) < self.lengths[:, None]
-        return (steps * counted).sum(1)
+        one = replace(self.inner, **flat)  # type: ignore[type-var]
+        return one.log_prob(x.flatten(0, axes - 1)).reshape(x.shape[:axes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +156,9 @@ class ModelLikelihood:
             return self.own(y)
         if self.family == "tokens":
             return Categorical(y)
+        if self.family == "multinomial":
+            logits = y.clamp_min(1e-30).log() if self.output == "probabilities" else y
+            return Shares(logits, self.number or 1.0)
         if self.family == "bernoulli" and self.output == "logits":
             return Bernoulli(y)
         mean = pixels(y, self.output, self.output_range)
@@ -164,14 +204,15 @@ class ModelLikelihood:
     @property
     def exact(self) -> bool:
         """Whether its nats can be compared with a rate: it is a Bernoulli, or the model's own."""
-        return self.family in ("bernoulli", "categorical", "tokens") or self.output == "own"
+        exact = ("bernoulli", "categorical", "tokens", "multinomial")
+        return self.family in exact or self.output == "own"
 
     @property
     def _plain(self) -> bool:
         """Whether `of_values` says it all."""
         return (
             self.own is not None
-            or self.family == "tokens"
+            or self.family in ("tokens", "multinomial")
             or (
                 self.output != "own"
                 and self.spread is None

@@ -11,10 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vaescope.adapters.arguments import beside_names, parameters_of
 from vaescope.adapters.draws import leaves
 from vaescope.adapters.posterior_format import SPREADS, Parts
 
-__all__ = ["Call", "Given", "Rate", "calls_of", "named_losses", "rate_of", "terms_of"]
+__all__ = [
+    "Call", "Given", "Rate", "calls_of", "loss_passes", "named_losses", "rate_of", "terms_of",
+]  # fmt: skip
 
 _LOSSES = re.compile(r"loss|elbo|criterion|objective|(^|_)kld?(_|$)", re.IGNORECASE)
 #: What arguments of a loss are called.
@@ -67,6 +70,17 @@ def named_losses(model: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
         own = inspect.isfunction(function) and function.__module__ == type(model).__module__
         if own and _LOSSES.search(name):
             yield name, function
+
+
+def loss_passes(model: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Methods of data, and of what is given beside, that return a loss: loss(x, mask)."""
+    for name, method in named_losses(model):
+        known = parameters_of(method) if hasattr(method, "__self__") else None
+        needed = [one.name for one in known or [] if one.default is one.empty]
+        beside = beside_names(needed)
+        first = len(needed) - len(beside) == 1 and _role(needed[0]) == "x"
+        if first and not any(_role(one) for one in beside):
+            yield name, method
 
 
 def calls_of(loss: Callable[..., Any]) -> Iterator[Call]:

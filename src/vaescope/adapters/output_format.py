@@ -27,7 +27,9 @@ __all__ = [
     "event_of",
     "meanings",
     "pixels",
+    "shaped",
     "values_first",
+    "vocabulary_last",
 ]
 
 Range = tuple[float, float]
@@ -43,7 +45,9 @@ OUTPUTS = {
     "own": "what the model's own likelihood makes of it",
 }
 #: Families of likelihoods that can be named.
-LIKELIHOODS = ("bernoulli", "gaussian", "squared-error", "laplace", "categorical")
+LIKELIHOODS = (
+    "bernoulli", "gaussian", "squared-error", "laplace", "categorical", "multinomial",
+)  # fmt: skip
 
 #: Under which names outputs hold images.
 _NAMES = ("reconstruction", "sample", "recon", "recon_x", "x_hat", "x_recon", "mean", "logits")
@@ -70,12 +74,16 @@ def event_of(x: Tensor, kind: str | None) -> tuple[int, ...]:
     return (*shape, VOCABULARY) if kind == "tokens" else shape
 
 
-def error_of(mean: Tensor, x: Tensor) -> float:
+def error_of(mean: Tensor, x: Tensor, counted: Tensor | None = None) -> float:
     """Mean squared error, over that of the mean of all examples: 1 is no better than knowing
-    nothing. Of tokens, the error of their probabilities."""
+    nothing. Of tokens, the error of their probabilities; of what is `counted` only."""
     target = functional.one_hot(x.long(), mean.shape[-1]).to(mean) if mean.ndim > x.ndim else x
-    constant = (target - target.mean(0)).square().mean()
-    return float((mean - target).square().mean() / constant.clamp_min(1e-12))
+    weight = torch.ones_like(target)
+    if counted is not None:
+        weight *= counted.reshape(*counted.shape, *(1,) * (target.ndim - counted.ndim))
+    known = weight.sum(0).clamp_min(1)
+    constant = (weight * (target - (weight * target).sum(0) / known).square()).mean()
+    return float((weight * (mean - target).square()).mean() / constant.clamp_min(1e-12))
 
 
 def decoded(output: Any, event: tuple[int, ...]) -> Decoded:
@@ -145,7 +153,7 @@ def _of_distribution(output: distributions.Distribution, event: tuple[int, ...])
             f"decode returned a {type(base).__name__}; tokens have a Categorical.",
             "Pass decode= as a function that returns logits of shape (n, t, vocabulary).",
         )
-    return Decoded(_shaped(output.mean, event), output)
+    return Decoded(shaped(output.mean, event), output)
 
 
 def _of_tensor(tensor: Tensor, event: tuple[int, ...], *, last: bool = False) -> Decoded:
@@ -153,7 +161,7 @@ def _of_tensor(tensor: Tensor, event: tuple[int, ...], *, last: bool = False) ->
     if event and event[-1] == VOCABULARY:
         return _of_tokens(tensor, event[:-1])
     if not last and (len(event) != 3 or tensor.ndim != 5):
-        return Decoded(_shaped(tensor, event))
+        return Decoded(shaped(tensor, event))
     shape = tuple(tensor.shape[1:])
     places = [len(shape) - 1] if last else range(len(shape))
     for place in places:
@@ -163,23 +171,13 @@ def _of_tensor(tensor: Tensor, event: tuple[int, ...], *, last: bool = False) ->
             steps = torch.linspace(0.0, 1.0, k).to(logits)
             means = (logits.softmax(-1) * steps).sum(-1)
             return Decoded(means.reshape(-1, *event), levels=logits.reshape(-1, *event, k))
-    return Decoded(_shaped(tensor, event))
+    return Decoded(shaped(tensor, event))
 
 
 def _of_tokens(tensor: Tensor, event: tuple[int, ...]) -> Decoded:
     """Logits, log-probabilities or probabilities over a vocabulary: the last axis, or the one after
     the batch where only that fits; steps may be in one axis with the batch."""
-    if tensor.ndim == 2 and len(tensor) % max(math.prod(event), 1) == 0:
-        tensor = tensor.reshape(-1, *event, tensor.shape[-1])
-    shape = tuple(tensor.shape[1:])
-    if shape[:-1] != event and shape[1:] == event:
-        tensor = tensor.movedim(1, -1)
-    elif shape[:-1] != event:
-        raise ShapeError(
-            f"decode returned shape {tuple(tensor.shape)}; wanted logits over the vocabulary for "
-            f"each token, (n, {', '.join(map(str, event))}, vocabulary).",
-            "Pass decode= as a function that returns them.",
-        )
+    tensor = vocabulary_last(tensor, event)
     sums = tensor.detach().sum(-1)
     shares = float(tensor.detach().min()) >= 0 and torch.allclose(
         sums, torch.ones_like(sums), atol=1e-3
@@ -188,7 +186,23 @@ def _of_tokens(tensor: Tensor, event: tuple[int, ...]) -> Decoded:
     return Decoded(logits.log_softmax(-1), tokens=True)
 
 
-def _shaped(tensor: Tensor, event: tuple[int, ...]) -> Tensor:
+def vocabulary_last(tensor: Tensor, event: tuple[int, ...]) -> Tensor:
+    """What a decoder gives for each word of a vocabulary, (n, *event, vocabulary)."""
+    if tensor.ndim == 2 and len(tensor) % max(math.prod(event), 1) == 0:
+        return tensor.reshape(-1, *event, tensor.shape[-1])
+    shape = tuple(tensor.shape[1:])
+    if shape[:-1] == event:
+        return tensor
+    if shape[1:] == event:
+        return tensor.movedim(1, -1)
+    raise ShapeError(
+        f"decode returned shape {tuple(tensor.shape)}; wanted logits over the vocabulary for "
+        f"each token, (n, {', '.join(map(str, event))}, vocabulary).",
+        "Pass decode= as a function that returns them.",
+    )
+
+
+def shaped(tensor: Tensor, event: tuple[int, ...]) -> Tensor:
     """A tensor in the shape of the data."""
     shape = tuple(tensor.shape[1:])
     if len(event) == 3 and shape == (*event[1:], event[0]) and event[0] > 1:

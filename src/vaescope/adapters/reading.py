@@ -8,7 +8,13 @@ from vaescope.adapters.output_format import Range
 from vaescope.adapters.posterior_inference import Opening
 from vaescope.adapters.sources import Function
 
-__all__ = ["Reading"]
+__all__ = ["CLEARLY", "POOR", "Reading"]
+
+#: A collapsed model gives the mean image, an error of 1. Where all readings are worse than this, it
+#: is untrained, or these are not its data, and which reading comes out first is luck.
+POOR = 1.1
+#: A reading that is left for another must have more than this share of its error.
+CLEARLY = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +33,7 @@ class Reading:
     seen: Range  # range of the decoder's output
     spreads: Range  # range of the spread
     why_output: str = ""
+    stated: bool = False  # whether the model or the user says what the output means
     margin: float | None = None  # nats by which the next best range or output is worse
 
     @property

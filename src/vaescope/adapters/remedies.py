@@ -6,16 +6,23 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 
-from vaescope.adapters.arguments import beside_names, parameters_of
+from vaescope.adapters.arguments import beside_names, parameters_of, required_of
 from vaescope.adapters.asked import Asked
+from vaescope.adapters.batches import adapt_batches
 from vaescope.data import Dataset
-from vaescope.errors import UnreadableError, VaescopeError
+from vaescope.errors import ReadingError, UnreadableError, UnscoredError, VaescopeError
+from vaescope.types import Integers
 
 __all__ = ["with_remedy"]
 
 #: Widths of a condition that are tried.
 WIDEST = 64
+#: Examples on which a method is tried as encode=.
+PROBES = 64
+#: Methods that may encode.
+_ENCODING = re.compile(r"enc|infer|posterior|q_z|recogni", re.IGNORECASE)
 #: Arguments that are one number.
 _NUMBER = re.compile(r"^(num|n|max|min)_|^(steps|size|temperature|beta)$", re.IGNORECASE)
 
@@ -25,11 +32,13 @@ Trial = tuple[str, str, Any]
 
 
 def with_remedy(
-    error: UnreadableError, model: Any, functions: Functions, data: Dataset, asked: Asked,
+    error: ReadingError, model: Any, functions: Functions, data: Dataset, asked: Asked,
     retry: Callable[[Asked], Any],
-) -> UnreadableError:  # fmt: skip
+) -> ReadingError:  # fmt: skip
     """The error with an argument that makes the model readable, tried by `retry`; where none does,
-    with the signature of the functions that would."""
+    with a call that gives its codes, or the signature of the functions that would."""
+    if isinstance(error, UnscoredError):
+        return _with_codes(error, model, functions, data, asked)
     function, called, missing = _missing(model, functions)
     if function is not None and asked.condition is None:
         for argument, values, tried in _trials(missing, data, asked):
@@ -43,6 +52,8 @@ def with_remedy(
                 "each example (tried with such values: it is read then).",
                 error.tried,
             )
+    if (told := _with_codes(error, model, functions, data, asked)) is not error:
+        return told
     if missing:
         shape = ", ".join(map(str, data.shape))
         return UnreadableError(
@@ -53,6 +64,69 @@ def with_remedy(
             error.tried,
         )
     return error
+
+
+def _with_codes(
+    error: ReadingError, model: Any, functions: Functions, data: Dataset, asked: Asked
+) -> ReadingError:
+    """The error with a call that gives codes alone, where one of the model's methods does."""
+    if functions != (None, None) or model is None:
+        return error
+    batches = batches_of(data, np.arange(min(len(data), PROBES)))
+    for name in dict.fromkeys(("encode", "encoder", *filter(_ENCODING.search, dir(type(model))))):
+        method = getattr(model, name, None)
+        if name.startswith("_") or not callable(method) or required_of(method) != 1:
+            continue
+        posterior = _told_posterior(model, method, batches, asked)
+        if posterior is None:
+            continue
+        said = f', posterior="{posterior}"' if posterior else ""
+        call = f"vs.inspect(encode=model.{name}, data=data{said})"
+        first = error.remedy.removesuffix(".")
+        return type(error)(
+            error.message,
+            f"{first}. For codes alone, {call} was tried and works."
+            if isinstance(error, UnscoredError)
+            else f"{call} was tried and gives its codes; geometry, fit and pictures need decode= "
+            "too, a function of latents that returns what the data are.",
+            error.tried,
+        )
+    return error
+
+
+def _told_posterior(
+    model: Any, method: Callable[..., Any], batches: list[Any], asked: Asked
+) -> str | None:
+    """What posterior= has to say where a method is given as encode=; "" where nothing, None where
+    it does not show its posterior."""
+    asked = Asked(posterior=asked.posterior, prior=asked.prior)
+    try:
+        seen = adapt_batches(model, batches, encode=method, asked=asked, contract=False)
+        if not seen.codes.stochastic:
+            return None  # a hidden layer would look like this too
+        for said in ("", seen.inferred[0].read):
+            alone = adapt_batches(
+                None, batches, encode=method,
+                asked=replace(asked, posterior=said or asked.posterior),
+            )  # fmt: skip
+            pairs = [(getattr(one.codes, part) for one in (seen, alone))
+                     for part in ("mean", "variance")]  # fmt: skip
+            if all(np.allclose(*pair, rtol=1e-3, atol=1e-6) for pair in pairs):
+                return said
+    except VaescopeError:
+        return None
+    return None
+
+
+def batches_of(data: Dataset, rows: Integers, size: int = 256) -> list[Any]:
+    """Rows of the data as tensors in the values that they came with."""
+    low, high = data.value_range
+    found = []
+    for start in range(0, len(rows), size):
+        x = torch.from_numpy(data.rows(rows[start : start + size]))
+        x = x.round().long() if data.kind == "tokens" else x
+        found.append(x if (low, high) == (0.0, 1.0) else low + (high - low) * x)
+    return found
 
 
 def _missing(model: Any, functions: Functions) -> tuple[Any, str, list[str]]:

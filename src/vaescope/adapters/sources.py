@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from vaescope.adapters.arguments import Call, fed
 from vaescope.adapters.condition import Form
+from vaescope.adapters.losses import loss_passes
 from vaescope.adapters.output_format import UNIT
 from vaescope.adapters.time_first import TimeFirst
 from vaescope.distributions import Distribution
@@ -88,7 +89,10 @@ def source_of(
     called = [tuple((word, _placed(f, module, form, batch_axis, data=found is decoders))
                     for word, f in found) for found in (encoders, decoders)]  # fmt: skip
     passes = tuple(_placed(f, module, form, batch_axis) for f in forwards)
-    losses = (("forward", passes[0]),) if passes else ()
+    losses: Functions = (("forward", passes[0]),) if passes else ()
+    if passes:
+        losses += tuple((word, _placed(f, module, form, batch_axis)) for word, f in
+                        loss_passes(model))  # fmt: skip
     if step is not None:
         losses, passes = (step, *losses), (*passes, step[1])
     if is_of(model, "diffusers") and encoders and decoders:

@@ -1,7 +1,7 @@
 """Ways to feed a model: time first or not, what it is conditioned on in each form."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor
@@ -10,8 +10,9 @@ from vaescope.adapters.arguments import required_of
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.condition import Condition, Form
 from vaescope.adapters.inference import choose
-from vaescope.adapters.output_format import Range
+from vaescope.adapters.output_format import Range, decoded, error_of, event_of
 from vaescope.adapters.reading import Reading
+from vaescope.adapters.scored import Counting, counting_of
 from vaescope.adapters.sources import Source, source_of
 from vaescope.errors import ReadingError, UnreadableError, UsageError
 
@@ -28,6 +29,7 @@ class Feeding:
     condition: Condition | None
     form: Form | None
     batch_axis: int
+    counting: Counting | None  # which values are scored; None: all
     u: Tensor | None  # of the examples that it was read on
 
     def like(self, values: Tensor, u: Tensor | None = None) -> Tensor | None:
@@ -65,10 +67,25 @@ def choose_feeding(
                         raise  # as it is, it works, but in several ways or in none that is known
                     problems.append(error)
                 else:
-                    return Feeding(source, reading, tried, condition, form, batch_axis, u)
+                    reading, counting = _counted(source, reading, x, u, condition, asked)
+                    return Feeding(source, reading, tried, condition, form, batch_axis, counting, u)
     doubts = [one for one in problems if isinstance(one, ReadingError)
               and not isinstance(one, UnreadableError)]  # fmt: skip
     raise (doubts or problems)[0]
+
+
+def _counted(
+    source: Source, reading: Reading, x: Tensor, u: Tensor | None, condition: Condition | None,
+    asked: Asked,
+) -> tuple[Reading, Counting | None]:  # fmt: skip
+    """Which values are scored, and the reading with the error of these."""
+    parts = reading.opening.parts(x, u, reading.value_range)
+    counting = counting_of(source, reading, parts, x, u, condition, asked.kind)
+    if counting is None:
+        return reading, None
+    output = reading.decoder[1](parts.mean.reshape(len(x), *reading.shape), u)
+    mean = reading.likelihood.of(decoded(output, event_of(x, asked.kind))).mean
+    return replace(reading, error=error_of(mean, x, counting(x, u))), counting
 
 
 def _axes(x: Tensor, asked: Asked) -> tuple[int, ...]:

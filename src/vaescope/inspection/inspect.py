@@ -29,6 +29,7 @@ def inspect(
     prior: Any = None,
     condition: Any = None,
     lengths: Any = None,
+    scored: Any = None,
     batch_axis: int | None = None,
     kind: Kind | None = None,
     columns: Any = None,
@@ -54,8 +55,8 @@ def inspect(
             model, data, factors=factors, encode=encode, decode=decode, posterior=posterior,
             output=output, value_range=value_range,
             likelihood=likelihood, prior=prior, condition=condition, lengths=lengths,
-            batch_axis=batch_axis, kind=kind, columns=columns, mean=mean, std=std, name=name,
-            rows=size.rows,
+            scored=scored, batch_axis=batch_axis, kind=kind, columns=columns, mean=mean, std=std,
+            name=name, rows=size.rows,
         )  # fmt: skip
 
         def part(name: str) -> None:

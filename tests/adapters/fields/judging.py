@@ -1,5 +1,6 @@
 """Whether a model of a field is read right at the first call, or asks and is then read right."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from vaescope.errors import VaescopeError
 __all__ = ["Outcome", "outcome_of"]
 
 ROUNDS = 3
+#: A call that a refusal gives.
+CALL = re.compile(r'vs\.inspect\(encode=model\.(\w+), data=data(?:, posterior="([\w,]+)")?\)')
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ def outcome_of(one: Field, state: str) -> Outcome:
             try:
                 opened = vs.open_model(**arguments)
             except VaescopeError as error:
+                if call := CALL.search(str(error)):
+                    arguments = {"data": arguments["data"], "encode": getattr(model, call[1])}
+                    arguments |= {"posterior": call[2]} if call[2] else {}
+                    asked.append(str(error))
+                    continue
                 named = [name for name in one.answers if f"{name}=" in str(error)]
                 if not named or named[0] in arguments:
                     return Outcome(one.name, state, "asked in vain", str(error))
@@ -70,7 +78,7 @@ def fault_of(one: Field, model: Any, opened: Any) -> str:
             return "" if float(variance.min()) < 1e-12 else "no KL of maps"
         if not np.allclose(opened.maps.kl_nats, by_channel, rtol=1e-3, atol=1e-5):
             return f"KL of maps {opened.maps.kl_nats}, true {by_channel}"
-    if not one.scored:
+    if not one.scored or opened.undecoded:
         return ""
     places = np.arange(codes.n)
     nats = opened.distortion(places, np.zeros(codes.mean.shape, np.float32))
