@@ -63,7 +63,7 @@ class EffectiveBeta:
         ]
         if self.pixel_variance_ratio is not None:
             lines.append(
-                "The pixel variance that this implies is "
+                "The variance of a value that this implies is "
                 f"{self.pixel_variance_ratio:.2g} times the mean squared error (1: sigma-VAE)."
             )
         return " ".join([*lines, self.nominal]).strip()

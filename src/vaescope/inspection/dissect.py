@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vaescope.adapters.likelihoods import Counted
 from vaescope.adapters.output_format import error_of
 from vaescope.codes import Codes, central
 from vaescope.distributions import Distribution
@@ -110,14 +111,19 @@ def _unexplained(model: OpenModel, *, most: int = 512) -> float | None:
     the error of their probabilities."""
     places = np.unique(np.linspace(0, len(model.rows) - 1, most).astype(np.int64))
     x = model.x(model.rows[places])
-    means = torch.cat([_mean(model, places[i : i + 128]) for i in range(0, len(x), 128)])
-    return error_of(means, x) if bool((x != x[:1]).any()) else None
+    if not bool((x != x[:1]).any()):
+        return None
+    parts = [_likelihood(model, places[i : i + 128]) for i in range(0, len(x), 128)]
+    means = torch.cat([part.mean for part in parts])
+    counted = [part.counted(some) for part, some in zip(parts, x.split(128), strict=True)
+               if isinstance(part, Counted)]  # fmt: skip
+    return error_of(means, x, torch.cat(counted) if counted else None)
 
 
-def _mean(model: OpenModel, places: Integers) -> Tensor:
-    """Reconstructions of some rows at their posterior means, each with its own u."""
+def _likelihood(model: OpenModel, places: Integers) -> Distribution:
+    """p(x|z) of some rows at their posterior means, each with its own u."""
     z = torch.from_numpy(model.latents(places)).float().to(model.device)
-    return model.decode(z, model.u(model.rows[places])).mean
+    return model.decode(z, model.u(model.rows[places]))
 
 
 def _prior_units(codes: Codes) -> tuple[Floats, Floats]:

@@ -1,11 +1,15 @@
 """The first screen of a report: what the model learnt, in names and pictures."""
 
+from collections.abc import Sequence
+from html import escape
+
 import numpy as np
 
 from vaescope.inspection import Inspection
 from vaescope.inspection.learnt import LearntRow, Strip, learnt_of
 from vaescope.report.page import PageLearnt, PageLearntRow, Picture
 from vaescope.report.pictures import rows_of
+from vaescope.report.signals import pictures_of, token_text
 from vaescope.report.sliders import budget_beside
 from vaescope.types import Floats
 
@@ -15,6 +19,8 @@ __all__ = ["learnt_screen"]
 SHOWN = 8
 #: Bytes of all strips.
 BUDGET = 400_000
+#: Letters of a line of tokens.
+LETTERS = 60
 #: A colour with more than 3:1 against both papers.
 _INK = "#3f7fb5"
 
@@ -34,22 +40,20 @@ def learnt_screen(inspection: Inspection, *, images: bool) -> PageLearnt | None:
         which = ", ".join(map(str, learnt.passive[:20]))
         which += " and others" if len(learnt.passive) > 20 else ""
         folded.append(f"Passive, ignored by the decoder: {which}.")
-    # Probabilities of tokens are neither images nor lines.
-    images = images and inspection.subject.kind != "tokens"
     count = max(sum(len(row.strips) for row in rows), 1)
     budget = min(BUDGET, budget_beside(inspection.network)) // count if images else None
-    shown = tuple(_row(row, most, budget) for row in rows)
+    shown = tuple(_row(inspection, row, most, budget) for row in rows)
     return PageLearnt(learnt.says, shown, tuple(folded))
 
 
-def _row(row: LearntRow, most: float, budget: int | None) -> PageLearntRow:
+def _row(inspection: Inspection, row: LearntRow, most: float, budget: int | None) -> PageLearntRow:
     """`budget` is in bytes for each strip; None leaves them out."""
     several = len(row.strips) > 1 or (row.strips and not row.strips[0].says.startswith("latent"))
     strips = tuple(
         Picture(png, f"Outputs as {strip.says} goes from low to high.",
                 label=strip.says.removeprefix("latent ") if several else "")
         for strip in row.strips
-        if budget is not None and (png := _drawn(strip, budget)) is not None
+        if budget is not None and (png := _drawn(inspection, strip, budget)) is not None
     )  # fmt: skip
     kind = "mixed" if "mixed" in row.types else "active"
     rate = "\N{EN DASH}" if row.kl_nats is None else f"{row.kl_nats:.2f}"
@@ -61,15 +65,34 @@ def _row(row: LearntRow, most: float, budget: int | None) -> PageLearntRow:
     )  # fmt: skip
 
 
-def _drawn(strip: Strip, budget: int) -> bytes | None:
-    """A strip as the data's kind wants it: images side by side, else lines side by side."""
+def _drawn(inspection: Inspection, strip: Strip, budget: int) -> bytes | None:
+    """A strip as the data's kind wants it: images or frames side by side, the likeliest tokens, or
+    lines side by side."""
     outputs = strip.outputs
     if outputs is None:
         return None
-    if outputs.ndim == 4 and outputs.shape[1] in (1, 3, 4):
-        return rows_of(outputs[None], budget)[0]
+    if inspection.subject.kind == "tokens":
+        return _texts(outputs, inspection.subject.columns)
+    pictures = pictures_of(inspection, outputs, 1)
+    if pictures is not None and pictures.shape[1] in (1, 3, 4):
+        return rows_of(pictures[None], budget)[0]
     lines = outputs.reshape(len(outputs), -1, outputs.shape[-1])[:, 0]  # of the first channel
     return _lines(lines) if lines.shape[1] > 1 else None
+
+
+def _texts(outputs: Floats, words: Sequence[str]) -> bytes:
+    """The likeliest tokens at both ends and between them, one below the other."""
+    places = (0, len(outputs) // 2, len(outputs) - 1)
+    lines = [token_text(outputs[place].argmax(-1), words) for place in places]
+    cut = [line if len(line) <= LETTERS else f"{line[: LETTERS - 3]}..." for line in lines]
+    rows = "".join(
+        f'<text x="0" y="{12 + 15 * row}">{escape(line)}</text>' for row, line in enumerate(cut)
+    )
+    width = 7 * max(map(len, cut)) + 4
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 46" width="{width}" '
+        f'height="46"><g fill="{_INK}" font-family="monospace" font-size="11">{rows}</g></svg>'
+    ).encode()
 
 
 def _lines(lines: Floats) -> bytes:

@@ -41,10 +41,9 @@ from vaescope.report.page import (
 )
 from vaescope.report.pictures import columns_of, rows_of
 from vaescope.report.render import render
-from vaescope.report.signals import as_pictures, reconstructed, traversed
+from vaescope.report.signals import pictures_of, reconstructed, traversed
 from vaescope.report.sliders import ROOM, budget_beside, sliders, without_room
 from vaescope.settings import dump_yaml
-from vaescope.types import Floats
 from vaescope.verdicts import PAPERS, Verdict
 
 __all__ = ["page_of", "save"]
@@ -160,7 +159,7 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
     parts: list[Part]
     if moved.outputs is None or not images:
         parts = [Prose("Pictures were left out (--no-images)."), shares]
-    elif (drawn := _pictures(inspection, moved.outputs, 2)) is not None:
+    elif (drawn := pictures_of(inspection, moved.outputs, 2)) is not None:
         few = latents[:SHOWN_LATENTS]
         budget = budget_beside(inspection.network)
         # Of video, the frames of fewer positions: they lie side by side too.
@@ -182,23 +181,11 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
         parts = [Pictures(caption, pictures, "rows", marks, shares)]
     else:
         parts = [*traversed(inspection, moved, latents[:SHOWN_LATENTS], ends), shares]
-    if images and "sliders" in inspection.skipped:
+    if images and inspection.subject.kind == "images" and "sliders" in inspection.skipped:
         reason = inspection.skipped["sliders"]
         parts.append(Prose(f"There are no live sliders: {reason}", aside=True))
     parts += [Prose(note, aside=True) for note in inspection.notes]
     return Section("traversals", "Traversals", lead, tuple(parts))
-
-
-def _pictures(inspection: Inspection, values: Floats, lead: int) -> Floats | None:
-    """Values whose first `lead` axes are no part of an example, as images in [0, 1]."""
-    subject, shown = inspection.subject, inspection.reconstructions
-    event = values.shape[lead:]
-    if subject.kind == "tokens":
-        return None
-    if subject.kind == "images":
-        return values if len(event) == 3 else None
-    originals = values if shown is None else shown.originals
-    return as_pictures(values, event, (float(originals.min()), float(originals.max())))
 
 
 def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
@@ -211,7 +198,7 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
     pairs = None
     if shown.originals.shape == shown.outputs.shape:  # tokens have probabilities for outputs
         both = np.stack([shown.originals, shown.outputs], axis=1)  # (n, 2, *event)
-        pairs = _pictures(inspection, both, 2)
+        pairs = pictures_of(inspection, both, 2)
     if pairs is None:
         parts = reconstructed(inspection, shown)
     else:

@@ -13,7 +13,7 @@ from vaescope.report.page import Column, PageTable, Part
 from vaescope.traversals import Reconstructions, Traversals
 from vaescope.types import Array, Floats
 
-__all__ = ["as_pictures", "reconstructed", "traversed"]
+__all__ = ["as_pictures", "pictures_of", "reconstructed", "token_text", "traversed"]
 
 #: Axes longer than this are time or space, not channels of which each has a name.
 CHANNELS = 24
@@ -46,6 +46,18 @@ def as_pictures(values: Floats, event: tuple[int, ...], ends: tuple[float, float
     return np.asarray(frames.reshape(*frames.shape[:-2], -1))
 
 
+def pictures_of(inspection: Inspection, values: Floats, lead: int) -> Floats | None:
+    """Values whose first `lead` axes are no part of an example, as images in [0, 1]."""
+    subject, shown = inspection.subject, inspection.reconstructions
+    event = values.shape[lead:]
+    if subject.kind == "tokens":
+        return None
+    if subject.kind == "images":
+        return values if len(event) == 3 else None
+    originals = values if shown is None else shown.originals
+    return as_pictures(values, event, (float(originals.min()), float(originals.max())))
+
+
 def _series(values: Floats, event: tuple[int, ...], names: Sequence[str]) -> Floats:
     """Values (..., *event) as (..., time, channel)."""
     if len(event) == 1:
@@ -73,7 +85,7 @@ def reconstructed(inspection: Inspection, shown: Reconstructions) -> list[Part]:
         words = inspection.subject.columns
         best = shown.outputs.argmax(-1)
         rows = tuple(
-            (label, _text(data, words), _text(guess, words))
+            (label, token_text(data, words), token_text(guess, words))
             for label, data, guess in zip(shown.labels, shown.originals, best, strict=True)
         )
         caption = "Examples, and the likeliest token at each place at the posterior mean."
@@ -124,7 +136,7 @@ def _token_table(inspection: Inspection, moved: Traversals, latents: Sequence[La
     words = inspection.subject.columns
     best = moved.outputs.argmax(-1)
     rows = tuple(
-        (z.index, z.type, *(_text(best[z.index, place], words) for place in places))
+        (z.index, z.type, *(token_text(best[z.index, place], words) for place in places))
         for z in latents
     )
     heads = tuple(Column(f"z = {moved.values[place]:g}") for place in places)
@@ -134,6 +146,7 @@ def _token_table(inspection: Inspection, moved: Traversals, latents: Sequence[La
     )  # fmt: skip
 
 
-def _text(tokens: Floats, words: Sequence[str]) -> str:
+def token_text(tokens: Floats, words: Sequence[str]) -> str:
+    """Tokens by their names, or by their numbers where they have none."""
     own = [words[int(t)] if int(t) < len(words) else str(int(t)) for t in tokens.ravel()]
     return ("" if words and all(len(word) == 1 for word in words) else " ").join(own)
