@@ -9,7 +9,7 @@ import pytest
 from tests.adapters.fields import FIELDS
 from tests.adapters.fields.beside import ADJACENCY, FEATURES, LABELS
 from tests.adapters.fields.field import model_in
-from tests.adapters.fields.sequences import LENGTHS
+from tests.adapters.fields.sequences import LENGTHS, MASK
 
 import vaescope as vs
 
@@ -22,7 +22,8 @@ CLASSES = {
     "token_ids": "tokens/recurrent", "dataframe": "table/standardised",
     "photos": "standardised/colour", "x, cond": "labels/one-hot",
     "model, graphs": "graphs/dictionary",
-    "data=graphs": "graphs/dictionary",
+    "data=graphs": "graphs/dictionary", "mask, scored": "lengths/mask",
+    "encode=model.encode": "audio/waveform",
 }  # fmt: skip
 
 
@@ -47,7 +48,7 @@ def test_a_line_runs(line: str) -> None:
         ("waveforms", "sensors", "padded", "video", "token_ids", "dataframe", "photos", "x"), data
     )
     names |= {
-        "vs": vs, "model": model, "lengths": LENGTHS, "labels": LABELS,
+        "vs": vs, "model": model, "lengths": LENGTHS, "labels": LABELS, "mask": MASK,
         "vocabulary": list("CNO()=1"),
         "means": np.zeros(6), "stds": np.ones(6), "graphs": [{"x": FEATURES, "adj": ADJACENCY}],
         "net": lambda batch: model.encode(**batch),

@@ -1,5 +1,6 @@
 """What is scored of the data, and how: padding, masks, missing values, counts; codes alone."""
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import vaescope as vs
-from vaescope.errors import RangeError, UnreadableError, UnscoredError
+from vaescope.errors import RangeError, ReadingError, UnreadableError, UnscoredError
 
 ROWS = 60
 
@@ -123,6 +124,7 @@ def test_without_a_loss_padding_is_asked_about() -> None:
     x, model = strings(), seeded(SilentWords)
     with pytest.raises(UnscoredError, match=r"padding_idx=0.*scored=") as caught:
         vs.open_model(model, x)
+    assert len(textwrap.wrap(str(caught.value), 100)) <= 4
     assert "vs.inspect(encode=model.encode, data=data)" in caught.value.remedy
     for scored, ignored in ((x != 0, 0), (torch.ones_like(x), -100)):
         opened = vs.open_model(model, x, scored=scored)
@@ -213,6 +215,13 @@ def test_counts_may_be_shares_of_a_softmax(kind: Any) -> None:
     np.testing.assert_allclose(nats_of(said), wanted, rtol=1e-4)
 
 
+def test_counts_that_are_poor_either_way_are_asked_about() -> None:
+    x = torch.bernoulli(torch.full((ROWS, 12), 0.3), generator=torch.Generator().manual_seed(5))
+    with pytest.raises(UnscoredError, match="likelihood=multinomial or bernoulli") as caught:
+        vs.open_model(seeded(Clicks), x)
+    assert len(textwrap.wrap(str(caught.value), 100)) <= 4
+
+
 class Square(Vae):
     """As many words as steps: the axis after the batch is the vocabulary."""
 
@@ -236,6 +245,16 @@ def test_of_as_many_words_as_steps_the_data_tell_the_vocabulary() -> None:
     with torch.no_grad():
         wanted = F.cross_entropy(model.decode(model.encode(x)[0]), x, reduction="none").sum(1)
     np.testing.assert_allclose(nats_of(opened), wanted, atol=1e-3)
+    with pytest.raises(ReadingError, match=r"decode=lambda z: model\.decode.*pair,logvar"):
+        vs.open_model(seeded(Unsure), x)
+    turned = lambda z: model.decode(z).transpose(1, 2)  # noqa: E731
+    opened = vs.open_model(seeded(Unsure), x, decode=turned, posterior="pair,logvar")
+    np.testing.assert_allclose(nats_of(opened), wanted, atol=1e-3)
+
+
+class Unsure(Square):
+    def decode(self, z: Tensor) -> Tensor:
+        return 1e-3 * super().decode(z)
 
 
 class Heads(Vae):

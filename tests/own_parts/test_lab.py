@@ -42,7 +42,7 @@ def run(command: list[str], *, code: int = 0) -> Any:
     ended = subprocess.run(
         [*VAESCOPE, *command, "--json"], capture_output=True, env=environment(), check=False
     )
-    assert ended.returncode == code, ended.stderr.decode()
+    assert ended.returncode == code, (ended.stdout + ended.stderr).decode()
     return json.loads(ended.stdout)
 
 

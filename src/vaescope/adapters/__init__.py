@@ -137,9 +137,8 @@ def _scaled(model: str, name: str) -> UnscoredError:
     return UnscoredError(
         f"{model} has {name}, which neither encoder nor decoder uses: it may be the scale of its "
         "likelihood.",
-        "Say it with likelihood=: gaussian:V with the variance V, laplace:S with the scale S, "
-        "squared-error or bernoulli where it has none, or a function of the output that gives a "
-        "distribution of torch.",
+        "Say it with likelihood=: gaussian:V (a variance), laplace:S (a scale), squared-error or "
+        "bernoulli where it has none, or a function of the output that gives a distribution.",
         (name,),
     )
 

@@ -30,10 +30,9 @@ def of_counts(source: Source, first: Reading, x: Tensor, u: Tensor | None, asked
         return replace(first, likelihood=shares, error=error, why_output=why)
     if first.error > POOR and error < first.error:
         raise UnscoredError(
-            f"What {source.name} gives of these counts is poor as {OUTPUTS[first.output]}, with an "
-            f"error {first.error:.3g} times that of a constant, and as shares of a softmax, "
+            f"{source.name} reconstructs these counts poorly as {OUTPUTS[first.output]}, with "
+            f"{first.error:.3g} times the error of a constant, and as shares of a softmax, "
             f"{error:.3g}.",
-            f"Say which it is: likelihood=multinomial for shares, likelihood="
-            f"{first.likelihood.family} for the other.",
+            f"Say what its outputs are: likelihood=multinomial or {first.likelihood.family}.",
         )
     return first

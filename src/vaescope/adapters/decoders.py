@@ -59,8 +59,9 @@ def output_of(
 
 
 def vocabulary_told(
-    decoder: tuple[str, Function], z: Tensor, u: Tensor | None, shape: tuple[int, ...], x: Tensor
-) -> tuple[str, Function]:
+    decoder: tuple[str, Function], z: Tensor, u: Tensor | None, shape: tuple[int, ...], x: Tensor,
+    opening: Opening,
+) -> tuple[str, Function]:  # fmt: skip
     """The decoder of tokens with its vocabulary last. Where there are as many steps as words, the
     likelihood of the data tells which axis is which; of a decode= it is the last.
 
@@ -79,10 +80,13 @@ def vocabulary_told(
         log_p = decoded(logits, event_of(x, "tokens")).values
         nats.append(-float(log_p.gather(-1, x.long().unsqueeze(-1)).sum((1, 2)).mean()))
     if abs(nats[0] - nats[1]) < FAR:
+        # With a decode= of the user's, forward does not show what is drawn.
+        spread = f"{opening.candidate.layout},{opening.spread}"
+        said = "" if opening.spread is None else f', with posterior="{spread}"'
         raise ReadingError(
             f"{name} returns shape {tuple(raw.shape)}: which axis is the vocabulary is not seen.",
-            f"Pass encode= and decode=, a function that has it last: model.{name} itself, or "
-            f"lambda z: model.{name}(z).transpose(1, 2).",
+            f"Pass decode=model.{name} where it is the last, else "
+            f"decode=lambda z: model.{name}(z).transpose(1, 2){said}.",
         )
     return (name, turned) if nats[1] < nats[0] else decoder
 

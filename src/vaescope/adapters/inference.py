@@ -299,7 +299,7 @@ def _readings(
             if output is None:
                 continue
             if output.tokens:
-                told_decoder = vocabulary_told(decoder, z, u, shape, x)
+                told_decoder = vocabulary_told(decoder, z, u, shape, x, opening)
                 if told_decoder is not decoder:
                     decoder = told_decoder  # noqa: PLW2901
                     output, _ = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)

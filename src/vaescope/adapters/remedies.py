@@ -85,7 +85,7 @@ def _with_codes(
         first = error.remedy.removesuffix(".")
         return type(error)(
             error.message,
-            f"{first}. For codes alone, {call} was tried and works."
+            f"{first}. For codes alone: {call}, which was tried."
             if isinstance(error, UnscoredError)
             else f"{call} was tried and gives its codes; geometry, fit and pictures need decode= "
             "too, a function of latents that returns what the data are.",

@@ -45,6 +45,9 @@ def inspect(
     lengths: Annotated[
         Path | None, typer.Option(help="An npy or npz file: the length of each padded sequence.")
     ] = None,
+    scored: Annotated[
+        Path | None, typer.Option(help="An npy or npz file: 1 where a value of the data is scored.")
+    ] = None,
     batch_axis: Annotated[
         int | None, typer.Option(help="1: the model takes time first, (t, n, c).")
     ] = None,
@@ -96,6 +99,7 @@ def inspect(
             prior=prior,
             condition=None if condition is None else labels_of(condition),
             lengths=None if lengths is None else labels_of(lengths),
+            scored=None if scored is None else labels_of(scored),
             batch_axis=batch_axis,
             kind=kind,  # type: ignore[arg-type] # its words are checked where they are used
             columns=names_of(columns),
@@ -112,7 +116,7 @@ def inspect(
 
 
 def labels_of(path: Path) -> Any:
-    """The array of --condition or --lengths: an npy file, or the only array of an npz."""
+    """The array of --condition, --lengths or --scored: an npy file, or the only array of an npz."""
     from vaescope.paths import reading
     from vaescope.reading import npz_names, read_array, read_arrays
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from tests.adapters.fields.field import (
+    HALF_LOG_PI,
     ROWS,
     Field,
     crosses,
@@ -222,6 +223,37 @@ def _padded_words(model: Any, z: Tensor) -> Tensor:
     return (each * _mask(9)).sum(1)
 
 
+MASK = (torch.rand(ROWS, 12, 3, generator=torch.Generator().manual_seed(6)) > 0.25).float()
+
+
+class Masked(nn.Module):
+    """Sensors with gaps that a mask tells; its own loss leaves them out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enc, self.dec = nn.Linear(72, 8), nn.Linear(4, 36)
+
+    def encode(self, x: Tensor, mask: Tensor) -> Any:
+        return self.enc(torch.cat([x * mask, mask], 1).flatten(1)).chunk(2, 1)
+
+    def decode(self, z: Tensor) -> Tensor:
+        return self.dec(z).view(-1, 12, 3)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Any:
+        mu, logvar = self.encode(x, mask)
+        return self.decode(noised(mu, logvar)), mu, logvar
+
+    def compute_loss(self, x: Tensor, mask: Tensor) -> Tensor:
+        y, mu, logvar = self(x, mask)
+        rate = 0.5 * (mu.square() + logvar.exp() - 1 - logvar).sum()
+        return ((y - x).square() * mask).sum() + rate
+
+
+def _masked_nats(model: Any, z: Tensor) -> Tensor:
+    each = (model.decode(z) - waves(12, 3, 2.0)).square() + HALF_LOG_PI
+    return (each * MASK).flatten(1).sum(1)
+
+
 AUDIO = waves(32, 1, 0.5).transpose(1, 2)
 
 FIELDS = (
@@ -254,4 +286,6 @@ FIELDS = (
     Field("lengths/masked", PaddedWords, lambda m: heads(m.encode(tokens(), LENGTHS.clamp(max=9))),
           _padded_words, lambda m: {"model": m, "data": tokens(), "lengths": LENGTHS.clamp(max=9)},
           beta=0.3),
+    Field("lengths/mask", Masked, lambda m: heads(m.encode(waves(12, 3, 2.0), MASK)), _masked_nats,
+          lambda m: {"model": m, "data": waves(12, 3, 2.0), "condition": MASK}),
 )  # fmt: skip
