@@ -79,7 +79,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "prior": _inspect(Odd(), prior="foo"), "effort": lambda: vs.inspect(Odd(), X, effort="foo"),
     "factors": _inspect(Odd(), factors=np.zeros(3)),
     "raising function": _inspect(None, encode=lambda x: 1 / 0, decode=lambda z: z),
-    "one function": _inspect(None, encode=lambda x: x), "preset": lambda: vs.train("nosuch", X),
+    "one function": _inspect(None, decode=lambda z: z), "preset": lambda: vs.train("nosuch", X),
     "one model": lambda: vs.compare(Odd(), data=X), "no data to compare": lambda: vs.compare(
         Odd(), Odd()), "no data to prune": lambda: vs.prune(Odd()),
 }  # fmt: skip

@@ -142,13 +142,13 @@ def _with_gaps(
     known = known if known is None or keep is None else known[np.sort(keep)]
     try:
         found = adapt_batches(
-            model, list(chosen.split(BATCH)), encode=encode, asked=asked, factors=known,
+            model, list(torch.split(chosen, BATCH)), encode=encode, asked=asked, factors=known,
             name=name, undecoded=GAPS,
         )  # fmt: skip
     except ReadingError as error:
         raise RangeError(
-            f"{share}, and the model is not read on such data: {error.message}",
-            f"{fill} If it takes NaN: {error.remedy}",
+            f"{share}, and how the model encodes such rows is not seen.",
+            f"{fill} If it takes NaN, say what it returns with posterior=, e.g. pair,logvar.",
         ) from error
     if np.isfinite(found.codes.mean).all() and np.isfinite(found.codes.variance).all():
         return found

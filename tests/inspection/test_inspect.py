@@ -179,7 +179,7 @@ def test_a_point_encoder_is_inspected_without_types() -> None:
     ("call", "says"),
     [
         (lambda: vs.inspect(Autoencoder()), "Only a run knows its data"),
-        (lambda: vs.inspect(encode=encode, data=vectors()), "both functions"),
+        (lambda: vs.inspect(decode=encode, data=vectors()), "both functions"),
         (lambda: vs.inspect(nn.Linear(2, 2), vectors()), "neither encode nor encoder"),
         (lambda: vs.inspect(Autoencoder(), vectors(), effort="lazy"), "no effort"),
         (lambda: vs.inspect(Autoencoder(), vectors(), posterior="sideways"), "interleaved"),

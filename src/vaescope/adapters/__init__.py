@@ -89,6 +89,7 @@ def adapt(
             reading, reading.way(x[:2], feeding.like(x[:2], None if u is None else u[:2]))
         )
         latent = int(first.mean.shape[1])
+        inferred = inferences(feeding, asked, x, was_training)
         prior, why = None, None
         if first.mean.ndim == 2:
             idle = idle_parameters(source.module, lambda: _outputs(feeding, x))
@@ -108,7 +109,6 @@ def adapt(
             )  # fmt: skip
             if asked.prior is None and said is not None and why is not None:
                 why = replace(why, why="the model says so itself")
-    inferred = inferences(feeding, asked, x, was_training)
     name = name or source.name
     event = event_of(x, data.kind)
     return OpenModel(

@@ -109,9 +109,9 @@ def _told_posterior(
                 None, batches, encode=method,
                 asked=replace(asked, posterior=said or asked.posterior),
             )  # fmt: skip
-            pairs = [(getattr(one.codes, part) for one in (seen, alone))
-                     for part in ("mean", "variance")]  # fmt: skip
-            if all(np.allclose(*pair, rtol=1e-3, atol=1e-6) for pair in pairs):
+            codes, own = seen.codes, alone.codes
+            pairs = ((codes.mean, own.mean), (codes.variance, own.variance))
+            if all(np.allclose(a, b, rtol=1e-3, atol=1e-6) for a, b in pairs):
                 return said
     except VaescopeError:
         return None

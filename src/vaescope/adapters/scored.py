@@ -55,13 +55,14 @@ def counting_of(
     masks = [] if condition is None else list(_masks(condition, tuple(x.shape[1:])))
     seen = _unscored(source, reading, parts, x, u, kind)
     if seen is None:
-        return _unseen(source, x, kind, masks)
+        _refuse_unseen(source, x, kind, masks)
+        return None
     name, unscored = seen
     if not bool(unscored.any()):
         return None
     why = f"{name} does not change with the others"
     if kind == "tokens":
-        padding = x[unscored].unique()
+        padding = torch.unique(x[unscored])
         if len(padding) == 1 and torch.equal(x == padding, unscored):
             token = int(padding)
             return Counting(lambda x, _: x != token, f"all tokens but {token}", why)
@@ -119,7 +120,7 @@ def _masks(condition: Condition, event: tuple[int, ...]) -> Iterator[Mask]:
         place += part.width
 
 
-def _unseen(source: Source, x: Tensor, kind: str | None, masks: list[Mask]) -> None:
+def _refuse_unseen(source: Source, x: Tensor, kind: str | None, masks: list[Mask]) -> None:
     """Raises where no loss is shown and some values may not be scored."""
     if masks:
         raise UnscoredError(
@@ -182,8 +183,8 @@ def _losses(
     spread = torch.zeros_like(mean) if parts.spread is None else parts.spread[: len(mean)]
     given = Given(x=x, mean=mean, spread=spread)
     for name, loss in named_losses(source.model):
-        for call in calls_of(loss):
-            yield name, lambda y, call=call: call(y, given)  # type: ignore[misc]
+        for own in calls_of(loss):
+            yield name, lambda y, own=own: own(y, given)  # type: ignore[misc]
 
 
 def _gradient(loss: Callable[[Tensor], Any], y: Tensor) -> Tensor | None:

@@ -115,7 +115,7 @@ def _unexplained(model: OpenModel, *, most: int = 512) -> float | None:
         return None
     parts = [_likelihood(model, places[i : i + 128]) for i in range(0, len(x), 128)]
     means = torch.cat([part.mean for part in parts])
-    counted = [part.counted(some) for part, some in zip(parts, x.split(128), strict=True)
+    counted = [part.counted(some) for part, some in zip(parts, torch.split(x, 128), strict=True)
                if isinstance(part, Counted)]  # fmt: skip
     return error_of(means, x, torch.cat(counted) if counted else None)
 
