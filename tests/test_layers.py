@@ -14,8 +14,8 @@ ROOT = Path(vaescope.__file__).parent
 
 #: Floor of each module or package, from the ground up. A new one must be entered here.
 FLOORS = {
-    "errors": 0, "seeds": 0, "types": 0, "paths": 0, "allocator": 0, "latent_types": 0,
-    "citations": 0,
+    "errors": 0, "estimates": 0, "seeds": 0, "types": 0, "paths": 0, "allocator": 0,
+    "citations": 0, "latent_types": 0,
     "paper_aliases": 0, "beta_scale": 0, "leading_axes": 0, "reading": 0, "sealing": 0,
     "escaping": 0, "progress": 0, "wording": 0,
     "data": 1, "nets": 1, "distributions": 1, "priors": 1, "vae": 1, "objectives": 1,
@@ -43,6 +43,7 @@ NO_TORCH = (
     "metrics",
     "latents",
     "errors",
+    "estimates",
     "seeds",
     "paths",
     "reading",

@@ -6,11 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from vaescope.comparing.compared_runs import Member
-from vaescope.information.bootstrap import interval as bootstrap_interval
-from vaescope.statistics import LEVEL, Estimate, paired, t_interval
+from vaescope.estimates import Estimate, bootstrap_interval, interval_of_mean, student_interval
+from vaescope.statistics import paired
 
 __all__ = [
     "Basis",
@@ -132,7 +131,7 @@ def over_seeds(side: Side, values: Sequence[float]) -> Gap:
         found = _pooled(first, second)
     # Equal values, as counts often are, have no spread to make an interval of.
     flat = found.interval is not None and found.interval[0] == found.interval[1]
-    interval = None if flat and found.mean != 0.0 else found.interval
+    interval = None if flat and found.value != 0.0 else found.interval
     return Gap(float(first.mean()), float(second.mean()), interval, found.n)
 
 
@@ -150,15 +149,14 @@ def _pooled(first: Vector, second: Vector) -> Estimate:
     n = len(first) + len(second)
     squares = np.square(first - first.mean()).sum() + np.square(second - second.mean()).sum()
     error = np.sqrt(squares / (n - 2) * (1 / len(first) + 1 / len(second)))
-    half = float(stats.t.ppf(0.5 + LEVEL / 2, n - 2) * error)
     mean = float(second.mean() - first.mean())
-    return Estimate(mean, (mean - half, mean + half), n)
+    return Estimate(mean, student_interval(mean, float(error), n - 2), n)
 
 
 def over_rows(first: Vector, second: Vector) -> Gap:
     """Of means over images: Student's interval of the differences image by image. (n,) each."""
-    found = t_interval(second - first)
-    return Gap(float(first.mean()), float(second.mean()), found.interval, len(first))
+    interval = interval_of_mean(second - first)
+    return Gap(float(first.mean()), float(second.mean()), interval, len(first))
 
 
 def over_replicates(first: float, second: float, replicates: Vector | None, n: int) -> Gap:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from vaescope.comparing.compared_runs import letter, letters
 from vaescope.comparing.intervals import Basis, Gap, Side
 from vaescope.comparing.result import SAME, ComparedLatent, Comparison
-from vaescope.statistics import LEVEL
+from vaescope.estimates import LEVEL
 from vaescope.verdicts import Verdict
 from vaescope.wording import listed
 

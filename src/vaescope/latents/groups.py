@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.information.bootstrap import interval
+from vaescope.estimates import bootstrap_interval
 from vaescope.latents.factor_fits import Design, FactorTarget, design_of, direction, targets_of
 from vaescope.latents.group_results import FactorShare, Group, Groups, Standing
 from vaescope.latents.types import Types, types
@@ -185,7 +185,7 @@ def _fit(
     joint = _explained(design.residuals(design.joint, cut, 2), cut[2])
     chance = _chance(design, cut, target.axes, stream)
     spread = _resampled(residuals, cut[2], stream)
-    low, high = interval(share, spread, most=1.0)
+    low, high = bootstrap_interval(share, spread, most=1.0)
     standing: Standing = "none"
     if low > chance and share >= HELD:
         standing = "held"

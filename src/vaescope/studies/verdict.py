@@ -12,6 +12,7 @@ from typing import Any, Literal, final
 import numpy as np
 
 from vaescope.errors import UsageError
+from vaescope.estimates import bootstrap, percentiles
 from vaescope.seeds import rng
 from vaescope.studies.claims import Claim, Test, Votes
 from vaescope.studies.effects import Effect, unit_words
@@ -328,6 +329,7 @@ def _interval(values: Floats) -> tuple[float, float] | None:
     """95% of the means of resampled units: never outside what was measured."""
     if values.size < 2:
         return None
-    draws = rng(0, "effect-bootstrap").integers(values.size, size=(RESAMPLES, values.size))
-    low, high = np.quantile(values[draws].mean(axis=1), [0.025, 0.975])
-    return float(low), float(high)
+    stream = rng(0, "effect-bootstrap")
+    return percentiles(
+        bootstrap(lambda rows: values[rows].mean(), values.size, resamples=RESAMPLES, rng=stream)
+    )
