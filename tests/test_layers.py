@@ -127,3 +127,17 @@ def test_every_public_name_resolves() -> None:
         assert getattr(vaescope, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = vaescope.nonsense
+
+
+#: One watcher for each framework, so that its name is the same in both.
+NAMED_ALIKE = {"WatchLatents"}
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in modules():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    shared = {name: paths for name, paths in homes.items() if len(paths) > 1}
+    assert set(shared) == NAMED_ALIKE, shared
