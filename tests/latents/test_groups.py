@@ -55,7 +55,7 @@ def _axis_aligned(found: LatentGroups) -> bool:
     return own == wanted and np.allclose(found.rotation, np.eye(10))
 
 
-def _rotated_by(degrees: float) -> Callable[[Groups], bool]:
+def _rotated_by(degrees: float) -> Callable[[LatentGroups], bool]:
     def right(found: LatentGroups) -> bool:
         own = {group.latents: group for group in found.groups}
         if set(own) != {(2,), (4, 8)} or own[4, 8].factors != ("x", "y"):
@@ -115,7 +115,7 @@ def _nothing(found: LatentGroups) -> bool:
     return not found.groups and all(factor.standing == "none" for factor in found.factors)
 
 
-CASES: dict[str, tuple[Callable[[int], Codes], Callable[[Groups], bool]]] = {
+CASES: dict[str, tuple[Callable[[int], Codes], Callable[[LatentGroups], bool]]] = {
     "0 degrees": (_turned(0), _axis_aligned),
     "20 degrees": (_turned(20), _rotated_by(20)),
     "45 degrees": (_turned(45), _rotated_by(45)),
