@@ -22,7 +22,7 @@ from vaescope.errors import RangeError, ShapeError
 from vaescope.geometry.fast_deconvolution import quickened
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.reader import Reader, as_points, columns_of, read_at, spaced
-from vaescope.geometry.result import GeometryMeasure, GeometryResult, Spread, spread_of
+from vaescope.geometry.result import GeometryMeasure, GeometryResult, measure_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.tanh_fit import fit_tanh
 from vaescope.geometry.torch_threads import one_thread_spared
@@ -46,13 +46,13 @@ class LocalErrors(GeometryMeasure):
     Gains are over the points that have both, so that no model is blamed for its points.
     """
 
-    linear: Spread
-    intercept: Spread  # linear with intercept
-    tanh: Spread
-    quadratic: Spread
-    intercept_gain: Spread  # linear - intercept at the same points: positive if that is nearer
-    tanh_gain: Spread
-    quadratic_gain: Spread
+    linear: GeometryMeasure
+    intercept: GeometryMeasure  # linear with intercept
+    tanh: GeometryMeasure
+    quadratic: GeometryMeasure
+    intercept_gain: GeometryMeasure  # linear - intercept at the same points
+    tanh_gain: GeometryMeasure
+    quadratic_gain: GeometryMeasure
     per_point: Matrix  # (n, 4) in the order of MODELS; NaN where it was not fitted
 
     def summary(self) -> str:
@@ -78,13 +78,13 @@ class StochasticLoss(GeometryMeasure):
     and quadratic models may be fitted at fewer points, compare relative errors, not the means.
     """
 
-    jacobian: Spread  # E||J eps||^2
-    linear: Spread
-    intercept: Spread
-    tanh: Spread
-    quadratic: Spread
-    jacobian_exact: Spread  # sum_j sigma_j^2 ||J_j||^2: the same without noise
-    relative_errors: dict[str, Spread]  # mean |estimate - loss| / loss over points
+    jacobian: GeometryMeasure  # E||J eps||^2
+    linear: GeometryMeasure
+    intercept: GeometryMeasure
+    tanh: GeometryMeasure
+    quadratic: GeometryMeasure
+    jacobian_exact: GeometryMeasure  # sum_j sigma_j^2 ||J_j||^2: the same without noise
+    relative_errors: dict[str, GeometryMeasure]  # mean |estimate - loss| / loss over points
 
     def summary(self) -> str:
         errors = ", ".join(
@@ -301,9 +301,9 @@ def _judge(truth: Tensor, fresh: Tensor, fitted: _Fitted, metric: Tensor) -> dic
     return row
 
 
-def _spread(rows: list[dict[str, float]], name: str, space: str) -> Spread:
+def _spread(rows: list[dict[str, float]], name: str, space: str) -> GeometryMeasure:
     """One number over the points that have it."""
-    return spread_of(np.array([row[name] for row in rows if name in row]), space)
+    return measure_of(np.array([row[name] for row in rows if name in row]), space)
 
 
 def _errors(rows: list[dict[str, float]], space: str) -> LocalErrors:

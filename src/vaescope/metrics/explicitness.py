@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.codes import Codes
-from vaescope.information.bootstrap import interval
+from vaescope.estimates import bootstrap_interval
 from vaescope.metrics.downstream import Readout, read_out
 from vaescope.metrics.logistic import Classifier, one_against_rest, standardised_multinomial
 from vaescope.metrics.rows import Representation, split
@@ -65,7 +65,7 @@ def explicitness_of(readout: Readout, *, rescaled: bool, resamples: int) -> Scor
         value,
         replace(protocol, settings=settings),
         {"per_factor": per_factor[0]},
-        interval(value, scores[1:], least=0.0, most=1.0) if resamples else None,
+        bootstrap_interval(value, scores[1:], least=0.0, most=1.0) if resamples else None,
     )
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.codes import Codes
+from vaescope.estimates import bootstrap_interval
 from vaescope.information.binning import equal_width
-from vaescope.information.bootstrap import interval
 from vaescope.metrics.rows import Representation, labelled
 from vaescope.metrics.score import Protocol, Score
 from vaescope.seeds import rng
@@ -59,7 +59,7 @@ def irs(
             rows = stream.integers(seen.n, size=seen.n)
             z = seen.z[rows][:, varies]
             draws.append(_average(*_robustness(z, factors[rows], quantile)))
-        spread = interval(value, np.array(draws), most=1.0)  # chance is below 0
+        spread = bootstrap_interval(value, np.array(draws), most=1.0)  # chance is below 0
     return Score(value, protocol, {"robustness": robustness}, spread)
 
 
