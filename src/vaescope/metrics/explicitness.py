@@ -99,7 +99,7 @@ def areas(scores: Floats, classes: Integers, y: Integers, weights: Floats) -> ND
     return np.stack(found, axis=1)
 
 
-def _running(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _running(rows: Floats) -> NDArray[np.float64]:
     """Sums of the first 0, 1, ... rows."""
     sums = np.zeros((len(rows) + 1, rows.shape[1]))
     np.cumsum(rows, axis=0, out=sums[1:])
