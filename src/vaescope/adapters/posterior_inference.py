@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.channels import channels_last, moved_first
@@ -288,8 +288,10 @@ def methods_that_draw(source: Source, parts: Parts, way: Any = None) -> Iterator
     if parts.spread is None or source.model is None:
         return
     mean, spread = parts.mean, parts.spread
-    for name in dir(type(source.model)) + list(getattr(source.model, "_modules", ())):
-        method = getattr(source.model, name, None) if _DRAWS.search(name) else None
+    model = source.model
+    held = [name for name, _ in model.named_children()] if isinstance(model, nn.Module) else []
+    for name in dir(type(model)) + held:
+        method = getattr(model, name, None) if _DRAWS.search(name) else None
         if not callable(method):
             continue
         for arguments in ((mean, spread), ((mean, spread),)):
