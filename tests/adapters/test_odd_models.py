@@ -271,3 +271,17 @@ def test_a_scripted_module_is_asked_about_and_then_read(core: Core, digits: Tens
     mean, logvar = core.posterior(digits.flatten(1))
     torch.testing.assert_close(found.mean, mean)
     torch.testing.assert_close(found.variance, logvar.exp())
+
+
+@pytest.mark.parametrize("said", ["logvar", "std"])
+def test_a_distribution_is_not_read_as_what_it_is_not(
+    said: str, core: Core, digits: Tensor
+) -> None:
+    """It has a standard deviation and a variance, and no logarithm of them."""
+    model = Form(core, lambda mean, logvar: td.Normal(mean, (0.5 * logvar).exp()))
+    if said == "logvar":
+        with pytest.raises(UsageError, match="states its own spread; leave posterior= out"):
+            adapt(model, digits, asked=Asked(posterior=said))
+        return
+    found = adapt(model, digits, asked=Asked(posterior=said)).encode(digits)
+    torch.testing.assert_close(found.variance, core.posterior(digits.flatten(1))[1].exp())
