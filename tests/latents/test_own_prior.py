@@ -298,7 +298,9 @@ def scaled(prior: PriorDensity, c: float) -> PriorDensity:
 
 @pytest.mark.parametrize("c", [0.05, 20.0])
 @pytest.mark.parametrize("name", PRIORS)
-def test_rescaling_prior_and_codes_leaves_types_prune_watch_and_verdicts(name: str, c: float) -> None:
+def test_rescaling_prior_and_codes_leaves_types_prune_watch_and_verdicts(
+    name: str, c: float
+) -> None:
     both = (case(name).codes, unused_codes(name))
     for codes in both:
         other = Codes(
