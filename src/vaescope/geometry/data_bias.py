@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from vaescope.errors import ShapeError
+from vaescope.estimates import interval_of_mean
 from vaescope.geometry.orthogonality import DEGENERATE
 from vaescope.geometry.pca import matched
-from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_mean, spread_of
+from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats, Integers
 
@@ -37,7 +38,7 @@ class DataBias(GeometryMeasure):
 
     per_factor: Matrix  # (factors that vary,) mean angles; NaN where nowhere defined
     per_point: Matrix  # (points, factors that vary); NaN where undefined
-    chance: Spread  # the same angle for random mixtures of the factors with the same axes
+    chance: GeometryMeasure  # the same angle for random mixtures of the factors with the same axes
     defined_share: float  # of points and factors
     columns: tuple[int, ...]  # the factors that vary
 
@@ -124,7 +125,7 @@ def data_bias(
         value, interval = float(each.mean()), interval_of_mean(each)
     return DataBias(
         value, None if interval is None else (max(0.0, interval[0]), interval[1]), len(each),
-        "output", per_factor, per_point, spread_of(chance[np.isfinite(chance)], "output"), share,
+        "output", per_factor, per_point, measure_of(chance[np.isfinite(chance)], "output"), share,
         tuple(int(k) for k in columns),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.information.bootstrap import bootstrap, interval
+from vaescope.estimates import bootstrap, bootstrap_interval
 from vaescope.latent_types import LatentType
 from vaescope.latents.pairwise import Pairwise, as_correlation, pairwise
 from vaescope.latents.types import Types, types
@@ -246,7 +246,7 @@ def _intervals(
     )  # (resamples, subset, measure)
     return {
         key: {
-            name: interval(getattr(measures, name), draws[:, i, j], least=0.0)
+            name: bootstrap_interval(getattr(measures, name), draws[:, i, j], least=0.0)
             for j, name in enumerate(names)
         }
         for i, (key, measures) in enumerate(present.items())

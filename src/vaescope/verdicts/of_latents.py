@@ -8,7 +8,7 @@ import numpy as np
 from vaescope.latent_types import ALPHA
 from vaescope.latents.types import CONSTANT, EVERY, MORE, SOME, TRAPPED
 from vaescope.latents.unused import PASSIVE_KL_NATS
-from vaescope.verdicts.verdict import (
+from vaescope.verdicts.thresholds import (
     THRESHOLDS,
     Tone,
     Verdict,
