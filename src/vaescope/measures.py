@@ -57,9 +57,9 @@ def measure_codes(
 
     Arguments as for `measure_metrics`.
     """
-    # Names are wrong also where there are no factors to use them with.
-    known_metrics(metrics)
-    preset(protocol)
+    if metrics is not None:
+        known_metrics(metrics)
+    preset(protocol)  # codes without factors do not hide a wrong name
     scores: dict[str, dict[str, Score]] = {name: {} for name in on}
     skipped: dict[str, str] = {}
     if codes.factors is None and codes.factor_values is None:

@@ -60,7 +60,7 @@ def reading(path: Path, remedy: str = "") -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise DataError(f"There is no file {path}.", "Check the path.") from error
+        raise DataError(f"{path} does not exist.", remedy or "Check the path.") from error
     except _DAMAGED as error:
         raise DataError(
             f"{path} cannot be read: {error}.",

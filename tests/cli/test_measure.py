@@ -93,7 +93,7 @@ def test_wrong_names_and_files_are_said_also_where_there_are_no_factors(
     assert code != 0 and "no metric migg; there are" in got["error"]["message"]
     assert "Did you mean mig?" in str(got["error"])
     code, got = run(monkeypatch, capsys, f"{path}.not-there")
-    assert code != 0 and "There is no file" in got["error"]["message"]
+    assert code != 0 and "does not exist" in got["error"]["message"]
     assert "Errno" not in str(got["error"])
 
 
