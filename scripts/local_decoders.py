@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from vaescope.encoding import encode, load_vae
-from vaescope.geometry import LocalDecoders, Spread, local_decoders
-from vaescope.geometry.result import spread_of
+import vaescope as vs
+from vaescope.encoding import load_vae
+from vaescope.geometry import GeometryMeasure, LocalDecoders, local_decoders
+from vaescope.geometry.result import measure_of
 from vaescope.runs import Run
 from vaescope.types import Floats
 
@@ -123,14 +124,14 @@ def of_others(name: str, folder: Path, points: int) -> Row:
 def of_run(path: Path, points: int) -> Row:
     run = Run(path)
     spec = run.open()
-    codes = encode(run)
+    codes = vs.encode(run)
     strength = getattr(spec.objective, "beta", None)
     beta = f", beta {strength:g}" if isinstance(strength, float) else ""
     name = f"{run.path.name.rsplit('-', 2)[0]}, {spec.data.name}{beta}, {spec.steps:,} steps"
     return fitted(name, load_vae(run).decoder, codes.mean, codes.variance, points)
 
 
-def number(spread: Spread) -> str:
+def number(spread: GeometryMeasure) -> str:
     low, high = spread.interval or (np.nan, np.nan)
     return f"{spread.value:.3f} ({low:.3f} to {high:.3f})"
 
@@ -138,7 +139,7 @@ def number(spread: Spread) -> str:
 def removed(row: Row, model: str) -> float:
     """The share of the linear fit's error that a model removes."""
     errors = row.found.errors
-    gain: Spread = getattr(errors, f"{model}_gain")
+    gain: GeometryMeasure = getattr(errors, f"{model}_gain")
     return gain.value / errors.linear.value
 
 
@@ -168,7 +169,7 @@ def loss_table(rows: list[Row]) -> list[str]:
 
 def over_models(rows: list[Row], model: str) -> str:
     shares: NDArray[np.float64] = np.array([removed(row, model) for row in rows])
-    mean = spread_of(shares, "output")
+    mean = measure_of(shares, "output")
     low, high = mean.interval or (np.nan, np.nan)
     return (
         f"{mean.value:.0%} ({low:.0%} to {high:.0%}; from {shares.min():.0%} to {shares.max():.0%})"

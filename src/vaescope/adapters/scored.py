@@ -12,13 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vaescope.adapters.condition import Condition
-from vaescope.adapters.draws import leaves, losses_of
-from vaescope.adapters.losses import Given, calls_of, named_losses
+from vaescope.adapters.condition import ConditionInput
+from vaescope.adapters.draws import leaves
+from vaescope.adapters.losses import Given, calls_of, losses_of, named_losses
 from vaescope.adapters.output_format import event_of, shaped, vocabulary_last
 from vaescope.adapters.posterior_format import Parts
 from vaescope.adapters.reading import Reading
-from vaescope.adapters.sources import Source
+from vaescope.adapters.sources import Function, Source
 from vaescope.errors import UnscoredError
 
 __all__ = ["Counting", "counting_of"]
@@ -43,7 +43,7 @@ class Counting:
 
 def counting_of(
     source: Source, reading: Reading, parts: Parts, x: Tensor, u: Tensor | None,
-    condition: Condition | None, kind: str | None,
+    condition: ConditionInput | None, kind: str | None,
 ) -> Counting | None:  # fmt: skip
     """Which values are scored; None where all are. Raises UnscoredError where some may not be, and
     no loss shows which."""
@@ -79,7 +79,7 @@ def counting_of(
     )
 
 
-def _told(condition: Condition) -> Counting | None:
+def _told(condition: ConditionInput) -> Counting | None:
     place = condition.place("lengths")
     if place is not None:
 
@@ -109,7 +109,7 @@ def _block(
     return on.expand(-1, *x.shape[1:]) if on.ndim == x.ndim else on
 
 
-def _masks(condition: Condition, event: tuple[int, ...]) -> Iterator[Mask]:
+def _masks(condition: ConditionInput, event: tuple[int, ...]) -> Iterator[Mask]:
     """Arrays of 0 and 1 with the shape of the data, or a number for each step."""
     place = 0
     for part in condition.parts:
@@ -157,7 +157,7 @@ def _unscored(
     # Not the model's own outputs: these may be so sure that nothing changes with them.
     outputs = [draw(first.shape, generator=generator).to(first) for _ in range(TRIES)]
     event = event_of(x, kind)
-    for name, loss in _losses(source, reading.way.formed(x), u, d, parts):
+    for name, loss in _losses(source, reading.decoder[1], reading.way.formed(x), u, d, parts):
         zero: Tensor | None = None
         for y in outputs:
             gradient = _gradient(loss, y)
@@ -174,10 +174,10 @@ def _unscored(
 
 
 def _losses(
-    source: Source, x: Tensor, u: Tensor | None, mean: Tensor, parts: Parts
+    source: Source, decode: Function, x: Tensor, u: Tensor | None, mean: Tensor, parts: Parts
 ) -> Iterator[tuple[str, Callable[[Tensor], Any]]]:
     for name, call in source.losses:
-        losses = losses_of(call, source.model, x, u)
+        losses = losses_of(call, source.model, x, u, decode)
         if losses is not None:
             yield name, losses
     spread = torch.zeros_like(mean) if parts.spread is None else parts.spread[: len(mean)]

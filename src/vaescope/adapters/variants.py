@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vaescope.adapters.arguments import required_of
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.condition import Condition, Form
+from vaescope.adapters.condition import ConditionInput, Form
 from vaescope.adapters.inference import choose
 from vaescope.adapters.output_format import Range, decoded, error_of, event_of
 from vaescope.adapters.reading import Reading
@@ -26,7 +26,7 @@ class Feeding:
     source: Source
     reading: Reading
     tried: int
-    condition: Condition | None
+    condition: ConditionInput | None
     form: Form | None
     batch_axis: int
     counting: Counting | None  # which values are scored; None: all
@@ -44,7 +44,7 @@ Functions = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 
 def choose_feeding(
     model: Any, functions: Functions, x: Tensor, asked: Asked, came: Range,
-    conditions: Callable[[bool], tuple[Condition | None, Tensor | None]],
+    conditions: Callable[[bool], tuple[ConditionInput | None, Tensor | None]],
 ) -> Feeding:  # fmt: skip
     """The first feeding under which a reading works.
 
@@ -75,7 +75,7 @@ def choose_feeding(
 
 
 def _counted(
-    source: Source, reading: Reading, x: Tensor, u: Tensor | None, condition: Condition | None,
+    source: Source, reading: Reading, x: Tensor, u: Tensor | None, condition: ConditionInput | None,
     asked: Asked,
 ) -> tuple[Reading, Counting | None]:  # fmt: skip
     """Which values are scored, and the reading with the error of these."""
@@ -95,7 +95,7 @@ def _axes(x: Tensor, asked: Asked) -> tuple[int, ...]:
     return (0, 1) if sequences else (0,)
 
 
-def _forms(condition: Condition | None) -> Iterator[Form | None]:
+def _forms(condition: ConditionInput | None) -> Iterator[Form | None]:
     if condition is None:
         yield None
     else:

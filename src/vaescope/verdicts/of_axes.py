@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.verdicts.verdict import (
+from vaescope.verdicts.thresholds import (
     THRESHOLDS,
     Tone,
     Verdict,
@@ -20,7 +20,7 @@ from vaescope.verdicts.verdict import (
 
 if TYPE_CHECKING:
     from vaescope.inspection import FactorSummary, Latent
-    from vaescope.latents import Groups, Types
+    from vaescope.latents import LatentGroups, Types
     from vaescope.measures import Measures
     from vaescope.pruning.price import Price
 
@@ -146,7 +146,7 @@ def _known(factors: "FactorSummary", latents: "Sequence[Latent]") -> _Known:
     copied = names[clear & (most - second < THRESHOLDS["gap"].value)].tolist()
     said = [
         f"Best encoded: {', '.join(pairs)}." if pairs else "",
-        f"Encoded by no latent: {', '.join(lost)}." if lost else "",
+        f"Not found in any latent: {', '.join(lost)}." if lost else "",
         f"There are too few examples to tell what encodes {listed(names[few].tolist())}."
         if few.any() and not few.all()
         else "",
@@ -163,7 +163,7 @@ def _known(factors: "FactorSummary", latents: "Sequence[Latent]") -> _Known:
 def separated(
     factors: "FactorSummary | None",
     latents: "Sequence[Latent]" = (),
-    groups: "Groups | None" = None,
+    groups: "LatentGroups | None" = None,
 ) -> Verdict | None:
     """Whether each factor has a latent of its own. MIG is a mean over factors, and says nothing of
     a latent that holds two: both are looked at factor by factor."""

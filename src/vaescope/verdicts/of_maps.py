@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from vaescope.verdicts.verdict import THRESHOLDS, Tone, Verdict, close
+from vaescope.verdicts.thresholds import THRESHOLDS, Tone, Verdict, close
 
 if TYPE_CHECKING:
     from vaescope.encoding import Maps

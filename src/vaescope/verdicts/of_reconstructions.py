@@ -2,7 +2,7 @@
 
 import math
 
-from vaescope.verdicts.verdict import THRESHOLDS, Verdict
+from vaescope.verdicts.thresholds import THRESHOLDS, Verdict
 
 __all__ = ["reconstructs"]
 
