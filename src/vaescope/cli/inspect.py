@@ -46,17 +46,18 @@ def inspect(
         Path | None, typer.Option(help="An npy or npz file: the length of each padded sequence.")
     ] = None,
     batch_axis: Annotated[
-        int | None, typer.Option(help="1: the model takes time first, (t, n, c).")
+        int | None, typer.Option(help="1 if the model takes time first, (t, n, c).")
     ] = None,
     kind: Annotated[
         str | None, typer.Option(help="What the data are: images, signals or tokens.")
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="Names of columns, channels or tokens: a,b,c or a text file, one a line"),
+        typer.Option(help="Names of columns, channels or tokens: a,b,c or a file, one per line."),
     ] = None,
     mean: Annotated[
-        str | None, typer.Option(help="With --std: undoes a standardisation in pictures, 0.5,0.4.")
+        str | None,
+        typer.Option(help="With --std: mean by which data were standardised, e.g. 0.5,0.4."),
     ] = None,
     std: Annotated[str | None, typer.Option(help="With --mean: numbers, or an npy file.")] = None,
     effort: Annotated[
@@ -132,7 +133,7 @@ def names_of(text: str | None) -> list[str] | None:
         return None if text is None else text.split(",")
     from vaescope.paths import reading
 
-    with reading(path, "Give a text file with one name a line."):
+    with reading(path, "Give a text file with one name per line."):
         return path.read_text("utf-8").splitlines()
 
 

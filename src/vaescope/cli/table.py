@@ -95,13 +95,13 @@ def _summary_drawn(summary: dict[str, Any]) -> Drawing:
 def table(
     folder: Annotated[Path, typer.Argument(help="The --out of a sweep, or a folder of runs.")],
     out: Annotated[
-        Path | None, typer.Option(help="Write .csv, .parquet or, as a page, .html.")
+        Path | None, typer.Option(help="File to write: .csv, .parquet, or .html for a page.")
     ] = None,
     timing: Annotated[
         bool, typer.Option("--timing", help="Add the seconds that runs took.")
     ] = False,
     measure: Annotated[
-        str | None, typer.Option(help="Also its mean over seeds, with intervals, e.g. rate.")
+        str | None, typer.Option(help="Also show the mean of a measure over seeds, e.g. rate.")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

@@ -8,15 +8,16 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from vaescope.codes import Codes, cholesky
-from vaescope.errors import UsageError, VaescopeError
+from vaescope.errors import VaescopeError
 from vaescope.information.resampling import moment_replicates
 from vaescope.latents import Types, total_correlation
-from vaescope.metrics import METRICS, Score, mcc, measure_metrics, sap_continuous
+from vaescope.metrics import Score, mcc, measure_metrics, sap_continuous
 from vaescope.metrics.mig import mig_of
 from vaescope.metrics.mig_sup import mig_sup_of
 from vaescope.metrics.modularity import modularity_of
 from vaescope.metrics.rows import numbers
 from vaescope.metrics.sap import top_two
+from vaescope.metrics.suite import known_metrics
 from vaescope.metrics.table import RESAMPLES, InformationTable, Tally, counted
 from vaescope.seeds import rng
 from vaescope.types import Floats
@@ -71,15 +72,7 @@ QUICK = (*INFORMATION, *LINEAR)
 
 def wanted(metrics: Sequence[str] | None) -> tuple[str, ...]:
     """The metrics to compute, in their order: the quick ones, or those that were asked for."""
-    if metrics is None:
-        return QUICK
-    unknown = [name for name in metrics if name not in METRICS]
-    if unknown:
-        raise UsageError(
-            f"There is no metric {', '.join(unknown)}; there are {', '.join(METRICS)}.",
-            "Use those, or all.",
-        )
-    return tuple(metrics)
+    return QUICK if metrics is None else known_metrics(metrics)
 
 
 def numbers_of(

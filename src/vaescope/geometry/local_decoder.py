@@ -6,7 +6,7 @@ are fitted to convergence on the same posterior noise, and judged on fresh noise
 delta = E||Dec(mu + eps) - Dec(mu) - f(eps)||^2 / E||Dec(mu + eps) - Dec(mu)||^2.
 The paper names no function; its released layer is tanh(M eps + b), with or without the tanh. So
 there are M eps, M eps + c, g [tanh(M eps / g + b) - tanh b] and a quadratic. The intercept c is
-the mean of the curvature, the term that Lemma 7 leaves out; f(0) = 0 for all the others.
+the mean of the curvature (Lemma 6), whose square Lemma 1 leaves out; f(0) = 0 for the others.
 """
 
 from collections.abc import Callable, Sequence

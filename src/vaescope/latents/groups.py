@@ -1,8 +1,8 @@
 """Which latents together hold which factors, and how they are rotated.
 
 A VAE under N(0, I) does not know its axes: where two factors move the image equally much, any
-rotation of their latents does as well (zietlow2022, section 3.3.4: the degenerate case; rotations
-of mathieu2019 leave the ELBO as it is). Then no latent has a name, but the pair has.
+rotation of their latents does as well (zietlow2022 section 3.3.4; mathieu2019 Theorem 2, for a
+posterior that may be rotated too). Then no latent has a name, but the pair has.
 """
 
 from collections.abc import Sequence

@@ -73,10 +73,9 @@ def comparison_page(comparison: Comparison, *, images: bool = True) -> Page:
         tuple(sections),
         (
             f"Made by vaescope {__version__}. This file loads nothing from the network.",
-            "It holds pictures of the data and of what the decoders make of them; --no-images "
-            "leaves them out."
+            "It shows examples of the data and reconstructions; --no-images leaves them out."
             if any(section is not None for section in pictures)
-            else "It holds no pictures of the data.",
+            else "It shows no examples of the data.",
         ),
     )
 

@@ -337,7 +337,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
     worst = max(used, key=lambda index: off[index])
     number = float(off[worst])
     units = f" {samples.units}" if samples.units else ""
-    rule = f"the mean is within {limit:.2g} of 0, the standard deviation of 1{units}"
+    rule = f"the mean is within {limit:.2g} of 0 and the standard deviation of 1{units}"
     shape = (
         f"mean {samples.mean[worst]:.2f}, standard deviation {samples.variance[worst] ** 0.5:.2f}"
         f"{units}"
