@@ -29,7 +29,7 @@ def test_it_opens_from_disk_and_asks_for_nothing(visit: Any, report: Path) -> No
 def test_every_figure_is_drawn(visit: Any, report: Path) -> None:
     page = visit(report).page
     figures = page.locator("figure.chart").count()
-    assert figures == page.locator("figure.chart svg").count() == 5
+    assert figures == page.locator("figure.chart svg").count() == 6
     bars = page.locator("figure.chart >> nth=0").locator("path[aria-roledescription='bar']")
     assert bars.count() == 10
 

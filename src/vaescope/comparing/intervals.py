@@ -10,6 +10,7 @@ from scipy import stats
 
 from vaescope.comparing.compared_runs import Member
 from vaescope.information.bootstrap import interval as bootstrap_interval
+from vaescope.measure_ranges import range_of_difference, within
 from vaescope.statistics import LEVEL, Estimate, paired, t_interval
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "over_rows",
     "over_seeds",
     "sides_of",
+    "within_range",
     "without_interval",
 ]
 
@@ -114,6 +116,12 @@ def _basis(members: Sequence[Member], first: Sequence[int], second: Sequence[int
 def without_interval(gap: Gap) -> Gap:
     """The same difference, of which nothing is claimed."""
     return replace(gap, interval=None, n=0)
+
+
+def within_range(gap: Gap, measure: str, latents: int | None = None) -> Gap:
+    """The same difference, its interval no wider than what the measure can differ by."""
+    allowed = range_of_difference(measure, latents=latents)
+    return replace(gap, interval=within(gap.interval, allowed))
 
 
 def no_gap() -> Gap:
