@@ -255,8 +255,8 @@ def test_vectors_and_point_posteriors_are_dissected_too(tmp_path: Path) -> None:
     assert result.training is not None and np.isnan(result.training.rate).all()
     titles = [section.title for section in page_of(result).sections]
     assert titles == [
-        "Latents", "Traversals", "Reconstructions", "Mean against sample", "Geometry", "Metrics",
-        "Decomposition", "Prior", "Training", "Settings",
+        "Latents", "Traversals", "Codes", "Reconstructions", "Mean against sample", "Geometry",
+        "Metrics", "Decomposition", "Prior", "Training", "Settings",
     ]  # fmt: skip
     assert result.traversals is not None and result.traversals.outputs is not None
     assert result.traversals.outputs.shape == (2, 11, 3)
