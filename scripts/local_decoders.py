@@ -19,8 +19,8 @@ from PIL import Image
 from torch import Tensor, nn
 
 from vaescope.encoding import encode, load_vae
-from vaescope.geometry import LocalDecoders, Spread, local_decoders
-from vaescope.geometry.result import spread_of
+from vaescope.geometry import GeometryMeasure, LocalDecoders, local_decoders
+from vaescope.geometry.result import measure_of
 from vaescope.runs import Run
 from vaescope.types import Floats
 
@@ -130,7 +130,7 @@ def of_run(path: Path, points: int) -> Row:
     return fitted(name, load_vae(run).decoder, codes.mean, codes.variance, points)
 
 
-def number(spread: Spread) -> str:
+def number(spread: GeometryMeasure) -> str:
     low, high = spread.interval or (np.nan, np.nan)
     return f"{spread.value:.3f} ({low:.3f} to {high:.3f})"
 
@@ -138,7 +138,7 @@ def number(spread: Spread) -> str:
 def removed(row: Row, model: str) -> float:
     """The share of the linear fit's error that a model removes."""
     errors = row.found.errors
-    gain: Spread = getattr(errors, f"{model}_gain")
+    gain: GeometryMeasure = getattr(errors, f"{model}_gain")
     return gain.value / errors.linear.value
 
 
@@ -168,7 +168,7 @@ def loss_table(rows: list[Row]) -> list[str]:
 
 def over_models(rows: list[Row], model: str) -> str:
     shares: NDArray[np.float64] = np.array([removed(row, model) for row in rows])
-    mean = spread_of(shares, "output")
+    mean = measure_of(shares, "output")
     low, high = mean.interval or (np.nan, np.nan)
     return (
         f"{mean.value:.0%} ({low:.0%} to {high:.0%}; from {shares.min():.0%} to {shares.max():.0%})"

@@ -13,12 +13,12 @@ from pathlib import Path
 from vaescope.report.scoreboard import Judged, scoreboard, scoreboard_figure, study_text
 from vaescope.report.study_page import figure_png
 from vaescope.studies.catalogue import STUDIES, cases, find
+from vaescope.studies.claim_verdict import Case, decide
 from vaescope.studies.effects import distinct
 from vaescope.studies.registry import read_registry, register, status, withdrawn
 from vaescope.studies.running import Outcome, load_outcome, save_outcome
 from vaescope.studies.sampling import add_units, last_unit
 from vaescope.studies.study import Study
-from vaescope.studies.verdict import Case, decide
 
 RESULTS = Path("docs/results")
 

@@ -91,7 +91,7 @@ def test_covariances_of_no_posterior_are_refused_by_name(tmp_path: Path) -> None
         ({"std": np.ones((N, D))}, "variance and std"),
         ({"mean": np.ones(N)}, r"variance has shape|mean has shape \(20,\)"),
         ({"variance": np.ones((N, D + 1))}, r"variance has shape \(20, 4\)"),
-        ({"variance": -np.ones((N, D))}, "variance has negative values, least -1"),
+        ({"variance": -np.ones((N, D))}, "variance has negative values; the smallest is -1"),
         ({"mean": np.full((N, D), np.nan)}, "mean has 60 values that are NaN"),
         ({"factors": np.ones((N, 2))}, "factors has type float64"),
         ({"factors": -np.ones((N, 2), dtype=int)}, "class -1"),
@@ -193,6 +193,11 @@ def damaged_files(path: Path) -> dict[str, bytes]:
             archive.writestr("mean.npy", b"\x93NUMPY\x01\x00v\x00" + head.encode())
         found[name] = (path / "made.npz").read_bytes()
     return found
+
+
+def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.npz does not exist"):
+        Codes.load(tmp_path / "none.npz")
 
 
 def test_damaged_files_are_named(tmp_path: Path) -> None:

@@ -206,15 +206,20 @@ def test_chebyshev_bounds_the_mass_inside_from_below() -> None:
 
 
 def test_the_second_term_of_the_variance_of_a_function() -> None:
-    """bhowal2024 Lemma 7, on f = f0 + f' x + f'' x^2 / 2 of a Gaussian x, where it is exact."""
-    slope, curvature, variance = 0.7, -1.3, 0.4
-    x = np.sqrt(variance) * np.polynomial.hermite_e.hermegauss(10)[0]
-    weights = np.polynomial.hermite_e.hermegauss(10)[1]
-    weights = weights / weights.sum()
-    f = 0.2 + slope * x + 0.5 * curvature * x**2
+    """bhowal2024 Lemma 7, on a cubic of a Gaussian x of small variance."""
+    start, slope, curvature, third, variance = 0.2, 0.7, -1.3, 0.9, 1e-3
+    nodes, weights = np.polynomial.hermite_e.hermegauss(10)
+    x, weights = np.sqrt(variance) * nodes, weights / weights.sum()
+    f = start + slope * x + curvature * x**2 / 2.0 + third * x**3 / 6.0
     exact = float(weights @ f**2 - (weights @ f) ** 2)
-    assert exact == pytest.approx(slope**2 * variance + 0.5 * curvature**2 * variance**2)
-    assert abs(exact - slope**2 * variance - 0.25 * curvature * variance**2) > 0.1
+    second = (exact - slope**2 * variance) / variance**2
+    assert second == pytest.approx(curvature**2 / 2.0 + slope * third, rel=0.01)
+    assert abs(second - curvature / 4.0) > 1.0  # as printed
+    # The expansions of E f and E f^2 that the proof has, each to its second order.
+    of_square = start**2 + (slope**2 + start * curvature) * variance
+    of_mean = start + curvature * variance / 2.0
+    shown = (of_square - of_mean**2 - slope**2 * variance) / variance**2
+    assert shown == pytest.approx(-(curvature**2) / 4.0)
 
 
 def test_the_perturbation_of_lemma_11() -> None:
@@ -222,6 +227,7 @@ def test_the_perturbation_of_lemma_11() -> None:
     a, b, delta = 1.0, 4.0, 0.5
     left = a + b - a / (1.0 + delta) - b * (1.0 + delta)
     assert left != pytest.approx((a + b) * delta / (1.0 + delta))
+    assert left == pytest.approx((a - (1.0 + delta) * b) * delta / (1.0 + delta))
     assert left < 0.0  # the smaller one was divided: the sum grows
     smaller = b / (1.0 + delta) + a * (1.0 + delta)
     assert smaller < a + b  # the larger one divided: it falls, and the product stays
@@ -251,8 +257,9 @@ def test_the_axes_of_table_7_are_not_in_descending_order_of_what_they_explain() 
     """bhowal2024: with orthonormal axes the error left is the total less what the axes carry."""
     left = {"1500": 21.23, "2000": 12.43, "2500": 6.41, "3000": 0.54, "2000-3000": 12.31}
     total = left["2000-3000"] + left["2000"] - left["3000"]
-    first = (total - left["1500"]) / 3.0  # of 500 axes, on average
-    assert first < left["1500"] - left["2000"]
+    assert total - left["1500"] == pytest.approx(2.97)
+    assert left["1500"] - left["2000"] == pytest.approx(8.80)
+    assert (total - left["1500"]) / 1500 < (left["1500"] - left["2000"]) / 500
     x = np.random.default_rng(8).normal(size=(400, 30)) * np.linspace(3.0, 0.1, 30)
     energy = np.linalg.svd(x - x.mean(axis=0), compute_uv=False) ** 2
     assert energy[:10].mean() > energy[10:20].mean() > energy[20:].mean()

@@ -14,17 +14,18 @@ ROOT = Path(vaescope.__file__).parent
 
 #: Floor of each module or package, from the ground up. A new one must be entered here.
 FLOORS = {
-    "errors": 0, "seeds": 0, "types": 0, "paths": 0, "allocator": 0, "latent_types": 0,
-    "citations": 0,
+    "errors": 0, "estimates": 0, "seeds": 0, "types": 0, "paths": 0, "allocator": 0,
+    "citations": 0, "latent_types": 0,
     "paper_aliases": 0, "beta_scale": 0, "leading_axes": 0, "reading": 0, "sealing": 0,
-    "escaping": 0, "progress": 0, "wording": 0, "measure_ranges": 0,
+    "escaping": 0, "progress": 0, "wording": 0, "side_by_side": 0, "measure_ranges": 0,
     "data": 1, "nets": 1, "distributions": 1, "priors": 1, "vae": 1, "objectives": 1,
     "schedules": 1, "aggregate_posterior": 1, "prior_density": 1,
     "presets": 2, "model_specs": 2, "specs": 2, "settings": 2, "build": 2, "runs": 2, "codes": 2,
     "codes_file": 2, "encoding": 2, "training": 2, "baselines": 2, "adapters": 2, "foreign": 2,
     "pruned": 2, "models": 2, "opening": 2, "user_data": 2, "own_parts": 2, "scheduling": 2,
     "optimisers": 2, "setting_errors": 2,
-    "loggers": 2, "rotation": 2,
+    "loggers": 2, "rotation": 2, "latent_maps": 2,
+    "latent_exchange": 3,
     "information": 3, "metrics": 3, "latents": 3, "traversals": 3, "watching": 3, "estimator": 3,
     "decomposition": 3, "geometry": 3, "measures": 3,
     "inspection": 4, "verdicts": 4, "sweeps": 4, "tables": 4, "statistics": 4,
@@ -43,6 +44,7 @@ NO_TORCH = (
     "metrics",
     "latents",
     "errors",
+    "estimates",
     "seeds",
     "paths",
     "reading",
@@ -126,3 +128,17 @@ def test_every_public_name_resolves() -> None:
         assert getattr(vaescope, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = vaescope.nonsense
+
+
+#: One watcher for each framework, so that its name is the same in both.
+NAMED_ALIKE = {"WatchLatents"}
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in modules():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    shared = {name: paths for name, paths in homes.items() if len(paths) > 1}
+    assert set(shared) == NAMED_ALIKE, shared

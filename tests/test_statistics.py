@@ -8,11 +8,11 @@ from scipy import stats
 
 from vaescope.errors import UsageError
 from vaescope.statistics import (
-    bootstrap_interval,
+    mean_by_bootstrap,
+    mean_by_student,
     mean_over_seeds,
     paired,
     rank_correlations,
-    t_interval,
     variance_shares,
 )
 from vaescope.tables import Table
@@ -39,27 +39,29 @@ def effects(objective: float, strength: float, seed: float) -> np.ndarray[Any, A
 
 def test_intervals_are_those_of_scipy(generator: np.random.Generator) -> None:
     values = generator.exponential(size=40)
-    ours = t_interval(values)
+    ours = mean_by_student(values)
     theirs = stats.t.interval(0.95, 39, values.mean(), stats.sem(values))
     np.testing.assert_allclose(ours.interval, theirs, rtol=1e-12)
-    ours = bootstrap_interval(values)
+    ours = mean_by_bootstrap(values)
     bca = stats.bootstrap((values,), np.mean, n_resamples=20_000, rng=0).confidence_interval
     np.testing.assert_allclose(ours.interval, bca, rtol=0.02)
-    assert ours.mean == pytest.approx(values.mean()) and ours.n == 40
+    assert ours.value == pytest.approx(values.mean()) and ours.n == 40
 
 
 def test_an_interval_covers_as_often_as_it_says(generator: np.random.Generator) -> None:
     samples = generator.normal(3.0, 2.0, size=(2000, 5))
-    hits = sum(low < 3.0 < high for low, high in (t_interval(s).interval or () for s in samples))
+    hits = sum(
+        low < 3.0 < high for low, high in (mean_by_student(s).interval or () for s in samples)
+    )
     assert 0.935 < hits / 2000 < 0.965
 
 
 def test_few_or_equal_values_give_no_false_interval() -> None:
-    assert t_interval([]).n == 0 and t_interval([2.0]).interval is None
-    assert bootstrap_interval([2.0]).interval is None
-    assert bootstrap_interval([2.0, 2.0, 2.0]).interval == (2.0, 2.0)
-    assert t_interval([1.0, np.nan, 3.0]).n == 2
-    low, high = bootstrap_interval([1.0, 2.0]).interval or (np.nan, np.nan)
+    assert mean_by_student([]).n == 0 and mean_by_student([2.0]).interval is None
+    assert mean_by_bootstrap([2.0]).interval is None
+    assert mean_by_bootstrap([2.0, 2.0, 2.0]).interval == (2.0, 2.0)
+    assert mean_by_student([1.0, np.nan, 3.0]).n == 2
+    low, high = mean_by_bootstrap([1.0, 2.0]).interval or (np.nan, np.nan)
     assert low <= 1.5 <= high
 
 
@@ -69,7 +71,7 @@ def test_means_are_over_seeds_for_each_setting() -> None:
     means = {
         (s.settings["objective.name"], s.settings["objective.beta"]): s.estimate for s in found
     }
-    assert means["o1", 2.0].mean == pytest.approx(11.0) and means["o1", 2.0].n == 4
+    assert means["o1", 2.0].value == pytest.approx(11.0) and means["o1", 2.0].n == 4
 
 
 def test_settings_come_in_the_order_of_numbers_whatever_that_of_runs() -> None:
@@ -86,7 +88,7 @@ def test_pairs_find_what_seeds_hide(generator: np.random.Generator) -> None:
     assert found.wins == 8 and found.p_value == pytest.approx(2 / 2**8)
     low, high = found.estimate.interval or (np.nan, np.nan)
     assert 0.3 < low < high < 0.7
-    alone = t_interval(seeds + 0.5).interval or (np.nan, np.nan)
+    alone = mean_by_student(seeds + 0.5).interval or (np.nan, np.nan)
     assert alone[0] < 0.0 < alone[1]
 
 

@@ -53,7 +53,7 @@ NONE = {
 }  # fmt: skip
 #: The settings are refused: one prior for all codes, and there is one for each u.
 REFUSED = {("beta-tcvae", "conditional"), ("decomposition", "conditional")}
-#: Trained here; the others are in `test_unused_latents.py` or have not been trained yet.
+#: Trained here; the others are in `KNOWN` or in `test_unused_latents.py`.
 PAIRS = [
     ("beta-vae", "conditional"), ("factor-vae", "conditional"), ("entropy-vae", "conditional"),
     ("beta-tcvae", "student-t"), ("factor-vae", "student-t"), ("dip-vae-ii", "student-t"),
@@ -63,6 +63,12 @@ PAIRS = [
     ("dip-vae-ii", "sparse"),
     ("beta-vae", "anisotropic"), ("beta-tcvae", "anisotropic"), ("factor-vae", "anisotropic"),
     ("dip-vae-ii", "anisotropic"),
+]  # fmt: skip
+#: Their optimum is known: training starts there and must stay. (From the start of the others 1,200
+#: steps lead to two with all but beta-TCVAE under the sparse prior: one is left there.)
+KNOWN = [
+    ("entropy-vae", "anisotropic"), ("decomposition", "anisotropic"),
+    ("beta-tcvae", "sparse"), ("factor-vae", "sparse"), ("entropy-vae", "sparse"),
 ]  # fmt: skip
 
 
@@ -130,6 +136,44 @@ def trained(
     return run
 
 
+def trained_from_optimum(
+    folder: Path, objective: dict[str, Any], prior: dict[str, Any], data: Dataset, *, count: int
+) -> Run:
+    """Of a factor with variance lambda a beta-VAE has the posterior variance beta / 2 lambda under
+    N(0, 1). A prior of variance s multiplies it by s, and by Corollary 1 of mathieu2019 the entropy
+    objective by beta. The other objectives add 0 where codes are independent and fill the prior."""
+    x = data.rows(np.arange(len(data))).astype(np.float64)
+    variances, axes = np.linalg.eigh(np.cov(x.T))
+    variances, axes = variances[[-1, -2]], axes[:, [-1, -2]]
+    spec = spec_of(objective, prior, data, count=count, rate=0.001)
+    run = Run.of(spec, "run", folder)
+    run.create(spec)
+    state = new_state(spec, torch.device("cpu"))
+    start_from_data(spec, data, [state.vae])
+    unused = unused_posterior(build_objective(spec), state.vae.prior).variance
+    assert unused is not None
+    beta = objective["beta"] if objective["name"] == "entropy-vae" else 1.0
+    unit = np.full(2, beta)  # of a sparse prior: used latents are in its slab, N(0, 1)
+    if prior["name"] == "anisotropic":
+        unit *= state.vae.prior().variance[0, :2].detach().numpy()
+    variance = beta / (2.0 * variances)
+    gain = np.sqrt((1.0 - variance) / variances)
+    head, out = state.vae.encoder.posterior.head, state.vae.decoder.body  # type: ignore[union-attr]
+    layers = [layer for layer in out.modules() if isinstance(layer, torch.nn.Linear)]
+    with torch.no_grad():
+        for layer in (head, *layers):
+            layer.weight.zero_()
+            layer.bias.zero_()
+        head.weight[:2] = torch.from_numpy((np.sqrt(unit) * gain)[:, None] * axes.T)
+        head.bias[6:] = torch.from_numpy(np.log(unused))
+        head.bias[6:8] = torch.from_numpy(np.log(unit * variance))
+        layers[-1].weight[:, :2] = torch.from_numpy(axes * gain * variances / np.sqrt(unit))
+    for _ in steps(state, spec, data, "fp32"):
+        pass
+    finish(run, spec, state.vae)
+    return run
+
+
 def costs(model: OpenModel, kept: tuple[int, ...] = (0, 1, 2, 3, 4, 5)) -> tuple[float, float]:
     """Distortion and rate over the codes, nats. A pruned model gets the noise of what was kept."""
     places = np.arange(model.codes.n)
@@ -154,20 +198,14 @@ def test_every_pair_has_an_unused_posterior_or_a_reason(objective: str, prior: s
     assert bool(unused.why) == ((objective, prior) in NONE)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("objective", "prior"), PAIRS)
-def test_two_are_used_and_four_are_pruned_at_the_price_of_their_floors(
-    objective: str, prior: str, tmp_path: Path
-) -> None:
-    data = data_of(prior)
-    run = trained(tmp_path / "run", OBJECTIVES[objective], PRIORS[prior], data, START.get(prior))
+def check_two_are_used_and_four_pruned(run: Run, data: Dataset, folder: Path) -> None:
     before = vs.open_model(run, data)
     kinds = types(before.codes)
     assert len(kinds.passive) == 4 and not kinds.why
     # The latents that are used are those that hold the factors: by variances of the means.
     used = set(np.argsort(kinds.movement)[-2:].tolist())
     assert used.isdisjoint(kinds.passive.tolist())
-    result = vs.prune(run, data, out=tmp_path / "pruned")
+    result = vs.prune(run, data, out=folder)
     assert result.dropped == tuple(kinds.passive.tolist())
     distortion, rate = costs(before)
     kept = tuple(j for j in range(6) if j not in result.dropped)
@@ -175,10 +213,40 @@ def test_two_are_used_and_four_are_pruned_at_the_price_of_their_floors(
     assert abs(after_distortion - distortion) < 0.05
     assert before.unused is not None
     floors = before.unused.floor_nats[list(result.dropped)].sum()
-    if prior == "mixture":  # only the floor of all latents together is known
+    if np.isnan(floors):  # of a mixture only the floor of all latents together is known
         assert after_rate - rate < 0.0
     else:
         assert after_rate - rate == pytest.approx(-floors, abs=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("objective", "prior"), PAIRS)
+def test_two_are_used_and_four_are_pruned_at_the_price_of_their_floors(
+    objective: str, prior: str, tmp_path: Path
+) -> None:
+    data = data_of(prior)
+    run = trained(tmp_path / "run", OBJECTIVES[objective], PRIORS[prior], data, START.get(prior))
+    check_two_are_used_and_four_pruned(run, data, tmp_path / "pruned")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("objective", "prior"), KNOWN)
+def test_at_the_known_optimum_two_stay_in_use_and_four_are_pruned(
+    objective: str, prior: str, tmp_path: Path
+) -> None:
+    torch.set_num_threads(1)
+    data = data_of(prior, exact=True)
+    run = trained_from_optimum(
+        tmp_path / "run", OBJECTIVES[objective], PRIORS[prior], data, count=150
+    )
+    check_two_are_used_and_four_pruned(run, data, tmp_path / "pruned")
+
+
+def test_every_pair_with_an_unused_posterior_is_trained() -> None:
+    elsewhere = {(name, "normal") for name in OBJECTIVES}
+    elsewhere |= {("beta-vae", "student-t"), ("beta-vae", "sparse")}
+    everywhere = {(objective, prior) for objective in OBJECTIVES for prior in PRIORS}
+    assert {*PAIRS, *KNOWN} | elsewhere == everywhere - NONE - REFUSED
 
 
 def test_the_entropy_vae_at_beta_4_keeps_its_second_most_informative_latent(tmp_path: Path) -> None:
@@ -188,33 +256,11 @@ def test_the_entropy_vae_at_beta_4_keeps_its_second_most_informative_latent(tmp_
     beta / 2 lambda, and by Corollary 1 of mathieu2019 the entropy VAE beta times that. At beta 4 a
     factor of 7.77 gives 1.03, where N(0, 1) has its passive latents. Training starts there, as
     factors are slow to come apart, and must stay there."""
-    beta, factors = 4.0, np.array([16.0, 7.77])
+    beta = 4.0
     data = data_of("normal", (16.0, 7.77), exact=True)
-    x = data.rows(np.arange(len(data))).astype(np.float64)
-    variances, axes = np.linalg.eigh(np.cov(x.T))
-    variances, axes = variances[[-1, -2]], axes[:, [-1, -2]]
-    np.testing.assert_allclose(variances, factors, rtol=0.02)
-    variance = beta / (2.0 * variances)  # of the beta-VAE
-    gain = np.sqrt((1.0 - variance) / variances)
-    spec = spec_of(
-        {"name": "entropy-vae", "beta": beta}, PRIORS["normal"], data, count=400, rate=0.001
+    run = trained_from_optimum(
+        tmp_path / "run", {"name": "entropy-vae", "beta": beta}, PRIORS["normal"], data, count=400
     )
-    run = Run.of(spec, "run", tmp_path / "run")
-    run.create(spec)
-    state = new_state(spec, torch.device("cpu"))
-    head, out = state.vae.encoder.posterior.head, state.vae.decoder.body  # type: ignore[union-attr]
-    layers = [layer for layer in out.modules() if isinstance(layer, torch.nn.Linear)]
-    with torch.no_grad():
-        for layer in (head, *layers):
-            layer.weight.zero_()
-            layer.bias.zero_()
-        head.weight[:2] = torch.from_numpy(np.sqrt(beta) * gain[:, None] * axes.T)
-        head.bias[6:] = np.log(beta)
-        head.bias[6:8] = torch.from_numpy(np.log(beta * variance))
-        layers[-1].weight[:, :2] = torch.from_numpy(axes * gain * variances / np.sqrt(beta))
-    for _ in steps(state, spec, data, "fp32"):
-        pass
-    finish(run, spec, state.vae)
     model = vs.open_model(run, data)
     kinds = types(model.codes)
     second = int(np.argsort(kinds.movement)[-2])

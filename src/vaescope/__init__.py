@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vaescope.exporting import export_onnx, load_pretrained, save_pretrained
     from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta
     from vaescope.inspection.inspect import inspect
+    from vaescope.latent_exchange import exchange, translate
     from vaescope.models import OpenModel
     from vaescope.objectives import Objective, Terms
     from vaescope.opening import encode, open_model, open_run
@@ -55,6 +56,7 @@ __all__ = [
     "distributions",
     "effective_beta",
     "encode",
+    "exchange",
     "export_onnx",
     "geometry",
     "information",
@@ -73,6 +75,7 @@ __all__ = [
     "rotate",
     "save_pretrained",
     "train",
+    "translate",
     "tune_beta",
     "watch",
 ]
@@ -93,6 +96,7 @@ _HOMES = {
     "VAEEstimator": "vaescope.estimator",
     "compare": "vaescope.comparing",
     "encode": "vaescope.opening",
+    "exchange": "vaescope.latent_exchange",
     "export_onnx": "vaescope.exporting",
     "inspect": "vaescope.inspection",
     "load_dataset": "vaescope.user_data",
@@ -104,6 +108,7 @@ _HOMES = {
     "rotate": "vaescope.rotation",
     "save_pretrained": "vaescope.exporting",
     "train": "vaescope.training.api",
+    "translate": "vaescope.latent_exchange",
     "tune_beta": "vaescope.tuning",
     "watch": "vaescope.watching",
 }

@@ -206,7 +206,7 @@ def _check(codes: Codes) -> None:
             _check_array(name, array, shape)
     if np.any(codes.variance < 0):
         raise ShapeError(
-            f"variance has negative values, least {codes.variance.min():g}.",
+            f"variance has negative values; the smallest is {codes.variance.min():g}.",
             "Give variances, not logarithms of them.",
         )
     _say_rounding(codes.mean)

@@ -119,7 +119,7 @@ def _variance(named: dict[str, Array], where: str) -> Floats:
     if len(given) != 1:
         raise ShapeError(
             f"{where} has {' and '.join(given) or 'no variance'}; wanted exactly one of "
-            f"variance, std, logvar. Beside mean it has {', '.join(sorted(named)) or 'nothing'}.",
+            f"variance, std, logvar. Beside mean it has {', '.join(sorted(named)) or 'no array'}.",
             "Save one of them. Where there is no noise, save zeros.",
         )
     name = given[0]
@@ -127,7 +127,7 @@ def _variance(named: dict[str, Array], where: str) -> Floats:
     check_finite(name, values)
     if name != "logvar" and np.any(values < 0):
         raise ShapeError(
-            f"{name} has negative values, least {values.min():g}.",
+            f"{name} has negative values; the smallest is {values.min():g}.",
             "If these are logarithms of variances, save them as `logvar`.",
         )
     with np.errstate(over="ignore"):

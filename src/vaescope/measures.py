@@ -8,7 +8,9 @@ from vaescope.codes import Codes
 from vaescope.decomposition import DecompositionMeasures, decomposition
 from vaescope.latents import MeanAgainstSample, Types, mean_against_sample, types
 from vaescope.metrics import Score, measure_metrics
+from vaescope.metrics.protocols import preset
 from vaescope.metrics.score import versions
+from vaescope.metrics.suite import known_metrics
 
 __all__ = ["Measures", "measure_codes"]
 
@@ -55,6 +57,9 @@ def measure_codes(
 
     Arguments as for `measure_metrics`.
     """
+    if metrics is not None:
+        known_metrics(metrics)
+    preset(protocol)  # codes without factors do not hide a wrong name
     scores: dict[str, dict[str, Score]] = {name: {} for name in on}
     skipped: dict[str, str] = {}
     if codes.factors is None and codes.factor_values is None:

@@ -283,7 +283,7 @@ def _described(spec: Experiment, data: Dataset) -> str:
         strength = f" (beta from {beta.start:g} to {beta.stop:g})"
     says = (
         f"{spec.objective.name}{strength} with {spec.latent} latents, trained for "
-        f"{spec.steps:,} steps on {data.name}, seed {spec.seed}."
+        f"{spec.steps:,} {'step' if spec.steps == 1 else 'steps'} on {data.name}, seed {spec.seed}."
     )
     if spec.pruned is not None:
         says += f" Pruned from {spec.pruned.latent} latents (run {spec.pruned.run[:8]})."

@@ -59,6 +59,8 @@ def reading(path: Path, remedy: str = "") -> Iterator[None]:
     """Turns what a damaged file raises into an error that names it."""
     try:
         yield
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist.", remedy or "Check the path.") from error
     except _DAMAGED as error:
         raise DataError(
             f"{path} cannot be read: {error}.",

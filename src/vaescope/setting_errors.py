@@ -94,5 +94,5 @@ def explain(
         wanted = _wanted(error)
     remedy = f"Change {dotted}=..."
     if dotted == "data.name":
-        remedy += " or, of your own files, data.name=files data.path=..."
+        remedy += " or, for your own files, data.name=files data.path=..."
     return UsageError(f"{dotted} must be {wanted}; got {json.dumps(spot)}.", remedy)

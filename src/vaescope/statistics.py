@@ -10,40 +10,29 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from vaescope.errors import UsageError
+from vaescope.estimates import LEVEL, Estimate, interval_of_mean
 from vaescope.measure_ranges import COUNTS, range_of, within
 from vaescope.seeds import rng
 from vaescope.tables import Table, Value
 
 __all__ = [
     "Difference",
-    "Estimate",
     "Shares",
     "Source",
     "Summary",
-    "bootstrap_interval",
+    "mean_by_bootstrap",
+    "mean_by_student",
     "mean_over_seeds",
     "paired",
     "rank_correlations",
     "summarise",
-    "t_interval",
     "variance_shares",
 ]
 
 Floats = NDArray[np.float64]
 
-#: Share of intervals that should hold the truth.
-LEVEL = 0.95
 #: Resamples of a bootstrap; sign patterns of a paired test where not all of them are tried.
 DRAWS = 4000
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean, its interval, and the number of values behind it. One value has no interval."""
-
-    mean: float
-    interval: tuple[float, float] | None
-    n: int
 
 
 def _known(values: ArrayLike) -> Floats:
@@ -51,50 +40,32 @@ def _known(values: ArrayLike) -> Floats:
     return array[np.isfinite(array)]
 
 
-def t_interval(values: ArrayLike, *, level: float = LEVEL) -> Estimate:
-    """The mean with Student's interval; values that are missing are left out.
-
-    >>> [round(end, 4) for end in t_interval([1.0, 2.0, 3.0]).interval]
-    [-0.4841, 4.4841]
-    """
+def mean_by_student(values: ArrayLike) -> Estimate:
+    """The mean with Student's 95% interval; values that are missing are left out."""
     known = _known(values)
-    n = known.size
-    if n == 0:
-        return Estimate(float("nan"), None, 0)
-    mean = float(known.mean())
-    if n == 1:
-        return Estimate(mean, None, 1)
-    half = float(stats.t.ppf(0.5 + level / 2, n - 1) * known.std(ddof=1) / np.sqrt(n))
-    return Estimate(mean, (mean - half, mean + half), n)
+    mean = float(known.mean()) if known.size else float("nan")
+    return Estimate(mean, interval_of_mean(known), known.size)
 
 
-def bootstrap_interval(values: ArrayLike, *, level: float = LEVEL, seed: int = 0) -> Estimate:
-    """The mean with its bias-corrected and accelerated bootstrap interval.
+def mean_by_bootstrap(values: ArrayLike, *, seed: int = 0) -> Estimate:
+    """The mean with its bias-corrected and accelerated 95% bootstrap interval.
 
     Efron 1987, Better bootstrap confidence intervals, J. Amer. Stat. Assoc. 82. Does not assume
-    normal values, but with fewer than about ten it is too narrow: take the t interval there.
+    normal values, but with fewer than about ten it is too narrow: take Student's there.
     """
     known = _known(values)
-    n = known.size
-    if n < 2:
-        return t_interval(known)
+    if known.size < 2:
+        return mean_by_student(known)
     mean = float(known.mean())
     if np.ptp(known) == 0:
-        return Estimate(mean, (mean, mean), n)
-    draws = rng(seed, "bootstrap").integers(n, size=(DRAWS, n))
-    means = np.sort(known[draws].mean(axis=1))
-    # Half of the ties count as below, and no share is zero or one, so that z stays finite.
-    below = (np.sum(means < mean) + 0.5 * np.sum(means == mean)) / DRAWS
-    bias = stats.norm.ppf(np.clip(below, 1 / DRAWS, 1 - 1 / DRAWS))
-    jackknife = (known.sum() - known) / (n - 1)
-    offsets = jackknife.mean() - jackknife
-    acceleration = np.sum(offsets**3) / (6.0 * np.sum(offsets**2) ** 1.5)
-    z = bias + stats.norm.ppf([0.5 - level / 2, 0.5 + level / 2])
-    low, high = np.quantile(means, stats.norm.cdf(bias + z / (1.0 - acceleration * z)))
-    return Estimate(mean, (min(float(low), mean), max(float(high), mean)), n)
+        return Estimate(mean, (mean, mean), known.size)
+    low, high = stats.bootstrap(
+        (known,), np.mean, n_resamples=DRAWS, confidence_level=LEVEL, rng=rng(seed, "bootstrap")
+    ).confidence_interval
+    return Estimate(mean, (min(float(low), mean), max(float(high), mean)), known.size)
 
 
-Interval = Callable[[Floats], Estimate]
+MeanOf = Callable[[Floats], Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +94,7 @@ def _check(table: Table, names: Sequence[str]) -> None:
 
 
 def summarise(
-    table: Table, measure: str, by: Sequence[str], *, interval: Interval = t_interval
+    table: Table, measure: str, by: Sequence[str], *, mean: MeanOf = mean_by_student
 ) -> list[Summary]:
     """Mean and interval of a measure for each combination of the settings `by`, in their order.
 
@@ -133,7 +104,7 @@ def summarise(
     allowed = range_of(measure, latents=_latents(table))
     groups = sorted(_groups(table, by).items(), key=lambda group: _rank(group[0]))
     return [
-        Summary(dict(zip(by, key, strict=True)), _within(interval(values[places]), allowed))
+        Summary(dict(zip(by, key, strict=True)), _within(mean(values[places]), allowed))
         for key, places in groups
     ]
 
@@ -159,12 +130,10 @@ def _rank(key: tuple[Value, ...]) -> list[tuple[int, float, str]]:
     ]
 
 
-def mean_over_seeds(
-    table: Table, measure: str, *, interval: Interval = t_interval
-) -> list[Summary]:
+def mean_over_seeds(table: Table, measure: str, *, mean: MeanOf = mean_by_student) -> list[Summary]:
     """`summarise` over all that was varied but the seed."""
     by = [name for name in table.varying() if name != "seed"]
-    return summarise(table, measure, by, interval=interval)
+    return summarise(table, measure, by, mean=mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +158,7 @@ def paired(first: ArrayLike, second: ArrayLike) -> Difference:
             f"Paired values have shapes {a.shape} and {b.shape}.", "Give two lists of one length."
         )
     differences = _known(b - a)
-    estimate = t_interval(differences)
+    estimate = mean_by_student(differences)
     wins = int(np.sum(differences > 0))
     n = differences.size
     if n < 2:
@@ -200,7 +169,7 @@ def paired(first: ArrayLike, second: ArrayLike) -> Difference:
     else:
         signs = rng(0, "signs").choice((-1, 1), size=(DRAWS, n))
     means = np.abs(signs @ differences) / n
-    observed = abs(estimate.mean) * (1 - 1e-12)  # the same sum in another order is the same sum
+    observed = abs(estimate.value) * (1 - 1e-12)  # the same sum in another order is the same sum
     hits = int(np.sum(means >= observed))
     p = hits / len(means) if exact else (hits + 1) / (len(means) + 1)
     return Difference(estimate, wins, p)

@@ -20,7 +20,7 @@ from vaescope.data.in_memory import dataset_of, factors_of, from_arrays
 from vaescope.data.signals import DARK, check_kind, from_signals, kind_of
 from vaescope.data.specs import FilesSpec
 from vaescope.data.stores import Sparse
-from vaescope.data.user_files import load_files
+from vaescope.data.user_files import FILES, load_files, read_file
 from vaescope.errors import RangeError, ShapeError, UsageError, VaescopeError
 from vaescope.settings import from_python
 from vaescope.types import Array
@@ -118,6 +118,12 @@ def _dataset_of(data: Any, factors: Any, most: int | None, like: Any, taking: _T
             return data
         if isinstance(like, FilesSpec) and Path(data).is_dir() and str(data) not in DATASETS:
             return load_files(data, size=like.size, grey=like.grey)
+        if taking.foreign and str(data) not in DATASETS and Path(data).suffix.lower() in FILES:
+            return _from_file(Path(data).expanduser(), taking)
+        if taking.kind not in (None, "images"):
+            raise UsageError(
+                f"{data} holds images; kind={taking.kind!r}.", "Leave kind= out, or give an array."
+            )
         return load_dataset(data)
     if _has(data, "column_names", "with_format"):
         return _from_hugging_face(data, factors, most, taking)
@@ -130,6 +136,15 @@ def _dataset_of(data: Any, factors: Any, most: int | None, like: Any, taking: _T
     if hasattr(data, "__iter__") and not hasattr(data, "__array__") and hasattr(data, "batch_size"):
         return _from_loader(data, factors, most, taking)
     return _from_array(_plain(data), factors, taking)
+
+
+def _from_file(path: Path, taking: _Taking) -> Dataset:
+    """The array of a file as if it had been passed itself, with the factors that lie beside."""
+    held = read_file(path) if path.is_file() else None
+    if held is None or (taking.kind or kind_of(held.values)) == "images":
+        return load_dataset(path)  # says what is wrong where the file is not there
+    found = _from_array(held.values, held.factors, taking, held.factor_names)
+    return replace(found, card=replace(found.card, name=path.stem), columns=held.columns)
 
 
 def _from_table(table: Any, factors: Any, taking: _Taking) -> Dataset:

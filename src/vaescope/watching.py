@@ -252,7 +252,7 @@ def _posteriors(
         )
     if name != "logvar" and values.min() < 0:
         raise RangeError(
-            f"{name} has negative values, least {values.min():g}.",
+            f"{name} has negative values; the smallest is {values.min():g}.",
             "If these are logarithms of variances, give them as logvar=.",
         )
     with np.errstate(over="ignore"):

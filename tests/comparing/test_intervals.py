@@ -7,7 +7,14 @@ import pytest
 from scipy import stats
 
 from vaescope.comparing.compared_runs import read_members
-from vaescope.comparing.intervals import Gap, Side, over_replicates, over_rows, over_seeds, sides_of
+from vaescope.comparing.intervals import (
+    Side,
+    SideGap,
+    over_replicates,
+    over_rows,
+    over_seeds,
+    sides_of,
+)
 from vaescope.runs import Run
 
 Make = Callable[..., Run]
@@ -63,7 +70,7 @@ def test_the_same_run_again_is_no_further_seed(make: Make) -> None:
 
 def gap(
     first: Sequence[float], second: Sequence[float], *, basis: str, seeds: Sequence[int]
-) -> Gap:
+) -> SideGap:
     places = range(len(first) + len(second))
     a, b = tuple(places[: len(first)]), tuple(places[len(first) :])
     side = Side(a, b, basis, tuple(seeds))  # type: ignore[arg-type]
@@ -115,7 +122,7 @@ def test_images_have_students_interval_of_the_differences_image_by_image() -> No
     first = np.array([100.0, -100.0, 3.0])
     found = over_rows(first, first + np.array([1.0, 2.0, 3.0]))
     np.testing.assert_allclose(found.interval, [-0.4841, 4.4841], atol=1e-4)
-    assert over_rows(first, first) == Gap(1.0, 1.0, (0.0, 0.0), 3)
+    assert over_rows(first, first) == SideGap(1.0, 1.0, (0.0, 0.0), 3)
 
 
 @pytest.mark.parametrize(

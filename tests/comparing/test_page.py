@@ -79,4 +79,4 @@ def test_images_are_shown_and_can_be_left_out(pictured: Comparison) -> None:
         render(comparison_page(pictured, images=False)),
         render(comparison_page(replace(pictured, shown=None))),
     ):
-        assert "data:image/png" not in bare and "It holds no pictures of the data." in bare
+        assert "data:image/png" not in bare and "It shows no examples of the data." in bare

@@ -6,7 +6,7 @@ import pytest
 from vaescope.codes import Codes
 from vaescope.comparing.scores import QUICK, numbers_of, wanted
 from vaescope.errors import UsageError
-from vaescope.information.bootstrap import interval
+from vaescope.estimates import bootstrap_interval
 from vaescope.latents import types
 from vaescope.metrics import mcc, mig, mig_sup, modularity, sap_continuous
 
@@ -52,7 +52,7 @@ def test_replicates_give_the_interval_that_the_metric_has_itself(codes: Codes) -
         number = found[metric.__name__]
         assert number.replicates is not None
         np.testing.assert_allclose(
-            interval(number.value, number.replicates, least=0.0, most=1.0),
+            bootstrap_interval(number.value, number.replicates, least=0.0, most=1.0),
             metric(codes).interval,
             rtol=1e-9,
         )

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vaescope.data.factors import Factors
-from vaescope.data.smallnorb import CARD, FACTORS, Part, read, smallnorb
+from vaescope.data.smallnorb import CARD, FACTORS, SmallNorbPart, read, smallnorb
 from vaescope.errors import DataError, UsageError
 
 GRID = Factors(FACTORS.names, tuple(value[:2] for value in FACTORS.values))  # 32 rows
@@ -27,13 +27,13 @@ def write(path: Path, values: NDArray[np.uint8] | NDArray[np.int32]) -> Path:
     return path
 
 
-def part(folder: Path, table: NDArray[np.int64], ending: str = "mat") -> Part:
+def part(folder: Path, table: NDArray[np.int64], ending: str = "mat") -> SmallNorbPart:
     """Left images of one grey, which is the row's place on the grid; right ones are white."""
     images = np.full((len(table), 2, 96, 96), 255, np.uint8)
     images[:, 0] = GRID.index(table)[:, None, None]
     info = table[:, 1:] * [1, 1, 2, 1]
     folder.mkdir(exist_ok=True)
-    return Part(
+    return SmallNorbPart(
         write(folder / f"dat.{ending}", images),
         write(folder / f"cat.{ending}", table[:, 0].astype(np.int32)),
         write(folder / f"info.{ending}", info.astype(np.int32)),
@@ -69,11 +69,11 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
     long = part(tmp_path / "a", GRID.classes(np.arange(5)))
     short = part(tmp_path / "b", GRID.classes(np.arange(4)))
     with pytest.raises(DataError, match=r"info\.mat has 5 rows, .*cat\.mat has 4"):
-        read([Part(long.dat, short.cat, long.info)])
+        read([SmallNorbPart(long.dat, short.cat, long.info)])
     with pytest.raises(DataError, match=r"dat\.mat .*4 images, with 5 labels"):
-        read([Part(short.dat, long.cat, long.info)])
+        read([SmallNorbPart(short.dat, long.cat, long.info)])
     with pytest.raises(DataError, match=r"dat\.mat cannot be read: it holds 5 images"):
-        read([Part(long.dat, short.cat, short.info)])
+        read([SmallNorbPart(long.dat, short.cat, short.info)])
     with pytest.raises(DataError, match=r"classes up to .*wanted below \(2, 2, 2, 2, 2\)"):
         wide = part(tmp_path / "c", GRID.classes(np.arange(4)))
         write(wide.cat, np.array([0, 1, 2, 3], np.int32))
@@ -106,7 +106,7 @@ def test_the_official_fixtures_are_read_as_they_are(shared_data: Real, tmp_path:
     for split in ("5x46789x9x18x6x2x96x96-training", "5x01235x9x18x6x2x96x96-testing"):
         names = [f"smallnorb-{split}-{kind}.mat" for kind in ("dat", "cat", "info")]
         paths = (shutil.copy(shared_data(f"fixtures_tfds/{name}"), tmp_path) for name in names)
-        parts.append(Part(*map(Path, paths)))
+        parts.append(SmallNorbPart(*map(Path, paths)))
     data = read(parts, size=96)
     assert len(data) == 10 and data.factors is not None
     # The testing split begins with category 1, instance 9, elevation 2, azimuth 12, lighting 3.

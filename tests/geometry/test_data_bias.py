@@ -110,6 +110,17 @@ def test_rendered_shapes3d_is_near_its_principal_directions_on_four_and_on_six_f
         assert found.value < 0.5 * found.chance.value
 
 
+def test_a_factor_that_is_left_out_is_not_taken_for_a_step() -> None:
+    """Two factors along the axes and a third that moves x far along another: rows that differ in
+    the third have the same two factors, and at an end a step to one of them would be oblique."""
+    w = np.stack(np.meshgrid(*[np.arange(3)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    x = w @ np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.0], [3.0, 4.0, 5.0]])
+    for order in (np.arange(27), np.random.default_rng(0).permutation(27)):
+        found = data_bias(x[order], w[order, :2], points=27)
+        assert found.defined_share == 1.0
+        np.testing.assert_allclose(found.per_point, 0.0, atol=1e-6)
+
+
 def test_factors_are_wanted_for_every_example() -> None:
     with pytest.raises(ShapeError, match="one row per example"):
         data_bias(np.zeros((5, 2)), np.zeros((4, 2)))

@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -7,6 +8,7 @@ from torch import Tensor
 
 from vaescope.errors import ShapeError
 from vaescope.geometry import local_decoders, od_score_of
+from vaescope.geometry.local_decoder import _least_squares
 from vaescope.nets import BernoulliLikelihood
 
 MEAN, VARIANCE = np.zeros((6, 2), np.float32), np.full((6, 2), 0.25, np.float32)
@@ -155,3 +157,26 @@ def test_on_a_real_decoder_the_nonlinear_models_are_nearer(
     assert errors.tanh_gain.value > 0.4 * errors.linear.value  # 2.8% of it without the bias
     assert set(found.to_dict()) == {"errors", "stochastic_loss", "draws"}
     assert "gain over linear" in found.summary()
+
+
+def test_the_decoder_runs_in_the_callers_thread_only() -> None:
+    """Anybody's decoder may keep a state; the fits run beside it."""
+    threads = set()
+
+    def watched(z: Tensor) -> Tensor:
+        threads.add(threading.get_ident())
+        return mixed(z)
+
+    before = torch.get_num_threads()
+    local_decoders(watched, MEAN, VARIANCE)
+    assert threads == {threading.get_ident()}
+    assert torch.get_num_threads() == before
+
+
+def test_least_squares_are_numpys() -> None:
+    generator = torch.Generator().manual_seed(0)
+    features, target = (
+        torch.randn((50, width), generator=generator, dtype=torch.float64) for width in (4, 7)
+    )
+    wanted = np.linalg.lstsq(features.numpy(), target.numpy(), rcond=None)[0]
+    np.testing.assert_allclose(_least_squares(features, target), wanted, rtol=1e-10)

@@ -3,9 +3,10 @@ import json
 import numpy as np
 import pytest
 
+from vaescope.estimates import interval_of_mean
 from vaescope.geometry import grams_of
 from vaescope.geometry.orthogonality import distance_of
-from vaescope.geometry.result import Spread, interval_of_mean, interval_of_ratio, spread_of
+from vaescope.geometry.result import GeometryMeasure, interval_of_ratio, measure_of
 
 
 def test_the_interval_of_a_mean_covers_it_as_often_as_it_says(
@@ -33,13 +34,13 @@ def test_plain_data_are_strict_json() -> None:
     found = distance_of(grams_of(np.random.default_rng(0).normal(size=(4, 6, 3))))
     text = json.dumps(found.to_dict(), allow_nan=False)
     assert json.loads(text)["haar"]["n"] == 10_000
-    assert Spread(float("nan"), None, 0, "output").to_dict()["value"] is None
+    assert GeometryMeasure(float("nan"), None, 0, "output").to_dict()["value"] is None
     assert "<pre>" in found._repr_html_()
 
 
-def test_a_spread_says_its_number_spread_and_size() -> None:
-    assert spread_of(np.array([1.0, 2.0, 3.0]), "output").summary() == (
+def test_a_measure_says_its_number_spread_and_size() -> None:
+    assert measure_of(np.array([1.0, 2.0, 3.0]), "output").summary() == (
         "2 (-0.4841 to 4.484), n = 3, output space"
     )
     with pytest.raises(AttributeError):
-        spread_of(np.ones(3), "output").value = 2.0  # type: ignore[misc]
+        measure_of(np.ones(3), "output").value = 2.0  # type: ignore[misc]

@@ -1,6 +1,6 @@
 import torch
 
-from vaescope.geometry.tanh_fit import TanhFit, _direction, fit_tanh
+from vaescope.geometry.tanh_fit import TanhFit, _state, _step, fit_tanh
 
 
 def noise(n: int, d: int) -> torch.Tensor:
@@ -85,8 +85,10 @@ def test_a_step_near_the_solution_leads_to_it() -> None:
     eps = noise(300, 2)
     matrix = torch.tensor([[1.0], [-0.5]], dtype=torch.float64)
     bias, log_gain = torch.full((2, 1), 0.3, dtype=torch.float64)
-    target = TanhFit(matrix, bias, log_gain.exp())(eps)
-    away = 1e-3
-    step = _direction(eps, target, matrix + away, bias + away, log_gain - away, torch.zeros(1))
-    torch.testing.assert_close(step[:-1], torch.full((3, 1), -away).double(), rtol=2e-2, atol=0)
-    torch.testing.assert_close(step[-1], torch.full_like(log_gain, away), rtol=2e-2, atol=0)
+    target = TanhFit(matrix, bias, log_gain.exp())(eps).T
+    truth = torch.cat([matrix.T, bias[:, None], log_gain[:, None]], 1)
+    away = torch.tensor([[1e-3, 1e-3, 1e-3, -1e-3]], dtype=torch.float64)
+    at = _state(truth + away, (truth + away)[:, :2] @ eps.T, target)
+    pairs = torch.stack([eps[:, 0] ** 2, eps[:, 0] * eps[:, 1], eps[:, 1] ** 2], 1)
+    step = _step(eps, pairs, target, at, torch.zeros(1))
+    torch.testing.assert_close(step, -away, rtol=2e-2, atol=0)

@@ -14,7 +14,7 @@ import pytest
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.latents import Groups, groups
+from vaescope.latents import LatentGroups, groups
 
 SIZES = (3, 6, 40, 32, 32)
 NAMES = ("shape", "scale", "orientation", "x", "y")
@@ -49,14 +49,14 @@ def _turned(degrees: float, scale: float = 0.8) -> Callable[[int], Codes]:
     return lambda seed: _codes(fill, seed)
 
 
-def _axis_aligned(found: Groups) -> bool:
+def _axis_aligned(found: LatentGroups) -> bool:
     own = {group.factors: (group.latents, group.angle) for group in found.groups}
     wanted = {("x",): ((4,), 0.0), ("y",): ((8,), 0.0), ("scale",): ((2,), 0.0)}
     return own == wanted and np.allclose(found.rotation, np.eye(10))
 
 
-def _rotated_by(degrees: float) -> Callable[[Groups], bool]:
-    def right(found: Groups) -> bool:
+def _rotated_by(degrees: float) -> Callable[[LatentGroups], bool]:
+    def right(found: LatentGroups) -> bool:
         own = {group.latents: group for group in found.groups}
         if set(own) != {(2,), (4, 8)} or own[4, 8].factors != ("x", "y"):
             return False
@@ -85,7 +85,7 @@ def _twice(seed: int) -> Codes:
     return _codes(fill, seed)
 
 
-def _scale_is_split(found: Groups) -> bool:
+def _scale_is_split(found: LatentGroups) -> bool:
     return {(g.latents, g.factors) for g in found.groups} == {((1, 8), ("scale",)), ((4,), ("x",))}
 
 
@@ -99,7 +99,7 @@ def _angle(seed: int) -> Codes:
     return _codes(fill, seed)
 
 
-def _orientation_is_cyclic(found: Groups) -> bool:
+def _orientation_is_cyclic(found: LatentGroups) -> bool:
     own = {(g.latents, g.factors, g.kind) for g in found.groups}
     return own == {((3, 6), ("orientation",), "cyclic"), ((4,), ("x",), "ordered")}
 
@@ -111,11 +111,11 @@ def _noise(seed: int) -> Codes:
     return _codes(fill, seed)
 
 
-def _nothing(found: Groups) -> bool:
+def _nothing(found: LatentGroups) -> bool:
     return not found.groups and all(factor.standing == "none" for factor in found.factors)
 
 
-CASES: dict[str, tuple[Callable[[int], Codes], Callable[[Groups], bool]]] = {
+CASES: dict[str, tuple[Callable[[int], Codes], Callable[[LatentGroups], bool]]] = {
     "0 degrees": (_turned(0), _axis_aligned),
     "20 degrees": (_turned(20), _rotated_by(20)),
     "45 degrees": (_turned(45), _rotated_by(45)),

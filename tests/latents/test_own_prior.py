@@ -34,6 +34,7 @@ from vaescope.priors import (
 from vaescope.priors.mixture import axis_means
 from vaescope.pruning.result import plan_of
 from vaescope.vae import Prior
+from vaescope.watching import watch
 
 N = 300
 SUBJECT = Subject("codes", "data", N, N, "")
@@ -297,7 +298,9 @@ def scaled(prior: PriorDensity, c: float) -> PriorDensity:
 
 @pytest.mark.parametrize("c", [0.05, 20.0])
 @pytest.mark.parametrize("name", PRIORS)
-def test_rescaling_prior_and_codes_leaves_types_prune_and_verdicts(name: str, c: float) -> None:
+def test_rescaling_prior_and_codes_leaves_types_prune_watch_and_verdicts(
+    name: str, c: float
+) -> None:
     both = (case(name).codes, unused_codes(name))
     for codes in both:
         other = Codes(
@@ -310,6 +313,15 @@ def test_rescaling_prior_and_codes_leaves_types_prune_and_verdicts(name: str, c:
         np.testing.assert_allclose(before.kl, after.kl, atol=2e-4)
         assert polarised(codes).summary() == polarised(other).summary()
         assert plan_of(codes).dropped == plan_of(other).dropped
+        seen = [
+            watch(
+                own.mean, variance=own.variance, prior_mean=own.prior.mean,
+                prior_variance=own.unused_variance, memory=np.inf,
+            )
+            for own in (codes, other)
+        ]  # fmt: skip
+        assert seen[0].names == seen[1].names
+        np.testing.assert_allclose(seen[0].movement, seen[1].movement, rtol=1e-3, atol=1e-12)
         said = [
             [(one.id, one.tone, one.latents) for one in inspect_codes(own, SUBJECT).verdicts]
             for own in (codes, other)

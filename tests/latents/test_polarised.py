@@ -109,6 +109,14 @@ def test_the_papers_lines_stand_as_printed_and_in_units_that_no_scale_changes(
     ].holds
 
 
+def test_each_statement_is_cited_for_the_paper_that_makes_it(synthetic: Codes) -> None:
+    """grzes2023 has no line on mixed variances, nor that active means vary more than passive."""
+    cited = {own.says: own.where for own in polarised(synthetic).statements}
+    assert cited["active means vary more than passive ones"] == "bonheme2023 Prop. 3 (ii)"
+    assert cited["mixed variances vary more than others"] == "bonheme2023 Prop. 4 (iii)"
+    assert cited["Var(mu) of passive latents is far below 1"] == "grzes2023 Prop. 2 (ii)"
+
+
 def test_passive_latents_of_a_conditional_prior_follow_that_prior(
     generator: np.random.Generator,
 ) -> None:

@@ -52,3 +52,17 @@ def test_many_rows_are_cut_at_quantiles_and_then_exactly(generator: np.random.Ge
     y = (np.arange(5000) >= 1234).astype(np.int64)  # not at a multiple of 5000 / 64
     fit = boost(x, y, x, rng=generator, rounds=1, depth=1, rate=1.0)
     np.testing.assert_array_equal(fit.test, y)
+
+
+def test_importances_are_those_of_release_0_1() -> None:
+    """Made before the engine was made faster: scores may not move with its speed."""
+    stream = np.random.default_rng(7)
+    y = stream.integers(0, 5, 6000)
+    x = stream.normal(size=(6000, 4))
+    x[:, 0] += 0.6 * y
+    x[:, 2] *= 1 + 0.2 * y
+    x[:, 3] = np.round(x[:, 3] + 0.3 * (y == 2), 1)
+    fit = boost(x[:4500], y[:4500], x[4500:], rng=np.random.default_rng(3), rounds=10)
+    wanted = [0.884389275981203, 0.008753856531870661, 0.08053895132863763, 0.02631791615828868]
+    np.testing.assert_allclose(fit.importance, wanted, rtol=1e-4)
+    assert (fit.test == y[4500:]).sum() == pytest.approx(597, abs=2)

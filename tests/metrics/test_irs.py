@@ -5,6 +5,7 @@ import pytest
 
 from vaescope.codes import Codes
 from vaescope.metrics import irs
+from vaescope.metrics.irs import _quantile
 
 
 def plain(z: np.ndarray, v: np.ndarray, quantile: float) -> float:
@@ -46,3 +47,10 @@ def test_the_interval_narrows_with_more_rows(shuffled: Codes) -> None:
     few, many = (irs(shuffled, limit=n, resamples=30).interval for n in (150, 1200))
     assert few is not None and many is not None
     assert many[1] - many[0] < few[1] - few[0]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 100])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 0.99, 1.0])
+def test_quantiles_are_numpys_to_the_last_bit(rows: int, share: float) -> None:
+    values = np.random.default_rng(rows).normal(size=(rows, 3))
+    np.testing.assert_array_equal(_quantile(values, share), np.quantile(values, share, axis=0))

@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError, UsageError
+from vaescope.measures import measure_codes
 from vaescope.metrics import METRICS, PROTOCOLS, measure_metrics, suite
 from vaescope.metrics.rows import in_grid_order, points, sizes, split
 
@@ -124,3 +126,11 @@ def test_importing_the_metrics_leaves_heavy_libraries_out() -> None:
     heavy = ("torch", "sklearn", "scipy", "lightgbm", "joblib")
     code = f"import sys, vaescope.metrics; sys.exit(any(m in sys.modules for m in {heavy}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_codes_without_factors_do_not_hide_a_wrong_name(small: Codes) -> None:
+    bare = replace(small, factors=None, factor_names=(), factor_sizes=())
+    with pytest.raises(UsageError, match="There is no metric mgi"):
+        measure_codes(bare, metrics=["mgi"])
+    with pytest.raises(UsageError, match="There is no protocol 'foo'"):
+        measure_codes(bare, protocol="foo")

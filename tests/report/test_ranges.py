@@ -6,10 +6,10 @@ from tests.verdicts.pairs import Compared, compared
 
 from vaescope.comparing.differences import of_numbers
 from vaescope.comparing.intervals import Side
-from vaescope.comparing.scores import Number
+from vaescope.comparing.scores import ResampledNumber
+from vaescope.estimates import interval_of_mean
 from vaescope.measure_ranges import RANGES, range_of, range_of_difference
 from vaescope.report.sweep_parts import curves_figure, means_table
-from vaescope.statistics import t_interval
 from vaescope.tables import Table
 
 #: Values near an end of each measure's range, over three seeds.
@@ -35,7 +35,7 @@ def test_on_a_sweep_page() -> None:
     for measure, _, _, mean, low, high, _ in drawn.table.rows:
         least, most = range_of(str(measure), latents=10)
         assert least <= float(low) <= float(mean) <= float(high) <= most, measure  # type: ignore[arg-type]
-        free = t_interval(EXTREMES[str(measure)]).interval
+        free = interval_of_mean(np.array(EXTREMES[str(measure)], dtype=np.float64))
         assert free is not None
         outside += free[0] < least or free[1] > most
     assert outside >= 6  # Student's own intervals would end outside
@@ -56,7 +56,7 @@ def test_between_seeds_on_a_comparison_page(measure: str) -> None:
     low, high = max(least, -1.0), min(most, 10.0)
     side = Side((0, 1), (2, 3), "seeds", (0, 1, 2, 3))
     found = of_numbers(
-        measure, [Number(v, None) for v in (low, high, low, high)], [side], 9, latents=10
+        measure, [ResampledNumber(v, None) for v in (low, high, low, high)], [side], 9, latents=10
     )
     ends = found.gaps[0].interval
     assert ends is not None

@@ -191,10 +191,10 @@ def test_without_images_a_report_has_no_picture_and_says_so(tmp_path: Path) -> N
     path = tmp_path / "deep" / "report.html"
     save(inspection(), path, images=False)
     text = path.read_text("utf-8")
-    assert "data:image" not in text and "It holds no pictures of the data." in text
+    assert "data:image" not in text and "It shows no examples of the data." in text
     inspection().save(path)
     text = path.read_text("utf-8")
-    assert "data:image/png" in text and "It holds pictures of the data" in text
+    assert "data:image/png" in text and "It shows examples of the data" in text
 
 
 def test_a_report_names_no_path_and_no_user(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ from vaescope.studies import (
     Blocked,
     Case,
     Claim,
+    ClaimVerdict,
     Control,
     Gap,
     Study,
     Test,
     Trained,
-    Verdict,
     decide,
 )
 from vaescope.studies.catalogue import OUTDATED, STUDIES, cases, find
@@ -155,7 +155,7 @@ def sided(test: Test, sign: float) -> np.ndarray:
     return test.threshold + sign * one * (step + apart)
 
 
-def judged(claim: Claim, values: Sequence[np.ndarray], control: np.ndarray) -> Verdict:
+def judged(claim: Claim, values: Sequence[np.ndarray], control: np.ndarray) -> ClaimVerdict:
     known: dict[Any, np.ndarray] = {}
     tables = [levels_of(t, v, known) for t, v in zip(claim.tests, values, strict=True)]
     if claim.control is not None:

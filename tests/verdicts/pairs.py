@@ -18,7 +18,7 @@ from vaescope.comparing.differences import latent_of, of_numbers, of_rows
 from vaescope.comparing.intervals import sides_of
 from vaescope.comparing.matching import match_latents
 from vaescope.comparing.result import Comparison
-from vaescope.comparing.scores import Number
+from vaescope.comparing.scores import ResampledNumber
 from vaescope.comparing.verdicts import judge
 from vaescope.latents import types
 from vaescope.pruning.result import Change, Pruning, plan_of, pruning_of
@@ -89,7 +89,10 @@ def compared(what: Compared) -> Comparison:
         metrics["distortion"] = of_rows("distortion", distortions, sides)
     if what.blank:
         metrics["active"] = of_numbers(
-            "active", [Number(float(place == 1), None) for place in range(len(codes))], sides, N
+            "active",
+            [ResampledNumber(float(place == 1), None) for place in range(len(codes))],
+            sides,
+            N,
         )
     latents = tuple(latent_of(match, codes, kinds, sides) for match in matches)
     return judge(

@@ -35,7 +35,7 @@ SOURCES = {
     **dict.fromkeys(
         [f"verdicts/{name}.py" for name in (
             "of_axes", "of_geometry", "of_latents", "of_maps", "of_reconstructions",
-            "of_training", "ranking", "verdict",
+            "of_training", "ranking", "thresholds",
         )], OF_MODELS,
     ),
     "comparing/verdicts.py": OF_COMPARISONS,

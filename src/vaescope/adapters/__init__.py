@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.condition import Condition
+from vaescope.adapters.condition import ConditionInput
 from vaescope.adapters.idle_parameters import idle_parameters, of_likelihood, of_prior
 from vaescope.adapters.inferences import inferences
 from vaescope.adapters.input_format import few_of
@@ -76,7 +76,7 @@ def adapt(
     x = torch.from_numpy(data.rows(few)).float()
     x = x[: few_of(x, len(x))].contiguous().to(device_of(source.module))
 
-    def conditions(sees_data: bool) -> tuple[Condition | None, Tensor | None]:
+    def conditions(sees_data: bool) -> tuple[ConditionInput | None, Tensor | None]:
         condition = condition_of(data, asked, sees_data)
         if condition is None:
             return None, None
@@ -144,7 +144,7 @@ def _scaled(model: str, name: str) -> ReadingError:
     )
 
 
-def condition_of(data: Dataset, asked: Asked, sees_data: bool) -> Condition | None:
+def condition_of(data: Dataset, asked: Asked, sees_data: bool) -> ConditionInput | None:
     """What the rows of the data are conditioned on, and their lengths; with `sees_data` the rows
     themselves."""
     own = None
@@ -153,7 +153,7 @@ def condition_of(data: Dataset, asked: Asked, sees_data: bool) -> Condition | No
         own = own.round().astype(np.int64) if data.kind == "tokens" else own
     if asked.condition is None and asked.lengths is None and own is None:
         return None
-    return Condition.of(asked.condition, len(data), lengths=asked.lengths, data=own)
+    return ConditionInput.of(asked.condition, len(data), lengths=asked.lengths, data=own)
 
 
 def _encode(feeding: Feeding, *, noisy: bool) -> Callable[..., Reparameterised]:

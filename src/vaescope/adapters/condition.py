@@ -15,7 +15,7 @@ from torch.nn import functional
 from vaescope.errors import ShapeError
 from vaescope.types import Integers
 
-__all__ = ["Condition", "Form", "Part"]
+__all__ = ["ConditionInput", "Form", "Part"]
 
 #: Whole numbers that float32 holds.
 _EXACT = 2**24
@@ -79,14 +79,14 @@ class Form:
 
 
 @dataclass(frozen=True, eq=False)
-class Condition:
+class ConditionInput:
     """Arrays with a row for each example, side by side as floats."""
 
     values: NDArray[np.float32]  # (n, width)
     parts: tuple[Part, ...] = ()
 
     @classmethod
-    def of(cls, given: Any, n: int, *, lengths: Any = None, data: Any = None) -> "Condition":
+    def of(cls, given: Any, n: int, *, lengths: Any = None, data: Any = None) -> "ConditionInput":
         """Of an array with a row for each of the n examples, or a tuple of such arrays; `lengths`
         of the examples, and the data themselves where a decoder sees them."""
         several = given if isinstance(given, tuple | list) and not _numbers(given) else (given,)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vaescope.adapters.condition import Condition
+from vaescope.adapters.condition import ConditionInput
 from vaescope.adapters.sources import is_of
 from vaescope.distributions import DiagonalGaussian, Distribution, sum_event
 from vaescope.errors import UsageError
@@ -38,7 +38,7 @@ class Cells:
     """What a model is told of its cells."""
 
     table: Any  # an AnnData with the counts in X
-    condition: Condition  # the columns of `keys`, then the log library size
+    condition: ConditionInput  # the columns of `keys`, then the log library size
     keys: tuple[tuple[str, int, bool], ...]  # name, columns, whether these are classes
 
     def tensors(self, x: Tensor, u: Tensor) -> dict[str, Tensor]:
@@ -102,7 +102,7 @@ def cells_of(model: Any, data: Any = None) -> Cells:
             "logarithm.",
             "Leave them out, as scvi-tools asks too: sc.pp.filter_cells(adata, min_counts=1).",
         )
-    condition = Condition(np.concatenate([*columns, np.log(total)], axis=1))
+    condition = ConditionInput(np.concatenate([*columns, np.log(total)], axis=1))
     return Cells(type(adata)(X=counts, obs=adata.obs), condition, tuple(keys))
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vaescope.adapters.arguments import required_of
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.condition import Condition, Form
+from vaescope.adapters.condition import ConditionInput, Form
 from vaescope.adapters.inference import choose
 from vaescope.adapters.output_format import Range
 from vaescope.adapters.reading import Reading
@@ -25,7 +25,7 @@ class Feeding:
     source: Source
     reading: Reading
     tried: int
-    condition: Condition | None
+    condition: ConditionInput | None
     form: Form | None
     batch_axis: int
     u: Tensor | None  # of the examples that it was read on
@@ -42,7 +42,7 @@ Functions = tuple[Callable[..., Any] | None, Callable[..., Any] | None]
 
 def choose_feeding(
     model: Any, functions: Functions, x: Tensor, asked: Asked, came: Range,
-    conditions: Callable[[bool], tuple[Condition | None, Tensor | None]],
+    conditions: Callable[[bool], tuple[ConditionInput | None, Tensor | None]],
 ) -> Feeding:  # fmt: skip
     """The first feeding under which a reading works.
 
@@ -78,7 +78,7 @@ def _axes(x: Tensor, asked: Asked) -> tuple[int, ...]:
     return (0, 1) if sequences else (0,)
 
 
-def _forms(condition: Condition | None) -> Iterator[Form | None]:
+def _forms(condition: ConditionInput | None) -> Iterator[Form | None]:
     if condition is None:
         yield None
     else:

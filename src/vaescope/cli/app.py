@@ -13,6 +13,7 @@ from vaescope.cli.compare import compare
 from vaescope.cli.data import data
 from vaescope.cli.demo import demo
 from vaescope.cli.encode import encode
+from vaescope.cli.exchange import exchange
 from vaescope.cli.export import export
 from vaescope.cli.inspect import inspect
 from vaescope.cli.measure import measure
@@ -63,6 +64,7 @@ app.command()(encode)
 app.command()(measure)
 app.command()(inspect)
 app.command()(compare)
+app.command()(exchange)
 app.command()(prune)
 app.command("tune-beta")(tune_beta)
 app.command()(export)

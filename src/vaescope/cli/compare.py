@@ -33,7 +33,7 @@ def compare(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare models: latents matched by assignment, what differs with intervals, settings.
+    """Compare models: match their latents and show what differs, with intervals.
 
     Runs that differ in their seeds only are one setting; intervals are over seeds where there are
     enough of them, else over images.

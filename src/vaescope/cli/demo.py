@@ -14,7 +14,7 @@ __all__ = ["demo"]
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the run and its report.")] = Path("demo"),
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all randomness.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
     device: DeviceOption = "auto",
     no_images: Annotated[
         bool, typer.Option("--no-images", help="Leave pictures out of the report.")

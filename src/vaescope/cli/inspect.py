@@ -18,7 +18,8 @@ def inspect(
         str | None, typer.Option(help="module:factory that builds the checkpoint's module.")
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="A dataset's name, or a file or folder of images.")
+        str | None,
+        typer.Option(help="A dataset's name, a folder of images, or an npz, npy or csv file."),
     ] = None,
     posterior: Annotated[
         str | None, typer.Option(help="What the encoder returns, e.g. interleaved,logvar.")
@@ -41,6 +42,24 @@ def inspect(
         Path | None,
         typer.Option(help="An npy or npz file with a row for each example, e.g. class labels."),
     ] = None,
+    lengths: Annotated[
+        Path | None, typer.Option(help="An npy or npz file: the length of each padded sequence.")
+    ] = None,
+    batch_axis: Annotated[
+        int | None, typer.Option(help="1 if the model takes time first, (t, n, c).")
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="What the data are: images, signals or tokens.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Names of columns, channels or tokens: a,b,c or a file, one per line."),
+    ] = None,
+    mean: Annotated[
+        str | None,
+        typer.Option(help="With --std: mean by which data were standardised, e.g. 0.5,0.4."),
+    ] = None,
+    std: Annotated[str | None, typer.Option(help="With --mean: numbers, or an npy file.")] = None,
     effort: Annotated[
         str | None, typer.Option(help="latents (types and rates only), fast, default or thorough.")
     ] = None,
@@ -77,6 +96,12 @@ def inspect(
             likelihood=likelihood,
             prior=prior,
             condition=None if condition is None else labels_of(condition),
+            lengths=None if lengths is None else labels_of(lengths),
+            batch_axis=batch_axis,
+            kind=kind,  # type: ignore[arg-type] # its words are checked where they are used
+            columns=names_of(columns),
+            mean=numbers_of("--mean", mean),
+            std=numbers_of("--std", std),
             effort=asked[0] if asked else "default",
             images=not no_images,
             name=None if path.is_dir() else path.stem,
@@ -88,7 +113,7 @@ def inspect(
 
 
 def labels_of(path: Path) -> Any:
-    """The array of --condition: an npy file, or the only array of an npz."""
+    """The array of --condition or --lengths: an npy file, or the only array of an npz."""
     from vaescope.paths import reading
     from vaescope.reading import npz_names, read_array, read_arrays
 
@@ -100,6 +125,30 @@ def labels_of(path: Path) -> Any:
         if len(names) != 1:
             raise UsageError(f"{path} has the arrays {', '.join(names)}.", remedy)
         return read_arrays(path)[names[0]]
+
+
+def names_of(text: str | None) -> list[str] | None:
+    """The names of --columns: separated by commas, or the lines of a text file."""
+    if text is None or not (path := Path(text)).is_file():
+        return None if text is None else text.split(",")
+    from vaescope.paths import reading
+
+    with reading(path, "Give a text file with one name per line."):
+        return path.read_text("utf-8").splitlines()
+
+
+def numbers_of(option: str, text: str | None) -> Any:
+    """The numbers of --mean and --std: separated by commas, or the array of an npy or npz file."""
+    if text is None:
+        return None
+    if Path(text).suffix in (".npy", ".npz"):
+        return labels_of(Path(text))
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"{option} is {text!r}.", "Give numbers, e.g. 0.5,0.4,0.3, or an npy file."
+        ) from None
 
 
 def opened_path(path: Path, factory: str | None) -> Any:

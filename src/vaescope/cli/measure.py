@@ -24,7 +24,7 @@ def measure(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Measure codes: types of latents, mean against sample, decomposition, metrics.
+    """Measure codes: types of latents, means and samples, decomposition, metrics.
 
     Example: vaescope measure codes.npz --metrics mig,sap --protocol dlib
     """

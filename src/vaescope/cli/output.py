@@ -30,7 +30,7 @@ __all__ = [
 
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress and no messages.")]
-SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of all randomness.")]
+SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Random seed.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
 
 

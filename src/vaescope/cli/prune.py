@@ -15,7 +15,7 @@ def prune(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     out: Annotated[Path, typer.Option(help="The run folder to write.")],
     data: Annotated[
-        str | None, typer.Option(help="The file of your own data, if the run was trained on them.")
+        str | None, typer.Option(help="Your data file, if the run was trained on one.")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

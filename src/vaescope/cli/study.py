@@ -12,9 +12,9 @@ from vaescope.cli.signals import stop_on_signals
 from vaescope.errors import UsageError
 
 if TYPE_CHECKING:
+    from vaescope.studies.claim_verdict import ClaimVerdict
     from vaescope.studies.running import Outcome
     from vaescope.studies.study import Scale, Study
-    from vaescope.studies.verdict import Verdict
 
 __all__ = ["study"]
 
@@ -69,7 +69,7 @@ def study(
         result({"studies": said}, text, as_json=as_json)
         return
     console = messages(quiet=quiet)
-    verdicts: list[Verdict] = []
+    verdicts: list[ClaimVerdict] = []
     pages = []
     with stop_on_signals() as signalled:
         for one in chosen:
@@ -150,7 +150,7 @@ class _Plan:
 
     def run(
         self, on: str, workers: int | None, signalled: Any, console: Console
-    ) -> "tuple[list[Verdict], Path]":
+    ) -> "tuple[list[ClaimVerdict], Path]":
         from vaescope.report.study_page import save_study
         from vaescope.studies.registry import read_registry, status
         from vaescope.studies.running import run_study, save_outcome

@@ -11,7 +11,7 @@ from rich.text import Text
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 
 if TYPE_CHECKING:
-    from vaescope.statistics import Estimate
+    from vaescope.estimates import Estimate
     from vaescope.tables import Table, Value
 
 __all__ = ["table"]
@@ -44,11 +44,11 @@ def _drawn(table: "Table") -> Drawing:
 
 def _spread(estimate: "Estimate") -> dict[str, Any]:
     interval = None if estimate.interval is None else list(estimate.interval)
-    return {"mean": estimate.mean, "interval": interval, "n": estimate.n}
+    return {"mean": estimate.value, "interval": interval, "n": estimate.n}
 
 
 def _summary(table: "Table", measure: str) -> dict[str, Any]:
-    from vaescope.statistics import bootstrap_interval, mean_over_seeds, variance_shares
+    from vaescope.statistics import mean_by_bootstrap, mean_over_seeds, variance_shares
 
     shares = variance_shares(table, measure)
     return {
@@ -61,7 +61,7 @@ def _summary(table: "Table", measure: str) -> dict[str, Any]:
             }
             for t, bootstrap in zip(
                 mean_over_seeds(table, measure),
-                mean_over_seeds(table, measure, interval=bootstrap_interval),
+                mean_over_seeds(table, measure, mean=mean_by_bootstrap),
                 strict=True,
             )
         ],
@@ -95,13 +95,13 @@ def _summary_drawn(summary: dict[str, Any]) -> Drawing:
 def table(
     folder: Annotated[Path, typer.Argument(help="The --out of a sweep, or a folder of runs.")],
     out: Annotated[
-        Path | None, typer.Option(help="Write .csv, .parquet or, as a page, .html.")
+        Path | None, typer.Option(help="File to write: .csv, .parquet, or .html for a page.")
     ] = None,
     timing: Annotated[
         bool, typer.Option("--timing", help="Add the seconds that runs took.")
     ] = False,
     measure: Annotated[
-        str | None, typer.Option(help="Also its mean over seeds, with intervals, e.g. rate.")
+        str | None, typer.Option(help="Also show the mean of a measure over seeds, e.g. rate.")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

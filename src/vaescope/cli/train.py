@@ -51,7 +51,9 @@ def parse_seeds(text: str) -> list[int]:
     if len(seeds[: MOST + 1]) > MOST:
         raise UsageError(f"--seeds {text} is more than {MOST:,} runs.", "Use `vaescope sweep`.")
     if not seeds or min(seeds) < 0:
-        raise UsageError(f"--seeds {text!r} names no seeds.", "Write --seeds 0..9 or --seeds 1,4.")
+        raise UsageError(
+            f"--seeds {text!r} gives no seed from 0 up.", "Write --seeds 0..9 or --seeds 1,4."
+        )
     return list(dict.fromkeys(seeds))
 
 
@@ -170,7 +172,7 @@ def train(
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Only compare 20 steps on the device with the CPU's."),
+        typer.Option("--check", help="Only compare 20 steps on the device with 20 on the CPU."),
     ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

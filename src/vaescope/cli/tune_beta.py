@@ -80,7 +80,7 @@ def tune_beta(
     ] = None,
     steps: Annotated[
         int | None,
-        typer.Option(help="Steps of a round; a run has 2 to 20. [default: 500, or steps=]"),
+        typer.Option(help="Steps per round; a run has 2 to 20 rounds. [default: 500, or steps=]"),
     ] = None,
     lr: Annotated[
         float | None,
@@ -92,7 +92,7 @@ def tune_beta(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Find the range of useful betas by short runs with warm starts, and one to use.
+    """Find the range of useful betas by short, warm-started runs, and choose one.
 
     The same command again resumes.
 

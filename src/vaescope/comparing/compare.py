@@ -14,7 +14,7 @@ from vaescope.comparing.intervals import Side, sides_of
 from vaescope.comparing.matching import Match, match_latents
 from vaescope.comparing.pictures import show
 from vaescope.comparing.result import ComparedNumber, Comparison
-from vaescope.comparing.scores import Number, numbers_of, wanted, with_noise
+from vaescope.comparing.scores import ResampledNumber, numbers_of, wanted, with_noise
 from vaescope.comparing.verdicts import judge
 from vaescope.data import Dataset
 from vaescope.errors import UsageError
@@ -132,7 +132,7 @@ def _metrics(
     names: Sequence[str],
     sides: Sequence[Side],
 ) -> tuple[dict[str, ComparedNumber], dict[str, str]]:
-    every: list[Mapping[str, Number]] = []
+    every: list[Mapping[str, ResampledNumber]] = []
     skipped: dict[str, str] = {}
     for own, kind, noise in zip(codes, kinds, noises, strict=True):
         found, reasons = numbers_of(with_noise(own, noise), kind, names)

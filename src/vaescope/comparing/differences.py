@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.comparing.intervals import (
-    Gap,
     Side,
+    SideGap,
     no_gap,
     over_replicates,
     over_rows,
@@ -19,7 +19,7 @@ from vaescope.comparing.intervals import (
 )
 from vaescope.comparing.matching import Match
 from vaescope.comparing.result import SAME, ComparedLatent, ComparedNumber
-from vaescope.comparing.scores import Number
+from vaescope.comparing.scores import ResampledNumber
 from vaescope.latents import Types, kl_of_rows
 
 __all__ = ["latent_of", "of_numbers", "of_rows"]
@@ -32,7 +32,7 @@ def of_rows(measure: str, rows: Sequence[Vector | None], sides: Sequence[Side]) 
     known = [None if own is None or not np.isfinite(own).all() else own for own in rows]
     values = [None if own is None else float(own.mean()) for own in known]
 
-    def on_images(side: Side) -> Gap:
+    def on_images(side: Side) -> SideGap:
         def mean_of(places: Sequence[int]) -> Vector:
             there = [own for place in places if (own := known[place]) is not None]
             return np.asarray(np.mean(there, axis=0))
@@ -44,7 +44,7 @@ def of_rows(measure: str, rows: Sequence[Vector | None], sides: Sequence[Side]) 
 
 def of_numbers(
     measure: str,
-    numbers: Sequence[Number | None],
+    numbers: Sequence[ResampledNumber | None],
     sides: Sequence[Side],
     n: int,
     *,
@@ -54,7 +54,7 @@ def of_numbers(
     that a run has, of which some may be counted."""
     values = [None if own is None else own.value for own in numbers]
 
-    def on_images(side: Side) -> Gap:
+    def on_images(side: Side) -> SideGap:
         def mean_of(places: Sequence[int]) -> tuple[float, Vector | None]:
             there = [own for place in places if (own := numbers[place]) is not None]
             drawn = [own.replicates for own in there if own.replicates is not None]
@@ -72,10 +72,10 @@ def _measured(
     measure: str,
     values: Sequence[float | None],
     sides: Sequence[Side],
-    on_images: Callable[[Side], Gap],
+    on_images: Callable[[Side], SideGap],
     latents: int | None = None,
 ) -> ComparedNumber:
-    def gap_of(side: Side) -> Gap:
+    def gap_of(side: Side) -> SideGap:
         if any(values[place] is None for place in (*side.first, *side.second)):
             return no_gap()
         if side.basis == "images":

@@ -6,17 +6,16 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from vaescope.comparing.compared_runs import Member
-from vaescope.information.bootstrap import interval as bootstrap_interval
+from vaescope.estimates import Estimate, bootstrap_interval, interval_of_mean, student_interval
 from vaescope.measure_ranges import range_of_difference, within
-from vaescope.statistics import LEVEL, Estimate, paired, t_interval
+from vaescope.statistics import paired
 
 __all__ = [
     "Basis",
-    "Gap",
     "Side",
+    "SideGap",
     "no_gap",
     "over_replicates",
     "over_rows",
@@ -46,7 +45,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Gap:
+class SideGap:
     """Second side minus first: means over the runs of each."""
 
     first: float | None
@@ -113,23 +112,23 @@ def _basis(members: Sequence[Member], first: Sequence[int], second: Sequence[int
     return "seeds" if len(a) + len(b) - 2 >= LEAST_DEGREES else "images"
 
 
-def without_interval(gap: Gap) -> Gap:
+def without_interval(gap: SideGap) -> SideGap:
     """The same difference, of which nothing is claimed."""
     return replace(gap, interval=None, n=0)
 
 
-def within_range(gap: Gap, measure: str, latents: int | None = None) -> Gap:
+def within_range(gap: SideGap, measure: str, latents: int | None = None) -> SideGap:
     """The same difference, its interval no wider than what the measure can differ by."""
     allowed = range_of_difference(measure, latents=latents)
     return replace(gap, interval=within(gap.interval, allowed))
 
 
-def no_gap() -> Gap:
+def no_gap() -> SideGap:
     """Where a side has no such number."""
-    return Gap(None, None, None, 0)
+    return SideGap(None, None, None, 0)
 
 
-def over_seeds(side: Side, values: Sequence[float]) -> Gap:
+def over_seeds(side: Side, values: Sequence[float]) -> SideGap:
     """Student's interval over runs: of the differences of pairs, else with the spread that both
     sides have in common. Runs of one seed count as one."""
     a, b = (_by_seed(places, side.seeds, values) for places in (side.first, side.second))
@@ -140,8 +139,8 @@ def over_seeds(side: Side, values: Sequence[float]) -> Gap:
         found = _pooled(first, second)
     # Equal values, as counts often are, have no spread to make an interval of.
     flat = found.interval is not None and found.interval[0] == found.interval[1]
-    interval = None if flat and found.mean != 0.0 else found.interval
-    return Gap(float(first.mean()), float(second.mean()), interval, found.n)
+    interval = None if flat and found.value != 0.0 else found.interval
+    return SideGap(float(first.mean()), float(second.mean()), interval, found.n)
 
 
 def _by_seed(
@@ -158,19 +157,18 @@ def _pooled(first: Vector, second: Vector) -> Estimate:
     n = len(first) + len(second)
     squares = np.square(first - first.mean()).sum() + np.square(second - second.mean()).sum()
     error = np.sqrt(squares / (n - 2) * (1 / len(first) + 1 / len(second)))
-    half = float(stats.t.ppf(0.5 + LEVEL / 2, n - 2) * error)
     mean = float(second.mean() - first.mean())
-    return Estimate(mean, (mean - half, mean + half), n)
+    return Estimate(mean, student_interval(mean, float(error), n - 2), n)
 
 
-def over_rows(first: Vector, second: Vector) -> Gap:
+def over_rows(first: Vector, second: Vector) -> SideGap:
     """Of means over images: Student's interval of the differences image by image. (n,) each."""
-    found = t_interval(second - first)
-    return Gap(float(first.mean()), float(second.mean()), found.interval, len(first))
+    interval = interval_of_mean(second - first)
+    return SideGap(float(first.mean()), float(second.mean()), interval, len(first))
 
 
-def over_replicates(first: float, second: float, replicates: Vector | None, n: int) -> Gap:
+def over_replicates(first: float, second: float, replicates: Vector | None, n: int) -> SideGap:
     """Of other numbers: the bootstrap's, over differences on the same resampled images."""
     if replicates is None:
-        return Gap(first, second, None, n)
-    return Gap(first, second, bootstrap_interval(second - first, replicates), n)
+        return SideGap(first, second, None, n)
+    return SideGap(first, second, bootstrap_interval(second - first, replicates), n)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vaescope.comparing.compared_runs import Member, letter
-from vaescope.comparing.intervals import Gap, Side
+from vaescope.comparing.intervals import Side, SideGap
 from vaescope.comparing.matching import Match
 from vaescope.comparing.pictures import ComparedPictures
 from vaescope.latents import Types
@@ -25,7 +25,7 @@ class ComparedNumber:
     """A number of each run, and the gap on each side."""
 
     values: tuple[float | None, ...]  # by run
-    gaps: tuple[Gap, ...]  # by side
+    gaps: tuple[SideGap, ...]  # by side
 
     def to_dict(self, sides: tuple[Side, ...]) -> dict[str, Any]:
         return {

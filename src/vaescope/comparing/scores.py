@@ -8,27 +8,28 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from vaescope.codes import Codes, cholesky
-from vaescope.errors import UsageError, VaescopeError
+from vaescope.errors import VaescopeError
 from vaescope.information.resampling import moment_replicates
 from vaescope.latents import Types, total_correlation
-from vaescope.metrics import METRICS, Score, mcc, measure_metrics, sap_continuous
+from vaescope.metrics import Score, mcc, measure_metrics, sap_continuous
 from vaescope.metrics.mig import mig_of
 from vaescope.metrics.mig_sup import mig_sup_of
 from vaescope.metrics.modularity import modularity_of
 from vaescope.metrics.rows import numbers
 from vaescope.metrics.sap import top_two
+from vaescope.metrics.suite import known_metrics
 from vaescope.metrics.table import RESAMPLES, InformationTable, Tally, counted
 from vaescope.seeds import rng
 from vaescope.types import Floats
 
-__all__ = ["QUICK", "Number", "numbers_of", "wanted", "with_noise"]
+__all__ = ["QUICK", "ResampledNumber", "numbers_of", "wanted", "with_noise"]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Number:
+class ResampledNumber:
     """A number and what it is on resampled images, the same ones for every model; None where that
     would mean to learn anew each time."""
 
@@ -71,23 +72,16 @@ QUICK = (*INFORMATION, *LINEAR)
 
 def wanted(metrics: Sequence[str] | None) -> tuple[str, ...]:
     """The metrics to compute, in their order: the quick ones, or those that were asked for."""
-    if metrics is None:
-        return QUICK
-    unknown = [name for name in metrics if name not in METRICS]
-    if unknown:
-        raise UsageError(
-            f"There is no metric {', '.join(unknown)}; there are {', '.join(METRICS)}.",
-            "Use those, or all.",
-        )
-    return tuple(metrics)
+    return QUICK if metrics is None else known_metrics(metrics)
 
 
 def numbers_of(
     codes: Codes, kinds: Types, metrics: Sequence[str], *, seed: int = 0
-) -> tuple[dict[str, Number], dict[str, str]]:
-    """Numbers by name, and why some cannot be had. All metrics are on means."""
-    found: dict[str, Number] = {
-        name: Number(float(len(np.flatnonzero(np.array(kinds.names) == name)))) for name in COUNTS
+) -> tuple[dict[str, ResampledNumber], dict[str, str]]:
+    """Numbers by name, and why some are missing. All metrics are on means."""
+    found: dict[str, ResampledNumber] = {
+        name: ResampledNumber(float(len(np.flatnonzero(np.array(kinds.names) == name))))
+        for name in COUNTS
     }
     used = kinds.of("active", "mixed")
     for name, representation in DEPENDENCE.items():
@@ -105,48 +99,48 @@ def numbers_of(
             skipped[name] = str(error)
     learned = [name for name in metrics if name not in QUICK]
     scores, reasons = measure_metrics(codes, metrics=learned, on=("mean",), seed=seed)
-    found |= {name: Number(own.value) for name, own in scores["mean"].items()}
+    found |= {name: ResampledNumber(own.value) for name, own in scores["mean"].items()}
     return found, skipped | reasons
 
 
-def _dependence(values: Floats, seed: int) -> Number:
+def _dependence(values: Floats, seed: int) -> ResampledNumber:
     """Total correlation, nats; fewer than two latents have none."""
     if values.shape[1] < 2:
-        return Number(0.0, np.zeros(RESAMPLES))
+        return ResampledNumber(0.0, np.zeros(RESAMPLES))
     stream = rng(seed, "compare-dependence")
     drawn = moment_replicates(values, resamples=RESAMPLES, rng=stream)
     value = total_correlation(np.cov(values.astype(np.float64), rowvar=False))
-    return Number(value, np.array([total_correlation(own) for own in drawn]))
+    return ResampledNumber(value, np.array([total_correlation(own) for own in drawn]))
 
 
 def _of_information(
     tally: Tally,
     table_of: Callable[[Tally], InformationTable],
     metric: Callable[[InformationTable], Score],
-) -> Number:
+) -> ResampledNumber:
     table = table_of(tally)
     value = metric(replace(table, replicates=None)).value
     if table.replicates is None:
-        return Number(value)
+        return ResampledNumber(value)
     # A factor that is constant on a resample must not drop out of its mean.
     least = np.where(table.varies, 1e-12, 0.0)
     tables = (
         replace(table, information=i, entropy=np.maximum(h, least), replicates=None)
         for i, h in zip(table.replicates.information, table.replicates.entropy_of_b, strict=True)
     )
-    return Number(value, np.array([metric(own).value for own in tables]))
+    return ResampledNumber(value, np.array([metric(own).value for own in tables]))
 
 
 def _of_correlations(
     codes: Codes, metric: Callable[[Codes], Score], of: Callable[[Matrix], float], seed: int
-) -> Number:
+) -> ResampledNumber:
     value = metric(codes).value
     y = numbers(codes, "correlations")[0].astype(np.float64)
     y = y[:, np.ptp(y, axis=0) > 0]
     stream = rng(seed, "compare-correlations")
     both = np.hstack([codes.mean.astype(np.float64), y])
     drawn = moment_replicates(both, resamples=RESAMPLES, rng=stream)[:, : codes.d, codes.d :]
-    return Number(value, np.array([of(own) for own in drawn]))
+    return ResampledNumber(value, np.array([of(own) for own in drawn]))
 
 
 def with_noise(codes: Codes, noise: Floats) -> Codes:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from vaescope.comparing.compared_runs import letter, letters
-from vaescope.comparing.intervals import Basis, Gap, Side
+from vaescope.comparing.intervals import Basis, Side, SideGap
 from vaescope.comparing.result import SAME, ComparedLatent, Comparison
-from vaescope.statistics import LEVEL
+from vaescope.estimates import LEVEL
 from vaescope.verdicts import Verdict
 from vaescope.wording import listed
 
@@ -55,13 +55,13 @@ def judge(comparison: Comparison) -> Comparison:
     return replace(comparison, verdicts=(*found, _matched(comparison), _settings(comparison)))
 
 
-def _gaps(comparison: Comparison) -> list[Gap]:
+def _gaps(comparison: Comparison) -> list[SideGap]:
     measured = [*comparison.metrics.values()]
     measured += [own for latent in comparison.latents for own in latent.measured.values()]
     return [gap for own in measured for gap in own.gaps]
 
 
-def _judged(comparison: Comparison) -> list[Gap]:
+def _judged(comparison: Comparison) -> list[SideGap]:
     """Of metrics, and of latents that are not passive in all runs."""
     gaps = [gap for own in comparison.metrics.values() for gap in own.gaps]
     for latent in comparison.latents:
@@ -70,7 +70,7 @@ def _judged(comparison: Comparison) -> list[Gap]:
     return gaps
 
 
-def _is_blank(gap: Gap) -> bool:
+def _is_blank(gap: SideGap) -> bool:
     """Whether there is a difference without an interval."""
     return gap.differs is None and bool(gap.difference)
 
@@ -164,7 +164,7 @@ def _odd(latent: ComparedLatent, place: int) -> str:
     return f"{latent_name(latent)} ({labels[which[0]]} {_to(gap)})"
 
 
-def _to(gap: Gap) -> str:
+def _to(gap: SideGap) -> str:
     return f"{gap.first:.3g} to {gap.second:.3g}"
 
 

@@ -18,7 +18,7 @@ from vaescope.data.factors import Factors
 from vaescope.errors import UsageError
 from vaescope.types import Integers
 
-__all__ = ["Auxiliary", "OneHot", "Scaled", "one_hot", "scaled"]
+__all__ = ["Auxiliary", "OneHot", "ScaledFactors", "one_hot", "scaled"]
 
 
 class Auxiliary(Protocol):
@@ -31,7 +31,7 @@ class Auxiliary(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
+class ScaledFactors:
     """u_k = class_k / (classes of k - 1), in [0, 1]; 0 for a factor of one class."""
 
     factors: Factors
@@ -68,10 +68,10 @@ class OneHot:
         return u
 
 
-def scaled(dataset: Dataset, *, names: Sequence[str] | None = None) -> Scaled:
+def scaled(dataset: Dataset, *, names: Sequence[str] | None = None) -> ScaledFactors:
     """Factors as ordinals between 0 and 1; all of them unless `names` says which."""
     factors = dataset.require_factors("An auxiliary variable")
-    return Scaled(factors, _columns(factors, names))
+    return ScaledFactors(factors, _columns(factors, names))
 
 
 def one_hot(dataset: Dataset, *, names: Sequence[str] | None = None) -> OneHot:

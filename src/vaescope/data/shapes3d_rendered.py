@@ -28,10 +28,10 @@ from vaescope.data.shapes3d_render import (
 )
 from vaescope.data.stores import Bytes
 from vaescope.errors import DataError
-from vaescope.paths import data_folder, disk_errors
+from vaescope.paths import disk_errors
 from vaescope.types import Integers
 
-__all__ = ["CARD", "FACTORS", "Rooms", "default_file", "render_all", "shapes3d_rendered"]
+__all__ = ["CARD", "FACTORS", "Rooms", "render_all", "shapes3d_rendered"]
 
 _ALL = np.arange(10)
 _HUES = _ALL / 10.0
@@ -93,11 +93,6 @@ def shapes3d_rendered(
     keep = grid_choice(FACTORS.names, FACTORS.sizes, grid or {})
     scenes = render(*(chosen.tolist() for chosen in keep[3:]), size=size)
     return Dataset(CARD, Rooms(scenes, (keep[0], keep[1], keep[2])), FACTORS.restrict(keep))
-
-
-def default_file() -> Path:
-    """Where `render_all` is meant to put its file."""
-    return data_folder() / CARD.name / "shapes3d-rendered.npy"
 
 
 def render_all(path: Path, progress: Progress | None = None) -> Dataset:

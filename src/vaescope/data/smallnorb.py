@@ -21,7 +21,7 @@ from vaescope.data.stores import Bytes
 from vaescope.errors import DataError, UsageError
 from vaescope.types import Array
 
-__all__ = ["CARD", "Part", "read", "smallnorb"]
+__all__ = ["CARD", "SmallNorbPart", "read", "smallnorb"]
 
 FACTORS = Factors(
     ("category", "instance", "elevation", "azimuth", "lighting"),
@@ -97,7 +97,7 @@ CARD = Card(
 
 
 @dataclass(frozen=True)
-class Part:
+class SmallNorbPart:
     """The three files of one split."""
 
     dat: Path
@@ -110,12 +110,12 @@ def smallnorb(*, size: int = 64, progress: Progress | None = None) -> Dataset:
     if size not in (64, 96):
         raise UsageError(f"smallnorb has size 64 or 96; got {size}.", "Give one of these.")
     paths = [locate(CARD, file) for file in CARD.files]
-    parts = [Part(*paths[:3]), Part(*paths[3:])]
+    parts = [SmallNorbPart(*paths[:3]), SmallNorbPart(*paths[3:])]
     return require_all(read(parts, size=size, progress=progress), parts[0].dat)
 
 
 def read(
-    parts: Sequence[Part],
+    parts: Sequence[SmallNorbPart],
     *,
     grid: Factors = FACTORS,
     size: int = 64,
@@ -163,7 +163,7 @@ def _numbers(file: IO[bytes], count: int, dtype: np.dtype[np.generic]) -> Array:
     return np.frombuffer(content, dtype)
 
 
-def _classes(part: Part, sizes: tuple[int, ...]) -> NDArray[np.int64]:
+def _classes(part: SmallNorbPart, sizes: tuple[int, ...]) -> NDArray[np.int64]:
     columns = []
     for path, event in ((part.cat, ()), (part.info, (4,))):
         with _matrix(path) as (file, found):
@@ -187,7 +187,7 @@ def _classes(part: Part, sizes: tuple[int, ...]) -> NDArray[np.int64]:
 
 
 def _images(
-    parts: Sequence[Part], order: NDArray[np.int64], size: int, progress: Progress | None
+    parts: Sequence[SmallNorbPart], order: NDArray[np.int64], size: int, progress: Progress | None
 ) -> Iterator[NDArray[np.uint8]]:
     images = np.empty((len(order), 1, size, size), np.uint8)
     done = 0

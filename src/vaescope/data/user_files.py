@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from vaescope.data.specs import FilesSpec
 from vaescope.data.stores import Bytes
 from vaescope.errors import DataError, RangeError, ShapeError, UsageError
 from vaescope.reading import npz_names, read_arrays
+from vaescope.types import Array
 
-__all__ = ["complete", "load_files", "open_files"]
+__all__ = ["FILES", "FileArrays", "complete", "load_files", "open_files", "read_file"]
 
+FILES = (".npz", ".npy", ".csv")
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 IMAGES = ("images", "imgs", "x", "X", "data", "arr_0")
 FACTORS = ("factors", "latents_classes", "labels", "label", "class", "y", "Y")
@@ -45,7 +48,7 @@ def load_files(path: str | Path, *, size: int | None = None, grey: bool = False)
     if path.is_dir():
         return _folder(path, size, grey)
     suffix = path.suffix.lower()
-    if not path.exists() or suffix not in (".npz", ".npy", ".csv"):
+    if not path.exists() or suffix not in FILES:
         other = "is neither a folder nor an npz, npy or csv file"
         raise DataError(
             f"{path} {other if path.exists() else 'does not exist'}.",
@@ -57,12 +60,32 @@ def load_files(path: str | Path, *, size: int | None = None, grey: bool = False)
             f"{path} takes no {wrong}: only the images of a folder are resized or made grey.",
             f"Leave {wrong} out, and prepare the file instead.",
         )
-    if suffix == ".csv":
+    held = read_file(path)
+    found = from_arrays(
+        held.values, held.factors, factor_names=held.factor_names, factor_values=held.factor_values,
+        name=path.stem, where=str(path),
+    )  # fmt: skip
+    return replace(found, columns=held.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class FileArrays:
+    """What an npz, npy or csv file holds, as it is."""
+
+    values: Array
+    factors: Array | None = None
+    factor_names: list[str] | None = None
+    factor_values: Array | None = None
+    columns: tuple[str, ...] = ()
+
+
+def read_file(path: Path) -> FileArrays:
+    """The arrays of an npz, npy or csv file."""
+    if path.suffix.lower() == ".csv":
         return _csv(path)
     with reading(path, "Save it again with np.savez(path, images=array), without Python objects."):
-        if suffix == ".npy":
-            images = np.load(path, mmap_mode="r", allow_pickle=False)
-            return from_arrays(images, name=path.stem, where=str(path))
+        if path.suffix.lower() == ".npy":
+            return FileArrays(np.load(path, mmap_mode="r", allow_pickle=False))
         return _npz(path)
 
 
@@ -122,7 +145,7 @@ def _hash(path: Path, spec: FilesSpec, data: Dataset) -> str:
     )
 
 
-def _csv(path: Path) -> Dataset:
+def _csv(path: Path) -> FileArrays:
     """Vectors, one for each line; names of columns where the first line is not of numbers."""
     remedy = "Give numbers separated by commas, one vector for each line."
     with reading(path, remedy):
@@ -138,7 +161,8 @@ def _csv(path: Path) -> Dataset:
             assert names is not None
             _log.info("%s: the column %s is taken as the factor `class`.", path, names[label])
             labels = np.loadtxt(path, dtype=str, usecols=[label], **rules)
-    return from_arrays(vectors, labels, name=path.stem, where=str(path))
+    columns = () if names is None else tuple(names[k] for k in chosen)
+    return FileArrays(vectors, labels, columns=columns)
 
 
 def _is_number(text: str) -> bool:
@@ -149,7 +173,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _npz(path: Path) -> Dataset:
+def _npz(path: Path) -> FileArrays:
     names = npz_names(path)
     key = next((key for key in IMAGES if key in names), None)
     if key is None:
@@ -159,15 +183,13 @@ def _npz(path: Path) -> Dataset:
         )
     labelled = next((key for key in FACTORS if key in names), None)
     archive = read_arrays(path, {key, labelled or key, "factor_names", "factor_values"})
-    return from_arrays(
+    return FileArrays(
         archive[key],
         archive[labelled] if labelled else None,
         factor_names=[str(name) for name in np.ravel(archive["factor_names"])]
         if "factor_names" in archive
         else None,
         factor_values=archive.get("factor_values"),
-        name=path.stem,
-        where=str(path),
     )
 
 

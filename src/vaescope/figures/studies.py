@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from vaescope.figures.axes import grid_of_axes, quiet
 from vaescope.figures.palette import INK, MUTED, SERIES
-from vaescope.statistics import t_interval
+from vaescope.statistics import mean_by_student
 from vaescope.studies.effects import Where
 from vaescope.studies.panels import Curves, Dots, HistogramPanel, Images, Panel, Scatter
 from vaescope.studies.running import Pictures
@@ -91,9 +91,9 @@ def _dots(axes: Axes, panel: Dots, table: Table) -> None:
         # Fixed offsets: dots beside each other, the same in every drawing.
         offsets = 0.5 * (np.linspace(0.0, 1.0, len(values) + 2)[1:-1] - 0.5)
         axes.plot(place + offsets, values, "o", ms=2.5, color=SERIES[0], alpha=0.5, mew=0)
-        estimate = t_interval(values)
+        estimate = mean_by_student(values)
         if estimate.n:
-            axes.plot([place - 0.3, place + 0.3], [estimate.mean] * 2, color=INK, lw=1.2)
+            axes.plot([place - 0.3, place + 0.3], [estimate.value] * 2, color=INK, lw=1.2)
         if estimate.interval is not None:
             axes.plot([place, place], estimate.interval, color=INK, lw=0.8)
         if value in panel.paper:
@@ -118,9 +118,9 @@ def _curves(axes: Axes, panel: Curves, table: Table) -> None:
         places = np.unique(x)
         if not len(places):
             continue
-        estimates = [t_interval(y[x == place]) for place in places]
-        means = [one.mean for one in estimates]
-        bands = [one.interval or (one.mean, one.mean) for one in estimates]
+        estimates = [mean_by_student(y[x == place]) for place in places]
+        means = [one.value for one in estimates]
+        bands = [one.interval or (one.value, one.value) for one in estimates]
         axes.plot(places, means, "o-", ms=2.5, lw=1.2, color=colour, label=_name(value))
         low, high = np.array(bands).T
         axes.fill_between(places, low, high, color=colour, alpha=0.18, lw=0)

@@ -47,7 +47,7 @@ from vaescope.geometry.pca import (
 )
 from vaescope.geometry.polar import Coordinates, coordinate_system, coordinate_systems
 from vaescope.geometry.reconstruction import ReconstructionParts, reconstruction_parts
-from vaescope.geometry.result import GeometryMeasure, Spread
+from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.rotation import (
     ElboUnderRotation,
     RateUnderRotation,
@@ -94,7 +94,6 @@ __all__ = [
     "ScoreUnderRotation",
     "SelfConsistency",
     "Space",
-    "Spread",
     "StochasticLoss",
     "VarianceLaw",
     "bernoulli_of_means",

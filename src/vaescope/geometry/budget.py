@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.errors import ShapeError
+from vaescope.estimates import interval_of_mean
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.reader import variances_of
-from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_mean, spread_of
+from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.types import Array, Floats
 
@@ -67,8 +68,8 @@ def budget_bound_over_rotations(gram: Floats, budget: float | Floats = 0.0) -> M
 class Budget(GeometryMeasure):
     """The value is the noise's cost over the least cost at the same budget: 1 at the optimum."""
 
-    rotation: Spread  # that least cost over the least one over rotations: 1 if orthogonal
-    budget_nats: Spread  # sum_j -log sigma_j^2
+    rotation: GeometryMeasure  # that least cost over the least one over rotations: 1 if orthogonal
+    budget_nats: GeometryMeasure  # sum_j -log sigma_j^2
     columns: tuple[int, ...]
 
     def summary(self) -> str:
@@ -97,8 +98,8 @@ def precision_budget_of(found: Grams, variance: Floats) -> Budget:
     rotation = best / budget_bound_over_rotations(metric, spent)
     value = float(ratio.mean()) if len(ratio) else float("nan")
     return Budget(
-        value, interval_of_mean(ratio), len(ratio), found.space, spread_of(rotation, found.space),
-        spread_of(spent, found.space), found.columns,
+        value, interval_of_mean(ratio), len(ratio), found.space, measure_of(rotation, found.space),
+        measure_of(spent, found.space), found.columns,
     )  # fmt: skip
 
 

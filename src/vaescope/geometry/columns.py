@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vaescope.estimates import interval_of_mean
 from vaescope.geometry.jacobian import Grams, grams
-from vaescope.geometry.result import GeometryMeasure, interval_of_mean
+from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.types import Array, Floats
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from vaescope.errors import ShapeError
+from vaescope.estimates import interval_of_mean
 from vaescope.geometry.orthogonality import DEGENERATE
 from vaescope.geometry.pca import matched
-from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_mean, spread_of
+from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats, Integers
 
@@ -26,6 +27,8 @@ Rows = Callable[[Integers], Floats]
 
 #: Random mixtures of the factors, at each point, from which the chance level is taken.
 _TURNS = 20
+#: Rows with the same factors of which the mean is taken, the first ones.
+_ALIKE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ class DataBias(GeometryMeasure):
 
     per_factor: Matrix  # (factors that vary,) mean angles; NaN where nowhere defined
     per_point: Matrix  # (points, factors that vary); NaN where undefined
-    chance: Spread  # the same angle for random mixtures of the factors with the same axes
+    chance: GeometryMeasure  # the same angle for random mixtures of the factors with the same axes
     defined_share: float  # of points and factors
     columns: tuple[int, ...]  # the factors that vary
 
@@ -71,7 +74,9 @@ def data_bias(
     of x by one step of it while the others stay, (x(k + 1) - x(k - 1)) / 2, or one-sided at an end;
     continuous factors have no steps, and e_k is a regression within a box of them. The principal
     axes are those of sum_k e_k e_k'. Nothing is defined where an axis has nearly the variance of
-    another (zietlow2022 section 3.3.4), or a factor no step.
+    another (zietlow2022 section 3.3.4), or a factor no step. Where several rows have the same
+    factors, as in a grid with a factor left out, x is the mean of the first 64 of them: a step
+    between two such rows would change what is left out too.
 
     Args:
         x: examples, or a function from row numbers to them, e.g. `dataset.rows`.
@@ -120,7 +125,7 @@ def data_bias(
         value, interval = float(each.mean()), interval_of_mean(each)
     return DataBias(
         value, None if interval is None else (max(0.0, interval[0]), interval[1]), len(each),
-        "output", per_factor, per_point, spread_of(chance[np.isfinite(chance)], "output"), share,
+        "output", per_factor, per_point, measure_of(chance[np.isfinite(chance)], "output"), share,
         tuple(int(k) for k in columns),
     )  # fmt: skip
 
@@ -159,8 +164,8 @@ def _by_steps(
     keys = np.ravel_multi_index(tuple(classes.T), tuple(sizes))
     order = np.argsort(keys, kind="stable")
 
-    def partner(row: int, k: int, step: int) -> int | None:
-        """The row that is one step of factor k away."""
+    def at(row: int, k: int, step: int) -> Matrix | None:
+        """x some steps of factor k away from a row."""
         there = classes[row].copy()
         there[k] += step
         if wraps[k]:
@@ -168,16 +173,19 @@ def _by_steps(
         if not 0 <= there[k] < sizes[k]:
             return None
         key = np.ravel_multi_index(tuple(there), tuple(sizes))
-        place = int(np.searchsorted(keys, key, sorter=order))
-        found = int(order[place]) if place < len(order) else -1
-        return found if found >= 0 and keys[found] == key else None
+        first, last = (np.searchsorted(keys, key, s, order) for s in ("left", "right"))
+        alike = order[first : min(last, first + _ALIKE)]
+        return data(alike).mean(axis=0) if len(alike) else None
 
     def effect(row: int, k: int) -> Matrix | None:
-        up, down = partner(row, k, 1), partner(row, k, -1)
-        if up is None and down is None:
-            return None
-        after, before = data(np.array([row if up is None else up, row if down is None else down]))
-        return np.asarray((after - before) / ((up is not None) + (down is not None)))
+        up, down = at(row, k, 1), at(row, k, -1)
+        if up is not None and down is not None:
+            return np.asarray((up - down) / 2.0)
+        here = at(row, k, 0)
+        assert here is not None
+        if up is None:
+            return None if down is None else here - down
+        return up - here
 
     effects = []
     for row in rows:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.distributions import DiagonalGaussian, Distribution
+from vaescope.estimates import percentiles
 from vaescope.latents.types import types
 from vaescope.models import OpenModel
 from vaescope.opening import open_model
@@ -200,8 +201,7 @@ def _resampled(pull: Matrix, bracket: Matrix) -> tuple[tuple[float, float], Vect
         singles[i] = above / below
         latents = generator.integers(d, size=d)
         values[i] = above[latents].sum() / below[latents].sum()
-    low, high = np.quantile(values, [0.025, 0.975])
-    return (float(low), float(high)), singles.std(axis=0)
+    return percentiles(values), singles.std(axis=0)
 
 
 def _meaning(single: bool | None, spread: float | None, each: Vector) -> str:

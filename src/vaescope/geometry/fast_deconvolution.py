@@ -5,11 +5,16 @@ of the four phases of the output (even and odd rows and columns) is a 2 x 2 conv
 input; together they are one convolution to four times the channels.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-__all__ = ["fits", "upsample"]
+from vaescope.nets.conv import Deconvolution
+
+__all__ = ["changed", "fits", "quickened", "upsample"]
 
 
 def fits(layer: nn.ConvTranspose2d) -> bool:
@@ -39,3 +44,34 @@ def upsample(x: Tensor, weight: Tensor) -> Tensor:
             phase = y[:, :, row, column, row : row + height, column : column + width]
             out[:, :, :, row, :, column] = phase
     return out.view(n, outputs, 2 * height, 2 * width)
+
+
+def changed(layer: nn.Module) -> bool:
+    """Whether hooks, or a forward of its own, may make it another function."""
+    hooked = layer._forward_hooks or layer._forward_pre_hooks
+    return bool(hooked) or "forward" in vars(layer)
+
+
+def quickened(body: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+    """The same function to rounding; a sequence of layers takes its transposed convolutions to few
+    channels by `upsample`, which are half of a convolutional decoder's time."""
+    if type(body) is not nn.Sequential or changed(body):
+        return body
+    layers = list(body)
+
+    def forward(x: Tensor) -> Any:
+        for layer in layers:
+            x = _quick(layer, x)
+        return x
+
+    return forward
+
+
+def _quick(layer: nn.Module, x: Tensor) -> Any:
+    if type(layer) not in (nn.ConvTranspose2d, Deconvolution) or changed(layer):
+        return layer(x)
+    assert isinstance(layer, nn.ConvTranspose2d)
+    if x.ndim != 4 or not fits(layer):
+        return layer(x)
+    y = upsample(x.contiguous(memory_format=torch.channels_last), layer.weight)
+    return y if layer.bias is None else y + layer.bias[:, None, None]

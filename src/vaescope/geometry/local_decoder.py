@@ -6,11 +6,11 @@ are fitted to convergence on the same posterior noise, and judged on fresh noise
 delta = E||Dec(mu + eps) - Dec(mu) - f(eps)||^2 / E||Dec(mu + eps) - Dec(mu)||^2.
 The paper names no function; its released layer is tanh(M eps + b), with or without the tanh. So
 there are M eps, M eps + c, g [tanh(M eps / g + b) - tanh b] and a quadratic. The intercept c is
-the mean of the curvature, the term that Lemma 7 leaves out; f(0) = 0 for all the others.
+the mean of the curvature (Lemma 6), whose square Lemma 1 leaves out; f(0) = 0 for the others.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.errors import RangeError, ShapeError
+from vaescope.geometry.fast_deconvolution import quickened
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.reader import Reader, as_points, columns_of, read_at, spaced
-from vaescope.geometry.result import GeometryMeasure, GeometryResult, Spread, spread_of
+from vaescope.geometry.result import GeometryMeasure, GeometryResult, measure_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.tanh_fit import fit_tanh
+from vaescope.geometry.torch_threads import one_thread_spared
 from vaescope.seeds import derive
+from vaescope.side_by_side import beside
 from vaescope.types import Array, Floats
 
 __all__ = ["LocalDecoders", "LocalErrors", "StochasticLoss", "local_decoders"]
@@ -43,13 +46,13 @@ class LocalErrors(GeometryMeasure):
     Gains are over the points that have both, so that no model is blamed for its points.
     """
 
-    linear: Spread
-    intercept: Spread  # linear with intercept
-    tanh: Spread
-    quadratic: Spread
-    intercept_gain: Spread  # linear - intercept at the same points: positive if that is nearer
-    tanh_gain: Spread
-    quadratic_gain: Spread
+    linear: GeometryMeasure
+    intercept: GeometryMeasure  # linear with intercept
+    tanh: GeometryMeasure
+    quadratic: GeometryMeasure
+    intercept_gain: GeometryMeasure  # linear - intercept at the same points
+    tanh_gain: GeometryMeasure
+    quadratic_gain: GeometryMeasure
     per_point: Matrix  # (n, 4) in the order of MODELS; NaN where it was not fitted
 
     def summary(self) -> str:
@@ -75,13 +78,13 @@ class StochasticLoss(GeometryMeasure):
     and quadratic models may be fitted at fewer points, compare relative errors, not the means.
     """
 
-    jacobian: Spread  # E||J eps||^2
-    linear: Spread
-    intercept: Spread
-    tanh: Spread
-    quadratic: Spread
-    jacobian_exact: Spread  # sum_j sigma_j^2 ||J_j||^2: the same without noise
-    relative_errors: dict[str, Spread]  # mean |estimate - loss| / loss over points
+    jacobian: GeometryMeasure  # E||J eps||^2
+    linear: GeometryMeasure
+    intercept: GeometryMeasure
+    tanh: GeometryMeasure
+    quadratic: GeometryMeasure
+    jacobian_exact: GeometryMeasure  # sum_j sigma_j^2 ||J_j||^2: the same without noise
+    relative_errors: dict[str, GeometryMeasure]  # mean |estimate - loss| / loss over points
 
     def summary(self) -> str:
         errors = ", ".join(
@@ -125,7 +128,9 @@ def _with_constant(xi: Tensor) -> Tensor:
 
 
 def _least_squares(features: Tensor, target: Tensor) -> Tensor:
-    solution: Tensor = torch.linalg.lstsq(features, target).solution
+    # Noise has full rank, so that QR will do: LAPACK's drivers work on all outputs as they go.
+    q, r = torch.linalg.qr(features)
+    solution: Tensor = torch.linalg.solve_triangular(r, q.T @ target, upper=True)
     return solution
 
 
@@ -232,22 +237,37 @@ def local_decoders(
             f"wanted at most {_MOST:.2g} numbers.",
             "Pass fewer draws, or a decoder to smaller images.",
         )
+    quick = replace(reader, body=quickened(reader.body))
     generator = torch.Generator().manual_seed(derive(seed, "local-decoder"))
     metrics = grams(decode, z, space=space, likelihood=likelihood, columns=chosen).values
     rows = []
     matrices: dict[str, list[Matrix]] = {"linear": [], "tanh": []}
-    for i in range(len(z)):
+
+    def point(i: int) -> Callable[[], tuple[dict[str, float], dict[str, Matrix]]]:
+        """Decodes around one point; what is returned fits and judges, and needs no decoder."""
         xi, fresh = (
             torch.randn((count, d), generator=generator, dtype=torch.float64) for _ in range(2)
         )
         scale = std[i].double().cpu()
-        target = _moved(reader, z[i], (xi * scale).to(z), chosen, batch).cpu()
-        fitted = _fit(xi, target, nonlinear=i in bent)
-        truth = _moved(reader, z[i], (fresh * scale).to(z), chosen, batch).cpu()
+        target, truth = (
+            _moved(quick, z[i], (noise * scale).to(z), chosen, batch).cpu() for noise in (xi, fresh)
+        )
         metric = torch.from_numpy(metrics[i]) * scale * scale.unsqueeze(1)
-        rows.append(_judge(truth, fresh, fitted, metric))
-        for name, matrix in fitted.matrices.items():
-            matrices[name].append(_gram(matrix, scale))
+
+        def judged() -> tuple[dict[str, float], dict[str, Matrix]]:
+            with torch.no_grad():  # each thread has a switch of its own
+                fitted = _fit(xi, target, nonlinear=i in bent)
+                row = _judge(truth, fresh, fitted, metric)
+            return row, {name: _gram(own, scale) for name, own in fitted.matrices.items()}
+
+        return judged
+
+    # Anybody's decoder runs in this thread only; the fits run beside it.
+    with one_thread_spared():
+        for row, gram in beside(point(i) for i in range(len(z))):
+            rows.append(row)
+            for name, matrix in gram.items():
+                matrices[name].append(matrix)
     found = {
         name: Grams(np.array(values), reader.space, tuple(chosen), "forward mode")
         for name, values in matrices.items()
@@ -258,26 +278,32 @@ def local_decoders(
     )  # fmt: skip
 
 
+def _mean_square(rows: Tensor) -> float:
+    """The mean over rows of their squared lengths, without a copy."""
+    flat = rows.flatten()
+    return float(flat @ flat) / len(rows)
+
+
 def _judge(truth: Tensor, fresh: Tensor, fitted: _Fitted, metric: Tensor) -> dict[str, float]:
     """One point's numbers: the loss, and of each model its error, its estimate of the loss and how
     far that is off. `metric` is J'J in units of the fresh standard normal noise."""
-    loss = float((truth**2).sum(1).mean())
+    loss = _mean_square(truth)
     row = {"loss": loss, "exact": float(metric.trace())}
     row["estimate jacobian"] = float(((fresh @ metric) * fresh).sum(1).mean())
     unit = loss if loss > 0 else 1.0
     for name, model in fitted.models.items():
         value = model(fresh)
-        row[f"estimate {name}"] = float((value**2).sum(1).mean())
-        row[f"error {name}"] = float(((truth - value) ** 2).sum(1).mean()) / unit
+        row[f"estimate {name}"] = _mean_square(value)
+        row[f"error {name}"] = _mean_square(value.sub_(truth)) / unit
         row[f"gain {name}"] = row["error linear"] - row[f"error {name}"]
     for name in ("jacobian", *fitted.models):
         row[f"off {name}"] = abs(row[f"estimate {name}"] - loss) / unit
     return row
 
 
-def _spread(rows: list[dict[str, float]], name: str, space: str) -> Spread:
+def _spread(rows: list[dict[str, float]], name: str, space: str) -> GeometryMeasure:
     """One number over the points that have it."""
-    return spread_of(np.array([row[name] for row in rows if name in row]), space)
+    return measure_of(np.array([row[name] for row in rows if name in row]), space)
 
 
 def _errors(rows: list[dict[str, float]], space: str) -> LocalErrors:

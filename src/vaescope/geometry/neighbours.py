@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import RangeError, ShapeError
-from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_mean, spread_of
+from vaescope.estimates import interval_of_mean
+from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.latents.kl import rate_of_rows
 from vaescope.prior_density import PriorDensity, standard_normal
 from vaescope.types import Floats
@@ -30,12 +31,12 @@ class Neighbours(GeometryMeasure):
     """The value is the share of the k nearest posteriors that are among the k nearest examples."""
 
     chance: float  # that share for posteriors without any relation to the data
-    distance: Spread  # mean of E||z_i - z_k||^2 over the k data neighbours, samples of both
-    summed_distance: Spread  # Dist(L_KL) as printed: its sum over the k_i nearest examples
-    overlapping: Spread  # k_i, the posteriors that overlap with that of x_i
-    distance_of_means: Spread
+    distance: GeometryMeasure  # mean of E||z_i - z_k||^2 over the k data neighbours, by samples
+    summed_distance: GeometryMeasure  # Dist(L_KL) as printed: its sum over the k_i nearest examples
+    overlapping: GeometryMeasure  # k_i, the posteriors that overlap with that of x_i
+    distance_of_means: GeometryMeasure
     relative_distance: float  # distance over that of any two examples
-    kl_nats: Spread
+    kl_nats: GeometryMeasure
     k: int
 
     def summary(self) -> str:
@@ -131,7 +132,7 @@ def neighbours(
     typical = everything / (n * (n - 1))
     return Neighbours(
         float(share.mean()), interval_of_mean(share), n, "latent", k / (n - 1),
-        spread_of(between, "latent"), spread_of(summed, "latent"), spread_of(counts, "latent"),
-        spread_of(of_means, "latent"),
-        float(between.mean()) / typical, spread_of(rate, "latent"), k,
+        measure_of(between, "latent"), measure_of(summed, "latent"), measure_of(counts, "latent"),
+        measure_of(of_means, "latent"),
+        float(between.mean()) / typical, measure_of(rate, "latent"), k,
     )  # fmt: skip

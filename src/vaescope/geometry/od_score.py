@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from vaescope.estimates import interval_of_mean
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.orthogonality import degeneracy_warning, degenerate, distances
-from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_mean, spread_of
+from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats
@@ -40,10 +41,10 @@ class ODScore(GeometryMeasure):
     `chance`. Lemma 4, on which it rests, wants distinct singular values: see `warning`.
     """
 
-    u: Spread  # ||U - M's columns made unit||_F after alignment
-    s: Spread  # ||sorted S - sorted column norms|| / ||S||
-    v: Spread  # ||V P' - I||_F: the distance to orthogonality
-    chance: Spread  # the score of randomly rotated axes, with these singular values
+    u: GeometryMeasure  # ||U - M's columns made unit||_F after alignment
+    s: GeometryMeasure  # ||sorted S - sorted column norms|| / ||S||
+    v: GeometryMeasure  # ||V P' - I||_F: the distance to orthogonality
+    chance: GeometryMeasure  # the score of randomly rotated axes, with these singular values
     degenerate_share: float  # of points where two singular values cannot be told apart
     columns: tuple[int, ...]
 
@@ -89,14 +90,14 @@ def _score(u: Matrix, s: Matrix, v: Matrix, d: int) -> Matrix:
     return np.asarray((u**2 / (2.0 * d) + s**2 + v**2 / (2.0 * d)) / 3.0)
 
 
-def _chance(singular: Matrix, space: str) -> Spread:
+def _chance(singular: Matrix, space: str) -> GeometryMeasure:
     """The mean score of U S V' with V Haar-random and these singular values, shape (n, d)."""
     n, d = singular.shape
     turned = np.repeat(singular, -(-_TURNS // n), axis=0)
     gauss = rng(0, "od-score-chance", d).standard_normal((len(turned), d, d))
     v = np.linalg.qr(gauss)[0]  # the signs that make it Haar only flip columns
     norms = np.sqrt((v**2 @ turned[:, :, None] ** 2)[:, :, 0])
-    return spread_of(_score(*_terms(turned, v, norms), d), space)
+    return measure_of(_score(*_terms(turned, v, norms), d), space)
 
 
 def od_score_of(found: Grams) -> ODScore:
@@ -106,7 +107,7 @@ def od_score_of(found: Grams) -> ODScore:
     value = _score(d_u, d_s, d_v, len(found.columns))
     return ODScore(
         float(value.mean()), interval_of_mean(value), found.n, found.space,
-        spread_of(d_u, found.space), spread_of(d_s, found.space), spread_of(d_v, found.space),
+        measure_of(d_u, found.space), measure_of(d_s, found.space), measure_of(d_v, found.space),
         _chance(singular, found.space), float(degenerate(singular).mean()), found.columns,
     )  # fmt: skip
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 
+from vaescope.estimates import Interval, interval_of_mean
 from vaescope.geometry.jacobian import Grams, grams
-from vaescope.geometry.result import GeometryMeasure, Interval, Spread, interval_of_mean
+from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats
@@ -71,7 +72,7 @@ def distances(v: Matrix) -> Matrix:
 
 
 @lru_cache(maxsize=64)
-def haar_baseline(d: int, *, draws: int | None = None, seed: int = 0) -> Spread:
+def haar_baseline(d: int, *, draws: int | None = None, seed: int = 0) -> GeometryMeasure:
     """Mean distance of Haar-random orthogonal matrices: what axes without any meaning get.
 
     Exact for d = 2: (16 sqrt 2 / pi) (1 - cos(pi / 8)); n is the number of draws, 0 if exact.
@@ -83,7 +84,7 @@ def haar_baseline(d: int, *, draws: int | None = None, seed: int = 0) -> Spread:
     if d <= 2:
         exact = 16.0 * math.sqrt(2.0) / math.pi * (1.0 - math.cos(math.pi / 8.0))
         value = exact if d == 2 else 0.0
-        return Spread(value, (value, value), 0, "Haar")
+        return GeometryMeasure(value, (value, value), 0, "Haar")
     if draws is None:
         draws = 10_000 if d <= 20 else 1_000
     generator = rng(seed, "haar", d)
@@ -94,7 +95,7 @@ def haar_baseline(d: int, *, draws: int | None = None, seed: int = 0) -> Spread:
         # The signs of R's diagonal only flip columns of Q, which the distance does not see.
         parts.append(distances(np.linalg.qr(gauss)[0]))
     values = np.concatenate(parts)
-    return Spread(float(values.mean()), interval_of_mean(values), draws, "Haar")
+    return GeometryMeasure(float(values.mean()), interval_of_mean(values), draws, "Haar")
 
 
 def degenerate(singular: Matrix, *, ratio: float = DEGENERATE) -> NDArray[np.bool_]:
@@ -123,8 +124,8 @@ class Orthogonality(GeometryMeasure):
     """DtO, 0 for orthogonal columns of distinct norms, with what to hold it against."""
 
     per_point: Matrix
-    haar: Spread  # randomly rotated axes
-    random_decoder: Spread | None  # untrained decoders at the same codes; n counts decoders
+    haar: GeometryMeasure  # randomly rotated axes
+    random_decoder: GeometryMeasure | None  # untrained, at the same codes; n counts decoders
     degenerate_share: float  # of points where two singular values cannot be told apart
     columns: tuple[int, ...]
     method: str
@@ -145,7 +146,7 @@ class Orthogonality(GeometryMeasure):
         )
 
 
-def distance_of(found: Grams, *, random_decoder: Spread | None = None) -> Orthogonality:
+def distance_of(found: Grams, *, random_decoder: GeometryMeasure | None = None) -> Orthogonality:
     """DtO of Gram matrices that are at hand."""
     singular, v = found.singular()
     per_point = distances(v)
@@ -194,7 +195,7 @@ def random_decoder_baseline(
     space: Space | None = None,
     likelihood: LikelihoodOf | None = None,
     columns: Sequence[int] | Array | None = None,
-) -> Spread:
+) -> GeometryMeasure:
     """Mean DtO of decoders that were never trained, at the same codes; n counts decoders."""
     values, name = [], ""
     for seed in range(seeds):
@@ -205,4 +206,4 @@ def random_decoder_baseline(
         values.append(float(distances(found.singular()[1]).mean()))
         name = found.space
     each = np.array(values)
-    return Spread(float(each.mean()), interval_of_mean(each), seeds, name)
+    return GeometryMeasure(float(each.mean()), interval_of_mean(each), seeds, name)

@@ -18,7 +18,7 @@ from vaescope.geometry.local_decoder import local_decoders
 from vaescope.geometry.od_score import od_score_of
 from vaescope.geometry.orthogonality import distance_of, random_decoder_baseline
 from vaescope.geometry.reader import as_points, columns_of, spaced
-from vaescope.geometry.result import GeometryMeasure, GeometryResult, Spread
+from vaescope.geometry.result import GeometryMeasure, GeometryResult
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.variance_law import variance_law_of
 from vaescope.measure_ranges import range_of, within
@@ -145,7 +145,7 @@ def overview(
 
 
 def _axes(
-    found: Grams, baseline: Spread | None
+    found: Grams, baseline: GeometryMeasure | None
 ) -> tuple[dict[str, GeometryMeasure], dict[str, str], list[str]]:
     """What two axes or more have to each other: measures, what is left out, and warnings."""
     dto = distance_of(found, random_decoder=baseline)
@@ -168,7 +168,7 @@ def _untrained_distance(
     space: Space | None,
     likelihood: LikelihoodOf | None,
     columns: list[int],
-) -> tuple[Spread | None, str]:
+) -> tuple[GeometryMeasure | None, str]:
     """The distance of untrained decoders, or why it cannot be had."""
     if untrained is None:
         return None, "no way to initialise this decoder anew was given"

@@ -15,10 +15,11 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from vaescope.errors import ShapeError
+from vaescope.estimates import interval_of_mean
 from vaescope.geometry.jacobian import grams, jacobians
 from vaescope.geometry.orthogonality import DEGENERATE
 from vaescope.geometry.reader import as_points, read_at, variances_of
-from vaescope.geometry.result import GeometryMeasure, interval_of_mean
+from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.space import Decode
 from vaescope.types import Array, Floats
 

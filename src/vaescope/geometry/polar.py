@@ -16,7 +16,8 @@ from scipy.optimize import minimize
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.geometry.result import GeometryMeasure, Interval
+from vaescope.estimates import Interval, bootstrap, percentiles
+from vaescope.geometry.result import GeometryMeasure
 from vaescope.seeds import rng
 from vaescope.types import Array
 
@@ -194,11 +195,9 @@ def _kind(polar: float, cartesian: float, turned: float, span: float) -> Kind:
 
 def _interval(advantage: Callable[[NDArray[np.int64]], float], n: int) -> Interval:
     """95% interval by resampling rows, around the same centre and axes."""
-    generator = rng(0, "polar", n)
-    differences = [advantage(generator.integers(n, size=n)) for _ in range(100)]
+    low, high = percentiles(bootstrap(advantage, n, resamples=100, rng=rng(0, "polar", n)))
     value = advantage(np.arange(n))
-    low, high = np.quantile(differences, (0.025, 0.975))
-    return (min(float(low), value), max(float(high), value))
+    return min(low, value), max(high, value)
 
 
 def coordinate_systems(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import jvp, vmap
 from torch.nn import functional as F
 
-from vaescope.geometry.fast_deconvolution import fits, upsample
+from vaescope.geometry.fast_deconvolution import changed, fits, upsample
 from vaescope.nets.conv import Deconvolution
 
 __all__ = ["Map", "pushforward"]
@@ -103,8 +103,6 @@ def pushforward(function: Map, x: Tensor, tangents: Tensor) -> tuple[Tensor, Ten
             [0., 1.]])
     """
     rule = _RULES.get(type(function), _any)
-    if isinstance(function, nn.Module) and (
-        function._forward_hooks or function._forward_pre_hooks or "forward" in vars(function)
-    ):
-        rule = _any  # hooks, and a forward of the layer's own, may change what it does
+    if isinstance(function, nn.Module) and changed(function):
+        rule = _any
     return rule(function, x, tangents)

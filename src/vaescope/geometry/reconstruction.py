@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vaescope.errors import ShapeError
 from vaescope.geometry.reader import as_points, read_at
-from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_ratio, spread_of
+from vaescope.geometry.result import GeometryMeasure, interval_of_ratio, measure_of
 from vaescope.geometry.space import Decode
 from vaescope.seeds import derive
 from vaescope.types import Floats
@@ -27,10 +27,10 @@ class ReconstructionParts(GeometryMeasure):
     """Squared errors per example, summed over outputs. The value is the cross term's share of
     the total: 0 if decoding noise is unbiased."""
 
-    deterministic: Spread
-    stochastic: Spread
-    cross: Spread
-    total: Spread
+    deterministic: GeometryMeasure
+    stochastic: GeometryMeasure
+    cross: GeometryMeasure
+    total: GeometryMeasure
     draws: int
 
     def summary(self) -> str:
@@ -78,9 +78,9 @@ def reconstruction_parts(
             2.0 * float(moved.mean(0) @ off),
         )
     total: NDArray[np.float64] = parts.sum(axis=0)
-    deterministic, stochastic, cross = (spread_of(part, "output") for part in parts)
+    deterministic, stochastic, cross = (measure_of(part, "output") for part in parts)
     value = cross.value / float(total.mean()) if total.mean() > 0 else 0.0
     return ReconstructionParts(
         value, interval_of_ratio(parts[2], total), len(z), "output", deterministic, stochastic,
-        cross, spread_of(total, "output"), draws,
+        cross, measure_of(total, "output"), draws,
     )  # fmt: skip

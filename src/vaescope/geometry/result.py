@@ -9,21 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from vaescope.estimates import Estimate, Interval, bootstrap, interval_of_mean, percentiles
 from vaescope.seeds import rng
 
-__all__ = [
-    "GeometryMeasure",
-    "GeometryResult",
-    "Interval",
-    "Spread",
-    "interval_of_mean",
-    "interval_of_ratio",
-    "spread_of",
-]
-
-Interval = tuple[float, float]
+__all__ = ["GeometryMeasure", "GeometryResult", "interval_of_ratio", "measure_of"]
 
 
 class GeometryResult(ABC):
@@ -42,39 +32,21 @@ class GeometryResult(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class GeometryMeasure(GeometryResult):
-    """Declares what all measures have; each one's own class adds the numbers behind it."""
+class GeometryMeasure(Estimate, GeometryResult):
+    """An estimate, and the space that it is of; measures with more numbers behind them add them.
 
-    value: float
-    interval: Interval | None  # 95%; None where one number is all there is
-    n: int  # what the interval is over, points unless the class says otherwise
+    n counts points unless the class says otherwise.
+    """
+
     space: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as plain data; what is not finite is None."""
-        return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}
-
-
-@dataclass(frozen=True, eq=False)
-class Spread(GeometryMeasure):
-    """A mean with its 95% interval and nothing else."""
 
     def summary(self) -> str:
         between = "" if self.interval is None else " ({:.4g} to {:.4g})".format(*self.interval)
         return f"{self.value:.4g}{between}, n = {self.n:,}, {self.space} space"
 
-
-def interval_of_mean(values: NDArray[np.float64]) -> Interval | None:
-    """Student's 95% interval of the mean of independent values; None for fewer than two.
-
-    It knows the spread over these values only: points of one model say nothing of other seeds.
-    """
-    if len(values) < 2:
-        return None
-    error = float(stats.sem(values))
-    half = float(stats.t.ppf(0.975, len(values) - 1)) * error
-    mean = float(values.mean())
-    return (mean - half, mean + half)
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as plain data; what is not finite is None."""
+        return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}
 
 
 def interval_of_ratio(
@@ -84,20 +56,20 @@ def interval_of_ratio(
     n = len(numerators)
     if n < 2:
         return None
-    rows = rng(0, "geometry-bootstrap", n).integers(n, size=(1000, n))
-    below = denominators[rows].mean(axis=1)
-    if np.any(below == 0):
+    both = np.stack([numerators, denominators])
+    stream = rng(0, "geometry-bootstrap", n)
+    means = bootstrap(lambda rows: both[:, rows].mean(axis=1), n, resamples=1000, rng=stream)
+    if np.any(means[:, 1] == 0):
         return None
-    low, high = np.quantile(numerators[rows].mean(axis=1) / below, (0.025, 0.975))
+    low, high = percentiles(means[:, 0] / means[:, 1])
     value = float(numerators.mean() / denominators.mean())
-    return (min(float(low), value), max(float(high), value))
+    return min(low, value), max(high, value)
 
 
-def spread_of(values: NDArray[np.float64], space: str) -> Spread:
+def measure_of(values: NDArray[np.float64], space: str) -> GeometryMeasure:
     """Mean and interval of one number per point; NaN of none."""
-    if not len(values):
-        return Spread(math.nan, None, 0, space)
-    return Spread(float(values.mean()), interval_of_mean(values), len(values), space)
+    value = float(values.mean()) if len(values) else math.nan
+    return GeometryMeasure(value, interval_of_mean(values), len(values), space)
 
 
 def _number(value: float) -> float | None:

@@ -17,7 +17,8 @@ from torch import Tensor
 from vaescope.codes import Codes
 from vaescope.distributions import Distribution, FullGaussian
 from vaescope.errors import ShapeError
-from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_mean, spread_of
+from vaescope.estimates import interval_of_mean
+from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.geometry.space import Decode, LikelihoodOf
 from vaescope.prior_density import GaussianDensity
 from vaescope.seeds import derive, rng
@@ -93,8 +94,8 @@ class ElboUnderRotation(GeometryMeasure):
     back into the diagonal family; n counts rotations."""
 
     elbo: float  # of the model as it is
-    full: Spread  # change with full covariance: rounding only
-    diagonal: Spread  # change with the nearest diagonal posterior
+    full: GeometryMeasure  # change with full covariance: rounding only
+    diagonal: GeometryMeasure  # change with the nearest diagonal posterior
     beta: float
 
     def summary(self) -> str:
@@ -168,7 +169,7 @@ def elbo_under_rotation(
     changes = np.array(diagonal)
     return ElboUnderRotation(
         float(-changes.mean()), interval_of_mean(-changes), len(changes), "latent", base,
-        spread_of(np.array(full), "latent"), spread_of(changes, "latent"), beta,
+        measure_of(np.array(full), "latent"), measure_of(changes, "latent"), beta,
     )  # fmt: skip
 
 
@@ -180,7 +181,7 @@ def _tensor(output: Tensor | Distribution) -> Tensor:
 class ScoreUnderRotation(GeometryMeasure):
     """The value is the score as it is; n counts rotations."""
 
-    rotated: Spread  # scores after random rotations
+    rotated: GeometryMeasure  # scores after random rotations
     share_below: float  # of rotations that score lower: 0.5 if the axes mean nothing
 
     def summary(self) -> str:
@@ -202,7 +203,7 @@ def score_under_rotation(
     turns = random_rotations(codes.d, rotations, seed=seed)
     others = np.array([score(rotated(codes, turn)) for turn in turns])
     return ScoreUnderRotation(
-        value, None, rotations, "latent", spread_of(others, "latent"),
+        value, None, rotations, "latent", measure_of(others, "latent"),
         float((others < value).mean()),
     )  # fmt: skip
 

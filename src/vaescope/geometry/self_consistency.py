@@ -12,7 +12,7 @@ from torch import Tensor
 from vaescope.distributions import Distribution
 from vaescope.errors import ShapeError
 from vaescope.geometry.reader import as_points, columns_of
-from vaescope.geometry.result import GeometryMeasure, Spread, interval_of_ratio, spread_of
+from vaescope.geometry.result import GeometryMeasure, interval_of_ratio, measure_of
 from vaescope.geometry.space import Decode
 from vaescope.types import Array, Floats
 
@@ -24,7 +24,7 @@ class SelfConsistency(GeometryMeasure):
     """The value is E||mu(Dec(z)) - z||^2 over the variance of z: 0 if the encoder inverts the
     decoder, 1 if it answers with the mean code."""
 
-    distance: Spread  # ||mu(Dec(z)) - z||
+    distance: GeometryMeasure  # ||mu(Dec(z)) - z||
     per_latent: NDArray[np.float64]  # the value of each latent; near 1 for passive ones
     columns: tuple[int, ...]
 
@@ -72,5 +72,5 @@ def self_consistency(
     value = float(missed.mean() / variance.mean()) if variance.mean() > 0 else float("nan")
     return SelfConsistency(
         value, interval_of_ratio(missed, variance), len(z), "latent",
-        spread_of(np.sqrt(missed), "latent"), per_latent, tuple(chosen),
+        measure_of(np.sqrt(missed), "latent"), per_latent, tuple(chosen),
     )  # fmt: skip

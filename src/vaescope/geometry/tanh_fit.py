@@ -46,35 +46,68 @@ def _value(u: Tensor, bias: Tensor, gain: Tensor) -> Tensor:
     return gain * (torch.tanh(u / gain + bias) - torch.tanh(bias))
 
 
-def _loss(eps: Tensor, target: Tensor, m: Tensor, bias: Tensor, log_g: Tensor) -> Tensor:
-    return (target - _value(eps @ m, bias, log_g.exp())).pow_(2).mean(0)
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Where the fits of some outputs stand: all that the next step needs of the last one.
+
+    Outputs come first, so that those still being fitted are rows side by side in memory.
+    """
+
+    unknowns: Tensor  # (outputs, inputs + 2): m, b, log g
+    u: Tensor  # (outputs, samples): M eps
+    tanh: Tensor  # (outputs, samples): tanh(u / g + b)
+    residual: Tensor  # (outputs, samples)
+    loss: Tensor  # (outputs,)
+
+    def where(self, better: Tensor, other: "_State") -> "_State":
+        """This one, and `other` for the outputs that are not better."""
+        if bool(better.all()):
+            return self
+        column = better.unsqueeze(1)
+        return _State(
+            torch.where(column, self.unknowns, other.unknowns),
+            torch.where(column, self.u, other.u),
+            torch.where(column, self.tanh, other.tanh),
+            torch.where(column, self.residual, other.residual),
+            torch.where(better, self.loss, other.loss),
+        )
+
+    def of(self, kept: Tensor) -> "_State":
+        """These outputs only."""
+        return _State(
+            self.unknowns[kept], self.u[kept], self.tanh[kept], self.residual[kept], self.loss[kept]
+        )
 
 
-def _direction(
-    eps: Tensor, target: Tensor, m: Tensor, bias: Tensor, log_g: Tensor, damping: Tensor
-) -> Tensor:
-    """Levenberg's step for (m, b, log g) of each output: shape (inputs + 2, outputs)."""
+def _state(unknowns: Tensor, u: Tensor, target: Tensor) -> _State:
+    bias, gain = unknowns[:, -2, None], unknowns[:, -1, None].exp()
+    tanh = torch.tanh((u / gain).add_(bias))
+    residual = torch.addcmul(target, tanh - torch.tanh(bias), gain, value=-1.0)
+    return _State(unknowns, u, tanh, residual, residual.square().mean(1))
+
+
+def _step(eps: Tensor, pairs: Tensor, target: Tensor, at: _State, damping: Tensor) -> Tensor:
+    """Levenberg's step for (m, b, log g) of each output: shape (outputs, inputs + 2). `pairs` are
+    the products eps_i eps_j, i <= j."""
     d = eps.shape[1]
-    g, level = log_g.exp(), torch.tanh(bias)
-    u = eps @ m  # (samples, outputs)
-    tanh = torch.tanh(u / g + bias)
-    slope = 1.0 - tanh**2  # df/du
-    value = g * (tanh - level)
-    bend = torch.stack([g * (slope - 1.0 + level**2), value - u * slope])  # df/db, df/d log g
-    residual = target - value
+    level, gain = torch.tanh(at.unknowns[:, -2, None]), at.unknowns[:, -1, None].exp()
+    slope = 1.0 - at.tanh.square()  # df/du
+    by_bias = (slope - (1.0 - level**2)).mul_(gain)  # df/db
+    by_gain = (target - at.residual).addcmul_(at.u, slope, value=-1.0)  # df/d log g
     rows, columns = torch.triu_indices(d, d)
-    normal = torch.empty(m.shape[1], d + 2, d + 2, dtype=m.dtype)
-    products = (slope**2).T @ (eps[:, rows] * eps[:, columns])
-    normal[:, rows, columns] = normal[:, columns, rows] = products
-    mixed = (slope * bend).transpose(1, 2) @ eps  # (2, outputs, d)
-    normal[:, :d, d:], normal[:, d:, :d] = mixed.permute(1, 2, 0), mixed.transpose(0, 1)
-    normal[:, d:, d:] = (bend.unsqueeze(1) * bend).sum(2).permute(2, 0, 1)
-    right = torch.cat([(slope * residual).T @ eps, (bend * residual).sum(1).T], 1)
+    normal = torch.empty(len(slope), d + 2, d + 2, dtype=eps.dtype)
+    normal[:, rows, columns] = normal[:, columns, rows] = slope.square() @ pairs
+    for place, bend in ((d, by_bias), (d + 1, by_gain)):
+        normal[:, :d, place] = normal[:, place, :d] = (slope * bend) @ eps
+    bends = torch.stack([by_bias, by_gain, at.residual], 1)  # (outputs, 3, samples)
+    products = bends @ bends.mT
+    normal[:, d:, d:] = products[:, :2, :2]
+    right = torch.cat([(slope * at.residual) @ eps, products[:, :2, 2]], 1)
     diagonal = normal.diagonal(dim1=-2, dim2=-1)
     # A gain that does not matter has no curvature; a little of the mean keeps its step finite.
     ridge = damping.unsqueeze(1) * diagonal + 1e-12 * diagonal.mean(1, keepdim=True) + 1e-300
     step: Tensor = torch.linalg.solve(normal + torch.diag_embed(ridge), right)
-    return step.T
+    return step
 
 
 def fit_tanh(eps: Tensor, target: Tensor, start: Tensor, *, tolerance: float = 1e-3) -> TanhFit:
@@ -104,31 +137,48 @@ def _fit_block(
     eps: Tensor, target: Tensor, start: Tensor, tolerance: float
 ) -> tuple[TanhFit, Tensor]:
     """The fit of a few outputs and its loss."""
-    size = (eps @ start).pow_(2).mean(0).sqrt()
-    trials = []
-    for factor, first in _STARTS:
-        b = torch.full_like(size, first)
-        m, log_g = start / (1.0 - torch.tanh(b) ** 2), (factor * size).log()
-        trials.append((_loss(eps, target, m, b, log_g), torch.cat([m, b[None], log_g[None]])))
-    loss, which = torch.stack([trial[0] for trial in trials]).min(0)
-    chosen = which.expand(1, len(start) + 2, -1)
-    found = torch.stack([trial[1] for trial in trials]).gather(0, chosen)[0]
-    open_ = torch.arange(len(size))  # outputs still being fitted
+    goal = target.T.contiguous()
+    at = _best_start(eps, goal, start)
+    d = eps.shape[1]
+    rows, columns = torch.triu_indices(d, d)
+    pairs = eps[:, rows] * eps[:, columns]
+    found, loss = at.unknowns.clone(), at.loss.clone()
+    open_ = torch.arange(len(goal))  # outputs still being fitted
     damping = torch.full_like(loss, 1e-2)
     for _ in range(_ITERATIONS):
         if not len(open_):
             break
-        at, goal, before = found[:, open_], target[:, open_], loss[open_]
-        step = _direction(eps, goal, at[:-2], at[-2], at[-1], damping)
-        step[-2:].clamp_(-1.0, 1.0)
-        new = at + step
-        new[-2].clamp_(-_MOST_BIAS, _MOST_BIAS)
-        trial = _loss(eps, goal, new[:-2], new[-2], new[-1])
-        better = trial < before
-        found[:, open_] = torch.where(better, new, at)
-        loss[open_] = torch.where(better, trial, before)
+        step = _step(eps, pairs, goal, at, damping)
+        step[:, -2:].clamp_(-1.0, 1.0)
+        new = at.unknowns + step
+        new[:, -2].clamp_(-_MOST_BIAS, _MOST_BIAS)
+        trial = _state(new, new[:, :d] @ eps.T, goal)
+        better = trial.loss < at.loss
+        small = (at.loss - trial.loss).abs() <= tolerance * at.loss
+        at = trial.where(better, at)
         damping = torch.where(better, (damping * 0.2).clamp(min=1e-9), damping * 5.0)
-        small = (before - trial).abs() <= tolerance * before
-        keep = ~(small | (damping > 1e8))
-        open_, damping = open_[keep], damping[keep]
-    return TanhFit(found[:-2], found[-2], found[-1].exp()), loss
+        closed = small | (damping > 1e8)
+        if bool(closed.any()):
+            found[open_[closed]], loss[open_[closed]] = at.unknowns[closed], at.loss[closed]
+            keep = torch.nonzero(~closed).flatten()
+            at, goal, open_, damping = at.of(keep), goal[keep], open_[keep], damping[keep]
+    found[open_], loss[open_] = at.unknowns, at.loss
+    matrix, bias, log_gain = found[:, :d].T, found[:, -2], found[:, -1]
+    return TanhFit(matrix, bias, log_gain.exp()), loss
+
+
+def _best_start(eps: Tensor, target: Tensor, start: Tensor) -> _State:
+    """Of the gains and biases to begin with, the nearest for each output."""
+    u = start.T @ eps.T
+    size = u.square().mean(1).sqrt()
+    best: _State | None = None
+    for factor, first in _STARTS:
+        bias = torch.full_like(size, first)
+        rise = 1.0 - torch.tanh(bias[:1]) ** 2
+        unknowns = torch.cat(
+            [start.T / rise, bias.unsqueeze(1), (factor * size).log().unsqueeze(1)], 1
+        )
+        trial = _state(unknowns, u / rise, target)
+        best = trial if best is None else trial.where(trial.loss < best.loss, best)
+    assert best is not None
+    return best

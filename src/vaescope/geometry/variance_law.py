@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.errors import ShapeError
+from vaescope.estimates import Interval
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.reader import variances_of
-from vaescope.geometry.result import GeometryMeasure, Interval
+from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.seeds import rng
 from vaescope.types import Array, Floats

@@ -16,7 +16,7 @@ from vaescope.inspection.results import (
     MomentSummary,
     Subject,
 )
-from vaescope.latents import Groups, Types, groups, kl, types
+from vaescope.latents import LatentGroups, Types, groups, kl, types
 from vaescope.latents.groups import LEAST_ROWS
 from vaescope.measures import Measures, measure_codes
 from vaescope.metrics import mig
@@ -43,7 +43,7 @@ def _factors(codes: Codes, measures: Measures | None) -> FactorSummary | None:
     return FactorSummary(names, score, normalised, codes.supervised, by_chance)
 
 
-def _groups(codes: Codes, kinds: Types) -> Groups | None:
+def _groups(codes: Codes, kinds: Types) -> LatentGroups | None:
     known = codes.factors if codes.factors is not None else codes.factor_values
     if known is None or codes.n < LEAST_ROWS or not np.ptp(known, axis=0).any():
         return None

@@ -1,6 +1,8 @@
 """The dissection of an open model: measures, geometry, fit, traversals, verdicts."""
 
+import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +16,7 @@ from vaescope.distributions import Distribution
 from vaescope.errors import VaescopeError
 from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta_of, unreadable
 from vaescope.geometry.overview import KEYS, Overview, overview
+from vaescope.geometry.torch_threads import one_thread_spared
 from vaescope.inspection.codes import describe_codes, judged
 from vaescope.inspection.effort import Effort
 from vaescope.inspection.first_layer import first_layer_norms
@@ -23,6 +26,7 @@ from vaescope.inspection.history import training_of
 from vaescope.inspection.layers import network_of
 from vaescope.inspection.learnt import strips_along
 from vaescope.inspection.results import Inspection, Settings, Subject
+from vaescope.latents import types
 from vaescope.latents.unused import unused_units
 from vaescope.models import OpenModel
 from vaescope.objectives.unused import rate_law
@@ -52,25 +56,46 @@ def dissect(
         model.name, model.data.name, codes.n, len(model.data), model.says, model.data.kind,
         model.data.columns,
     )  # fmt: skip
-    if effort.whole:
-        progress("measures")
-    found = replace(
-        describe_codes(codes, subject, metrics=effort.metrics, measured=effort.whole),
-        maps=model.maps,
-        training=training_of(model.records, spec),
-        settings=None if spec is None else Settings(to_dict(spec), model.environment),
-        notes=model.notes,
-        inferred=model.inferred,
-    )
+
+    def described() -> Inspection:
+        return replace(
+            describe_codes(codes, subject, metrics=effort.metrics, measured=effort.whole),
+            maps=model.maps,
+            training=training_of(model.records, spec),
+            settings=None if spec is None else Settings(to_dict(spec), model.environment),
+            notes=model.notes,
+            inferred=model.inferred,
+        )
+
     if not effort.whole:
-        return judged(found)
+        return judged(described())
+    progress("measures")
     if model.undecoded:
         parts = (*KEYS, "fit", "traversals", "reconstructions")
-        return judged(replace(found, skipped=dict.fromkeys(parts, model.undecoded)))
-    # Jacobians need gradients; every other part switches them off itself.
-    with model.evaluating(gradients=True):
+        return judged(replace(described(), skipped=dict.fromkeys(parts, model.undecoded)))
+    # Codes are NumPy's and the decoder is torch's: neither waits for the other. Filters of warnings
+    # belong to no thread: two that change them at once would leave the wrong ones behind.
+    with warnings.catch_warnings(), ThreadPoolExecutor(1) as beside:
+        measured = beside.submit(described)
+        with model.evaluating(gradients=True):  # for Jacobians; other parts switch them off
+            whole, moved = _decoded(model, effort, measured.result, images, progress)
+    verdicts = judged(whole)
+    return verdicts if images else replace(verdicts, traversals=replace(moved, outputs=None))
+
+
+def _decoded(
+    model: OpenModel,
+    effort: Effort,
+    measured: Callable[[], Inspection],
+    images: bool,
+    progress: Progress,
+) -> tuple[Inspection, Traversals]:
+    """What needs the decoder, together with what `measured` returns at last; the traversals as the
+    decoder has them."""
+    codes = model.codes
+    with one_thread_spared():
         progress("geometry")
-        geometry, skipped = _geometry(model, found, effort)
+        geometry, skipped = _geometry(model, effort)
         progress("fit")
         fit = fit_of(model, effort)
         weight = _effective_beta(model, effort)
@@ -88,22 +113,24 @@ def dissect(
         if model.maps is None:
             base = torch.from_numpy(codes.mean[:1]).float().to(model.device)
             norms = first_layer_norms(model.module, model.decode, base)
-        whole = replace(
-            found,
-            geometry=geometry,
-            column_norm=norms,
-            fit=fit,
-            effective_beta=weight,
-            unexplained=_unexplained(model),
-            traversals=_unscaled(model, moved),
-            axes=strips_along(found, decode, moved, centre, scale) if images else {},
-            reconstructions=_reconstructions(model) if images else None,
-            gallery=_gallery(model, found, moved, decode) if images else None,
-            network=network,
-            skipped=skipped | ({"sliders": why} if why else {}),
-        )
-    verdicts = judged(whole)
-    return verdicts if images else replace(verdicts, traversals=replace(moved, outputs=None))
+        unexplained = _unexplained(model)
+        reconstructions = _reconstructions(model) if images else None
+    found = measured()
+    whole = replace(
+        found,
+        geometry=geometry,
+        column_norm=norms,
+        fit=fit,
+        effective_beta=weight,
+        unexplained=unexplained,
+        traversals=_unscaled(model, moved),
+        axes=strips_along(found, decode, moved, centre, scale) if images else {},
+        reconstructions=reconstructions,
+        gallery=_gallery(model, found, moved, decode) if images else None,
+        network=network,
+        skipped=skipped | ({"sliders": why} if why else {}),
+    )
+    return whole, moved
 
 
 @torch.no_grad()
@@ -138,13 +165,11 @@ def _decoder_module(model: OpenModel) -> torch.nn.Module | None:
     return model.decoder if isinstance(model.decoder, torch.nn.Module) else model.module
 
 
-def _geometry(
-    model: OpenModel, found: Inspection, effort: Effort
-) -> tuple[Overview | None, dict[str, str]]:
+def _geometry(model: OpenModel, effort: Effort) -> tuple[Overview | None, dict[str, str]]:
     codes = model.codes
-    used = sorted(latent.index for latent in found.latents if latent.type != "passive")
-    if not codes.stochastic:
-        used = list(range(codes.d))  # points have no types
+    used = list(range(codes.d))
+    if codes.stochastic:  # points have no types
+        used = [j for j, name in enumerate(types(codes).names) if name != "passive"]
     centre, scale = _prior_units(codes)
     try:
         return overview(

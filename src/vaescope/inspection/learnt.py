@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from vaescope.inspection.results import Inspection, Latent
-from vaescope.latents import Group
+from vaescope.latents import LatentGroup
 from vaescope.traversals import Decode, Traversals
 from vaescope.types import Floats
 
@@ -85,7 +85,7 @@ def learnt_of(found: Inspection) -> Learnt:
     return Learnt(tuple(rows), passive, _sentences(found, len(used)))
 
 
-def _group_row(found: Inspection, group: Group, latents: Sequence[Latent]) -> LearntRow:
+def _group_row(found: Inspection, group: LatentGroup, latents: Sequence[Latent]) -> LearntRow:
     note = group.where
     rotated = found.axes if group.angle and len(group.latents) > 1 else {}
     strips = []
@@ -129,7 +129,7 @@ def _strip(found: Inspection, latent: Latent) -> Strip:
     return Strip(f"latent {latent.index}", None if outputs is None else _picked(outputs))
 
 
-def _axis_name(found: Inspection, group: Group, latent: int) -> str:
+def _axis_name(found: Inspection, group: LatentGroup, latent: int) -> str:
     """The factor that an axis was given to: the nearest of the group's directions."""
     assert found.groups is not None
     return found.groups.axis_factor.get(latent, f"the axis beside {_listed(group.factors)}")

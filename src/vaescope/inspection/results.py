@@ -16,7 +16,7 @@ from vaescope.geometry.overview import KEYS, Overview
 from vaescope.inspection.gallery import Gallery
 from vaescope.inspection.network import Network
 from vaescope.latent_types import LatentType
-from vaescope.latents import Groups, Types
+from vaescope.latents import LatentGroups, Types
 from vaescope.measures import Measures
 from vaescope.metrics import Score
 from vaescope.models import Inference
@@ -181,7 +181,7 @@ class Inspection:
     samples: MomentSummary
     verdicts: tuple[Verdict, ...]
     factors: FactorSummary | None = None
-    groups: Groups | None = None  # which latents together hold which factors
+    groups: LatentGroups | None = None  # which latents together hold which factors
     measures: Measures | None = None
     geometry: Overview | None = None
     column_norm: Vector | None = None  # of each latent in the decoder's first layer

@@ -9,7 +9,7 @@ from vaescope.latents.correlation import (
     total_correlation,
 )
 from vaescope.latents.downstream import Downstream, downstream
-from vaescope.latents.group_results import FactorShare, Group, Groups
+from vaescope.latents.group_results import FactorShare, LatentGroup, LatentGroups
 from vaescope.latents.groups import groups
 from vaescope.latents.kl import LatentKL, kl, kl_of_rows
 from vaescope.latents.mixture import Mixture, mixture
@@ -24,8 +24,8 @@ __all__ = [
     "DeltaKL",
     "Downstream",
     "FactorShare",
-    "Group",
-    "Groups",
+    "LatentGroup",
+    "LatentGroups",
     "LatentKL",
     "MeanAgainstSample",
     "Mixture",

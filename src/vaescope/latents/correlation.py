@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.information.bootstrap import bootstrap, interval
+from vaescope.estimates import bootstrap, bootstrap_interval
 from vaescope.latent_types import LatentType
 from vaescope.latents.pairwise import Pairwise, as_correlation, pairwise
 from vaescope.latents.types import Types, types
@@ -141,14 +141,14 @@ def effective_rank(matrix: Matrix) -> float:
 
     Between 1 and d; 0 for a matrix of zeros. On a covariance it counts latents of large variance,
     correlated or not: so has the released code of bonheme2023 (tc_study). Section 4.2.3 of the
-    paper defines it by the singular values of the matrix of codes itself, which are the square
-    roots: less unequal, so that the number is higher. On a correlation matrix, which is our
-    addition, it counts uncorrelated latents.
+    paper defines it by the singular values of a matrix, which it does not name; those of the
+    centred codes are the square roots, less unequal, so that the number is higher. On a
+    correlation matrix, which is our addition, it counts uncorrelated latents.
 
     >>> deviations = np.array([3.0, 1.0, 0.5])
     >>> effective_rank(np.diag(deviations**2)).__round__(2)  # released code: of the covariance
     1.54
-    >>> effective_rank(np.diag(deviations)).__round__(2)  # section 4.2.3: of the centred codes
+    >>> effective_rank(np.diag(deviations)).__round__(2)  # of the centred codes
     2.34
     """
     values = _spectrum(matrix)
@@ -246,7 +246,7 @@ def _intervals(
     )  # (resamples, subset, measure)
     return {
         key: {
-            name: interval(getattr(measures, name), draws[:, i, j], least=0.0)
+            name: bootstrap_interval(getattr(measures, name), draws[:, i, j], least=0.0)
             for j, name in enumerate(names)
         }
         for i, (key, measures) in enumerate(present.items())

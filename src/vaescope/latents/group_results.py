@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vaescope.wording import listed
 
-__all__ = ["FactorShare", "Group", "Groups", "Standing"]
+__all__ = ["FactorShare", "LatentGroup", "LatentGroups", "Standing"]
 
 Standing = Literal["held", "spread", "weak", "unnamed", "none"]
 
@@ -38,7 +38,7 @@ class FactorShare:
 
 
 @dataclass(frozen=True)
-class Group:
+class LatentGroup:
     """Latents that together hold factors."""
 
     latents: tuple[int, ...]
@@ -73,14 +73,14 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class LatentGroups:
     """Groups of latents, what is known of each factor, and the rotation that gives each its axis.
 
     `rotation` R is orthogonal, (d, d): new latents are R z, rows of codes `mean @ R.T`. It is the
     identity but for groups of several latents whose factors a rotation separates.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[LatentGroup, ...]
     factors: tuple[FactorShare, ...]
     rotation: NDArray[np.float64]
     used: tuple[int, ...]  # latents that are not passive, and vary
@@ -90,13 +90,13 @@ class Groups:
     axis_factor: Mapping[int, str] = field(default_factory=dict)  # of rotated axes, by row of R
 
     @property
-    def rotated(self) -> tuple[Group, ...]:
+    def rotated(self) -> tuple[LatentGroup, ...]:
         """Groups of several factors that a rotation separates."""
         return tuple(
             own for own in self.groups if (own.angle or 0.0) >= STRAIGHT and len(own.factors) > 1
         )
 
-    def of(self, latent: int) -> Group | None:
+    def of(self, latent: int) -> LatentGroup | None:
         """The group that a latent is in, the smallest where there are several."""
         own = [group for group in self.groups if latent in group.latents]
         return min(own, key=lambda group: len(group.latents), default=None)

@@ -1,8 +1,8 @@
 """Which latents together hold which factors, and how they are rotated.
 
 A VAE under N(0, I) does not know its axes: where two factors move the image equally much, any
-rotation of their latents does as well (zietlow2022, section 3.3.4: the degenerate case; rotations
-of mathieu2019 leave the ELBO as it is). Then no latent has a name, but the pair has.
+rotation of their latents does as well (zietlow2022 section 3.3.4; mathieu2019 Theorem 2, for a
+posterior that may be rotated too). Then no latent has a name, but the pair has.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from scipy.optimize import linear_sum_assignment
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.information.bootstrap import interval
+from vaescope.estimates import bootstrap_interval
 from vaescope.latents.factor_fits import Design, FactorTarget, design_of, direction, targets_of
-from vaescope.latents.group_results import FactorShare, Group, Groups, Standing
+from vaescope.latents.group_results import FactorShare, LatentGroup, LatentGroups, Standing
 from vaescope.latents.types import Types, types
 from vaescope.seeds import rng
 
@@ -52,7 +52,7 @@ class _Fit:
     share: FactorShare
 
 
-def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Groups:
+def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> LatentGroups:
     """Which set of the used latents holds which factors, and how it is rotated.
 
     Half of the rows fit each factor from each latent, each pair and all together, by polynomials
@@ -87,7 +87,7 @@ def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Groups
     nothing = FactorShare("", "ordered", "none", (), 0.0, (0.0, 0.0), 0.0, 0.0, 0.0, None)
     if not used:
         none = tuple(FactorShare(**{**asdict(nothing), "name": name}) for name in names)
-        return Groups((), none, np.eye(codes.d), (), len(rows), seed)
+        return LatentGroups((), none, np.eye(codes.d), (), len(rows), seed)
     half, quarter = len(rows) // 2, 3 * len(rows) // 4
     places = np.arange(len(rows))
     parts = (places[:half], places[half:quarter], places[quarter:])
@@ -101,7 +101,7 @@ def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Groups
         FactorShare(**{**asdict(fit.share), **standing.get(fit.name, {})}) for fit in fits
     )
     notes = _correlated(names, values)
-    return Groups(found, factors, rotation, used, len(rows), seed, notes, axes)
+    return LatentGroups(found, factors, rotation, used, len(rows), seed, notes, axes)
 
 
 def _factors(
@@ -185,7 +185,7 @@ def _fit(
     joint = _explained(design.residuals(design.joint, cut, 2), cut[2])
     chance = _chance(design, cut, target.axes, stream)
     spread = _resampled(residuals, cut[2], stream)
-    low, high = interval(share, spread, most=1.0)
+    low, high = bootstrap_interval(share, spread, most=1.0)
     standing: Standing = "none"
     if low > chance and share >= HELD:
         standing = "held"
@@ -229,11 +229,11 @@ def _resampled(residuals: Matrix, target: Matrix, stream: np.random.Generator) -
 
 def _grouped(
     fits: Sequence[_Fit], z: Matrix, parts: Sequence[NDArray[np.int64]], d: int
-) -> tuple[tuple[Group, ...], dict[str, dict[str, Any]], Matrix, dict[int, str]]:
+) -> tuple[tuple[LatentGroup, ...], dict[str, dict[str, Any]], Matrix, dict[int, str]]:
     """Groups, what they change in the factors' entries, the rotation of all of them, and which
     factor each rotated axis has."""
     held = [fit for fit in fits if fit.share.standing == "held"]
-    found: list[Group] = []
+    found: list[LatentGroup] = []
     changed: dict[str, dict[str, Any]] = {}
     rotation, owners = np.eye(d), dict[int, str]()
     waiting = _components(held)
@@ -255,7 +255,7 @@ def _grouped(
             owners |= {latents[place]: name for name, place in places.items()}
         changed |= {name: {"rotated": share} for name, share in rotated.items()}
         found.append(
-            Group(
+            LatentGroup(
                 tuple(latents), tuple(fit.name for fit in named), angle,
                 float(np.mean([fit.share.share for fit in named])),
                 named[0].target.kind if len(named) == 1 else "ordered",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.information.bootstrap import bootstrap
+from vaescope.estimates import bootstrap
 from vaescope.latents.types import Types, types
 from vaescope.metrics.rows import Representation, mean_or_sample, numbers
 from vaescope.seeds import rng

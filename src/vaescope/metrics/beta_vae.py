@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.codes import Codes
-from vaescope.information.bootstrap import interval
+from vaescope.estimates import bootstrap_interval
 from vaescope.metrics.interventions import Groups, groups
 from vaescope.metrics.logistic import one_against_rest, standardised_multinomial
 from vaescope.metrics.rows import Representation, labelled
@@ -45,7 +45,7 @@ def beta_vae(
     spread = None
     if resamples:  # a resample of points has a binomial number of right ones
         draws = rng(seed, "beta-vae-bootstrap").binomial(len(right), value, size=resamples)
-        spread = interval(value, draws / len(right), least=0.0, most=1.0)
+        spread = bootstrap_interval(value, draws / len(right), least=0.0, most=1.0)
     per_factor = np.array(
         [right[y_test == k].mean() if np.any(y_test == k) else 0.0 for k in range(len(seen.names))]
     )

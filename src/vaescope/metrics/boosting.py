@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.types import Floats, Integers
+from vaescope.types import Array, Floats, Integers
 
 __all__ = ["Boosted", "boost"]
 
 Single = NDArray[np.float32]
-Places = NDArray[np.int32]
+Places = NDArray[np.intp]  # what NumPy indexes by without a copy
 Long = NDArray[np.int64]
 
 #: Features whose cuts are refined in each node: those that are best at the quantiles.
@@ -38,21 +38,21 @@ class Boosted:
 class _Grid:
     """The training rows sorted by each feature, and where they may be cut."""
 
-    order: Long  # (d, n) rows by value
     ascending: NDArray[np.float64]  # (d, n) the values
-    rank: Places  # (n * d,) the place of each row, flat
-    barred: NDArray[np.bool_]  # (d, n + 1) no cut before this place: equal values, or an end
+    rank: NDArray[np.int32]  # (n, d) the place of each row
     cuts: Long  # (d, bins + 1) the places where bins begin
     indicator: Any  # (d * bins, n) sparse: which bin each row is in
     reach: int  # places to either side of a cut where it is refined
+    near: Places  # (d, bins - 1, 2 reach) rows by value around each cut; n where there are none
+    barred: NDArray[np.bool_]  # the same: no cut after this row, as values are equal or end
 
     @property
     def d(self) -> int:
-        return len(self.order)
+        return len(self.ascending)
 
     @property
     def n(self) -> int:
-        return int(self.order.shape[1])
+        return int(self.ascending.shape[1])
 
     @property
     def bins(self) -> int:
@@ -69,7 +69,7 @@ class _Splits:
 
     gain: Single
     feature: Places
-    place: Places  # rows up to this place go left; all of them if there is no split
+    place: NDArray[np.int32]  # rows up to this place go left; all of them if there is no split
     value: NDArray[np.float64]
 
 
@@ -94,8 +94,7 @@ def boost(
         bins = 32 if len(x) < 4_000 else 64
     grid = _grid(np.asarray(x, dtype=np.float64), bins)
     n, d, m = grid.n, grid.d, len(x_test)
-    row = (np.arange(n, dtype=np.int32) * d)[:, None]
-    test_row, test_values = (np.arange(m, dtype=np.int32) * d)[:, None], np.ravel(x_test)
+    seen = np.asarray(x_test, dtype=np.float64)
     sizes = grid.histogram(np.ones((n, 1), dtype=np.float32))
     target = np.zeros((n, trees), dtype=np.float32)
     if trees > 1:
@@ -105,34 +104,50 @@ def boost(
     start = _start(labels, trees)
     score, test_score = np.tile(start, (n, 1)), np.tile(start, (m, 1))
     shrink = np.float32(rate * (trees - 1) / trees if trees > 1 else rate)
-    tree = np.arange(trees, dtype=np.int32)
+    tree = np.arange(trees)
     removed = np.zeros(d)
+    # One row more, in no node, for places beyond the ends.
+    residuals, nodes = np.zeros((n + 1, trees), np.float32), np.full((n + 1, trees), -1)
+    residual, node = residuals[:n], nodes[:n]
     for _ in range(rounds):
         probability = _probability(score)
-        residual = target - probability
-        node, test_node = np.zeros((n, trees), np.int32), np.zeros((m, trees), np.int32)
+        np.subtract(target, probability, out=residual)
+        node[:] = 0
+        test_node = np.zeros((m, trees), np.intp)
         sums = grid.histogram(residual)
         counts = np.broadcast_to(sizes, sums.shape)
         for level in range(depth):
-            splits = _best(grid, sums, counts, residual, node, rng)
+            splits = _best(grid, sums, counts, residuals, nodes, rng)
             removed += np.bincount(splits.feature, splits.gain, minlength=d)
-            key, test_key = node * trees + tree, test_node * trees + tree
-            right = grid.rank[row + splits.feature[key]] > splits.place[key]
+            right = _beyond(grid.rank, node, splits.feature, splits.place)
             if level < depth - 1:
                 sums, counts = _children(grid, residual, node, right, sums, counts)
-            node = 2 * node + right
-            above = test_values[test_row + splits.feature[test_key]] > splits.value[test_key]
-            test_node = 2 * test_node + above
+            node *= 2
+            node += right
+            test_node *= 2
+            test_node += _beyond(seen, test_node // 2, splits.feature, splits.value)
         key, test_key = node * trees + tree, test_node * trees + tree
         leaves = shrink * _leaves(key, residual, probability, 2**depth * trees)
-        score += leaves[key]
-        test_score += leaves[test_key]
+        score += leaves.take(key)
+        test_score += leaves.take(test_key)
     total = removed.sum()
     return Boosted(
         removed / total if total > 0 else removed,
         classes[_highest(score)],
         classes[_highest(test_score)],
     )
+
+
+def _beyond(values: Array, node: Places, feature: Places, cut: Array) -> NDArray[np.bool_]:
+    """Where the value (row, feature) that the split of each row's node looks at exceeds its cut."""
+    rows, trees = node.shape
+    if len(feature) == trees:  # one node a tree
+        return np.asarray(values.take(feature, axis=1) > cut)
+    key = node * trees
+    key += np.arange(trees)
+    place = feature.take(key)
+    place += (np.arange(rows) * values.shape[1])[:, None]
+    return np.asarray(values.ravel().take(place) > cut.take(key))
 
 
 def _grid(x: NDArray[np.float64], bins: int) -> _Grid:
@@ -157,7 +172,15 @@ def _grid(x: NDArray[np.float64], bins: int) -> _Grid:
     cells = (np.stack(of_bin, axis=1) + np.arange(d) * bins).ravel()
     ones = np.ones(n * d, dtype=np.float32)
     indicator = csr_array((ones, (cells, np.repeat(np.arange(n), d))), shape=(d * bins, n))
-    return _Grid(order, ascending, rank.ravel(), barred, cuts, indicator, -(-n // bins))
+    reach = -(-n // bins)
+    place = cuts[:, 1:-1, None] + np.arange(-reach, reach)
+    inside = (place >= 0) & (place < n)
+    clipped = np.clip(place, 0, n - 1)
+    feature = np.arange(d)[:, None, None]
+    return _Grid(
+        ascending, rank, cuts, indicator, reach, np.where(inside, order[feature, clipped], n),
+        ~inside | barred[feature, clipped + 1],
+    )  # fmt: skip
 
 
 def _start(labels: Long, trees: int) -> Single:
@@ -192,8 +215,8 @@ def _best(
     grid: _Grid,
     sums: Single,
     counts: Single,
-    residual: Single,
-    node: Places,
+    residuals: Single,
+    nodes: Places,
     rng: np.random.Generator,
 ) -> _Splits:
     """The split of each column that removes most squared error."""
@@ -207,8 +230,8 @@ def _best(
     feature = np.argpartition(-at_best, kept - 1, axis=0)[:kept]  # (kept, column)
     chosen = bin_[feature, column]
     place, gain = _refined(
-        grid, feature, grid.cuts[feature, chosen + 1], left[feature, chosen, column],
-        n_left[feature, chosen, column], total, n, residual, node,
+        grid, feature, chosen, left[feature, chosen, column], n_left[feature, chosen, column],
+        total, n, residuals, nodes,
     )  # fmt: skip
     gain -= total * total / np.maximum(n, 1.0)
     # Rounding would give ties to one feature always; this is wider than rounding in float32.
@@ -220,7 +243,7 @@ def _best(
     middle = grid.ascending[own, cut] + grid.ascending[own, np.minimum(cut + 1, grid.n - 1)]
     return _Splits(
         np.where(splits, best, np.float32(0.0)),
-        own.astype(np.int32),
+        own,
         np.where(splits, cut, grid.n).astype(np.int32),
         np.where(splits, 0.5 * middle, np.inf),
     )
@@ -228,39 +251,38 @@ def _best(
 
 def _refined(
     grid: _Grid,
-    feature: Long,
-    cut: Long,
+    feature: Places,
+    chosen: Places,
     left: Single,
     n_left: Single,
     total: Single,
     n: Single,
-    residual: Single,
-    node: Places,
+    residuals: Single,
+    nodes: Places,
 ) -> tuple[Long, Single]:
     """The best place to cut near each quantile, and S_l^2 / n_l + S_r^2 / n_r there."""
-    trees = residual.shape[1]
+    trees = residuals.shape[1]
     column = np.arange(feature.shape[1])
-    place = cut[..., None] + np.arange(-grid.reach, grid.reach)  # (kept, column, window)
-    inside = (place >= 0) & (place < grid.n)
-    clipped = np.clip(place, 0, grid.n - 1)
-    which = feature[..., None]
-    rows, tree = grid.order[which, clipped], (column % trees)[:, None]
-    member = (inside & (node[rows, tree] == (column // trees)[:, None])).astype(np.float32)
-    own = (residual[rows, tree] * member).cumsum(axis=2)
-    count = member.cumsum(axis=2)
+    at = feature * (grid.bins - 1) + chosen  # (kept, column)
+    index = grid.near.reshape(-1, 2 * grid.reach).take(at, axis=0)  # (kept, column, window)
+    index *= trees
+    index += (column % trees)[:, None]
+    member = nodes.take(index) == (column // trees)[:, None]
+    own = residuals.take(index)
+    own *= member
+    own.cumsum(axis=2, out=own)
+    count = member.cumsum(axis=2, dtype=np.float32)
     # The sums left of the quantile are known; the window adds to them or takes away.
-    middle = slice(grid.reach - 1, grid.reach)
-    window = _gain(
-        left[..., None] + own - own[..., middle],
-        n_left[..., None] + count - count[..., middle],
-        total[:, None],
-        n[:, None],
-    )
-    window[~inside | grid.barred[which, clipped + 1]] = -1.0
-    best = window.argmax(axis=2)[..., None]
+    for window, before in ((own, left), (count, n_left)):
+        middle = window[..., grid.reach - 1, None].copy()
+        np.add(window, before[..., None], out=window)
+        np.subtract(window, middle, out=window)
+    gain = _gain(own, count, total[:, None], n[:, None])
+    np.putmask(gain, grid.barred.reshape(-1, 2 * grid.reach).take(at, axis=0), -1.0)
+    best = gain.argmax(axis=2)
     return (
-        np.take_along_axis(place, best, axis=2)[..., 0],
-        np.take_along_axis(window, best, axis=2)[..., 0],
+        grid.cuts[feature, chosen + 1] + best - grid.reach,
+        np.take_along_axis(gain, best[..., None], axis=2)[..., 0],
     )
 
 
@@ -275,19 +297,19 @@ def _children(
     """Histograms of the next level: left children by counting, right ones by subtraction."""
     n, trees = residual.shape
     nodes = sums.shape[2] // trees
-    weights = np.empty((n, 2, nodes, trees), dtype=np.float32)
+    slopes = np.empty((n, nodes, trees), dtype=np.float32)
+    ones = np.empty((n, nodes, trees), dtype=np.float32)
     for q in range(nodes):
         left = (node == q) & ~right
-        np.multiply(residual, left, out=weights[:, 0, q])
-        weights[:, 1, q] = left
-    shape = (grid.d, grid.bins, 2, nodes, trees)
-    counted = grid.histogram(weights.reshape(n, -1)).reshape(shape)
+        np.multiply(residual, left, out=slopes[:, q])
+        ones[:, q] = left
     pair = []
-    for which, parent in enumerate((sums, counts)):
+    for weights, parent in ((slopes, sums), (ones, counts)):
+        shape = (grid.d, grid.bins, nodes, trees)
+        counted = grid.histogram(weights.reshape(n, -1)).reshape(shape)
         both = np.empty((grid.d, grid.bins, nodes, 2, trees), dtype=np.float32)
-        both[:, :, :, 0] = counted[:, :, which]
-        whole = parent.reshape(grid.d, grid.bins, nodes, trees)
-        np.subtract(whole, counted[:, :, which], out=both[:, :, :, 1])
+        both[:, :, :, 0] = counted
+        np.subtract(parent.reshape(shape), counted, out=both[:, :, :, 1])
         pair.append(both.reshape(grid.d, grid.bins, -1))
     return pair[0], pair[1]
 

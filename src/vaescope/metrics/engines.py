@@ -19,14 +19,14 @@ from vaescope.metrics.boosting import Boosted, boost
 from vaescope.seeds import derive, rng
 from vaescope.types import Floats, Integers
 
-__all__ = ["ENGINES", "Learnt", "learn"]
+__all__ = ["ENGINES", "EngineResult", "learn"]
 
 #: One factor: (train codes, classes, test codes, seed) -> importances and predictions.
 Engine = Callable[[Floats, Integers, Floats, int], Boosted]
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
+class EngineResult:
     """What an engine says of all factors."""
 
     importance: NDArray[np.float64]  # (latent, factor), columns sum to one, or to zero
@@ -124,7 +124,7 @@ _SLOW = ("gradient-boosting", "random-forest")
 
 def learn(
     engine: str, x: Floats, factors: Integers, x_test: Floats, factors_test: Integers, *, seed: int
-) -> Learnt:
+) -> EngineResult:
     """All factors by one engine; slow ones learn factors in parallel processes."""
     if engine not in ENGINES:
         raise UsageError(
@@ -142,7 +142,7 @@ def learn(
         fits = [fit for _, fit in sorted(zip(order, found, strict=True), key=itemgetter(0))]
     else:
         fits = [_one(*job) for job in jobs]
-    return Learnt(
+    return EngineResult(
         np.stack([fit.importance for fit in fits], axis=1),
         np.array(
             [np.mean(fit.train == y) for fit, (_, y) in zip(fits, _each(factors), strict=True)]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.codes import Codes
-from vaescope.information.bootstrap import interval
+from vaescope.estimates import bootstrap_interval
 from vaescope.metrics.downstream import Readout, read_out
 from vaescope.metrics.logistic import Classifier, one_against_rest, standardised_multinomial
 from vaescope.metrics.rows import Representation, split
@@ -65,7 +65,7 @@ def explicitness_of(readout: Readout, *, rescaled: bool, resamples: int) -> Scor
         value,
         replace(protocol, settings=settings),
         {"per_factor": per_factor[0]},
-        interval(value, scores[1:], least=0.0, most=1.0) if resamples else None,
+        bootstrap_interval(value, scores[1:], least=0.0, most=1.0) if resamples else None,
     )
 
 
@@ -76,19 +76,31 @@ def areas(scores: Floats, classes: Integers, y: Integers, weights: Floats) -> ND
     resamples that lost a class.
     """
     found = []
+    by_row = np.ascontiguousarray(weights.T)
     for column, own in zip(scores.T, classes, strict=True):
         is_own = y == own
         if not is_own.any() or is_own.all():
             continue
-        _, place = np.unique(column, return_inverse=True)
-        order = np.argsort(place, kind="stable")
-        starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-        positive = np.add.reduceat((weights * is_own)[:, order], starts, axis=1)
-        negative = np.add.reduceat((weights * ~is_own)[:, order], starts, axis=1)
-        below = np.cumsum(negative, axis=1) - 0.5 * negative
-        total = positive.sum(axis=1) * negative.sum(axis=1)
-        won = (positive * below).sum(axis=1)
+        order = np.argsort(column, kind="stable")
+        ascending, ranked = column[order], is_own[order]
+        positive = by_row[order[ranked]]  # (rows of the class, weights)
+        everything, of_class = _running(by_row[order]), _running(positive)
+        count = np.concatenate([[0], np.cumsum(ranked)])
+        # Rows of the rest below each row of the class, and of those that tie with it, half.
+        first, last = (
+            np.searchsorted(ascending, ascending[ranked], side=side) for side in ("left", "right")
+        )
+        below = 0.5 * sum(everything[at] - of_class[count[at]] for at in (first, last))
+        total = of_class[-1] * (everything[-1] - of_class[-1])
+        won = (positive * below).sum(axis=0)
         found.append(np.where(total > 0, won / np.where(total > 0, total, 1.0), 0.5))
     if not found:
         return np.full((len(weights), 1), 0.5)
     return np.stack(found, axis=1)
+
+
+def _running(rows: Floats) -> NDArray[np.float64]:
+    """Sums of the first 0, 1, ... rows."""
+    sums = np.zeros((len(rows) + 1, rows.shape[1]))
+    np.cumsum(rows, axis=0, out=sums[1:])
+    return sums

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.codes import Codes
-from vaescope.information.bootstrap import interval
+from vaescope.estimates import bootstrap_interval
 from vaescope.metrics.interventions import Groups, groups
 from vaescope.metrics.rows import Representation, labelled
 from vaescope.metrics.score import Protocol, Score
@@ -57,7 +57,7 @@ def factor_vae(
     spread = None
     if resamples:  # a resample of votes has a binomial number of right ones
         draws = rng(seed, "factor-vae-bootstrap").binomial(total, right / total, size=resamples)
-        spread = interval(right / total, draws / total, least=0.0, most=1.0)
+        spread = bootstrap_interval(right / total, draws / total, least=0.0, most=1.0)
     return Score(right / total, protocol, {"votes": full}, spread)
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.information.bootstrap import interval
+from vaescope.estimates import bootstrap_interval
 from vaescope.metrics.rows import Representation, mean_or_sample, numbers, points
 from vaescope.metrics.sap import top_two
 from vaescope.metrics.score import Protocol, Score
@@ -84,7 +84,7 @@ def knn_score(
         "classified": [name for name, own in zip(names, classified, strict=True) if own],
     }  # fmt: skip
     protocol = Protocol("default", len(rows), settings, on, codes.supervised)
-    spread = interval(value, gaps[1:].mean(axis=1)) if resamples else None
+    spread = bootstrap_interval(value, gaps[1:].mean(axis=1)) if resamples else None
     return Score(value, protocol, {"skill": skill, "gaps": gaps[0]}, spread)
 
 

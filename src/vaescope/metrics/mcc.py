@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.information.bootstrap import interval
+from vaescope.estimates import bootstrap_interval
 from vaescope.information.resampling import moment_replicates
 from vaescope.metrics.rows import Representation, mean_or_sample, numbers, points
 from vaescope.metrics.sap_continuous import correlations
@@ -82,7 +82,7 @@ def _mcc(
         drawn = moment_replicates(np.hstack([left, right]), resamples=resamples, rng=stream)
         replicates = np.abs(drawn[:, : codes.d, codes.d :])
         draws = np.array([_assigned(own)[2] for own in replicates])
-        spread = interval(value, draws, least=0.0, most=1.0)
+        spread = bootstrap_interval(value, draws, least=0.0, most=1.0)
     settings = {"estimator": name, "factors_as": source, "seed": seed}
     protocol = Protocol("default", len(rows), settings, on, codes.supervised)
     return Score(value, protocol, {"correlation": matrix, "latent_of_factor": assigned}, spread)

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.information.bootstrap import interval
+from vaescope.estimates import bootstrap_interval
 from vaescope.information.resampling import moment_replicates
 from vaescope.metrics.rows import Representation, mean_or_sample, numbers, points
 from vaescope.metrics.sap import top_two
@@ -66,7 +66,7 @@ def sap_continuous(
         stream = rng(seed, "sap-bootstrap")
         drawn = moment_replicates(both, resamples=resamples, rng=stream)
         replicates = np.square(drawn[:, : codes.d, codes.d :])
-        spread = interval(value, top_two(replicates).mean(axis=-1), least=0.0, most=1.0)
+        spread = bootstrap_interval(value, top_two(replicates).mean(axis=-1), least=0.0, most=1.0)
     settings = {"estimator": "squared correlation", "factors_as": source, "seed": seed}
     protocol = Protocol("default", len(rows), settings, on, codes.supervised)
     return Score(value, protocol, {"squared_correlation": squared, "gaps": gaps}, spread)

@@ -1,6 +1,6 @@
 """All metrics of a set of codes at once, sharing what they have in common."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +26,7 @@ from vaescope.metrics.sap_continuous import sap_continuous
 from vaescope.metrics.score import Score
 from vaescope.metrics.table import InformationTable, Tally, counted
 
-__all__ = ["METRICS", "Metric", "measure_metrics"]
+__all__ = ["METRICS", "Metric", "known_metrics", "measure_metrics"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +170,18 @@ METRICS: Mapping[str, Metric] = {
 }
 
 
+def known_metrics(names: Iterable[str]) -> tuple[str, ...]:
+    """The names, all of them of metrics."""
+    chosen = tuple(names)
+    unknown = [name for name in chosen if name not in METRICS]
+    if unknown:
+        raise UsageError(
+            f"There is no metric {', '.join(unknown)}; there are {', '.join(METRICS)}.",
+            "Use those, or all.",
+        )
+    return chosen
+
+
 def measure_metrics(
     codes: Codes,
     *,
@@ -180,19 +192,13 @@ def measure_metrics(
     test: int | None = None,
     seed: int = 0,
 ) -> tuple[dict[Representation, dict[str, Score]], dict[str, str]]:
-    """Scores by representation and name, and the reason for each metric that cannot be had.
+    """Scores by representation and name, and why the others are missing.
 
     `train` and `test` are the first rows and the next, for metrics that learn; metrics that do not
     take all rows, or as many as the protocol has. A metric that one representation allows and the
     other does not is listed as e.g. `mig on mean`.
     """
-    chosen = list(METRICS) if metrics is None else list(metrics)
-    unknown = [name for name in chosen if name not in METRICS]
-    if unknown:
-        raise UsageError(
-            f"There is no metric {', '.join(unknown)}; there are {', '.join(METRICS)}.",
-            "Use those, or all.",
-        )
+    chosen = known_metrics(METRICS if metrics is None else metrics)
     settings = preset(protocol)
     if train is not None or test is not None:
         sizes(codes.n, train, test)  # a wrong number is an error, not a reason to skip

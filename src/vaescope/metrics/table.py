@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
+from vaescope.estimates import bootstrap_interval
 from vaescope.information.binning import equal_width
-from vaescope.information.bootstrap import interval
 from vaescope.information.discrete import Counts, joint_counts
 from vaescope.information.resampling import Replicates, information_replicates
 from vaescope.metrics.rows import Representation, labelled
@@ -70,7 +70,7 @@ class InformationTable:
         draws = statistic(
             self.replicates.information[..., varies], self.replicates.entropy_of_b[..., varies]
         )
-        return interval(value, draws, least=0.0, most=1.0)
+        return bootstrap_interval(value, draws, least=0.0, most=1.0)
 
     def stamped(self, settings: Mapping[str, Any]) -> Protocol:
         """The protocol with a metric's own settings."""

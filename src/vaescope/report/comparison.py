@@ -10,7 +10,7 @@ import numpy as np
 from vaescope import __version__
 from vaescope.comparing import Comparison
 from vaescope.comparing.compared_runs import letter, letters
-from vaescope.comparing.intervals import Gap
+from vaescope.comparing.intervals import SideGap
 from vaescope.comparing.result import ComparedLatent
 from vaescope.comparing.verdicts import latent_name, side_name
 from vaescope.figures.comparison import certain_first, comparison_chart
@@ -73,10 +73,9 @@ def comparison_page(comparison: Comparison, *, images: bool = True) -> Page:
         tuple(sections),
         (
             f"Made by vaescope {__version__}. This file loads nothing from the network.",
-            "It holds pictures of the data and of what the decoders make of them; --no-images "
-            "leaves them out."
+            "It shows examples of the data and reconstructions; --no-images leaves them out."
             if any(section is not None for section in pictures)
-            else "It holds no pictures of the data.",
+            else "It shows no examples of the data.",
         ),
     )
 
@@ -194,7 +193,7 @@ def _alt(latent: ComparedLatent) -> str:
     return f"{latent_name(latent)}: {values} nats"
 
 
-def _ends(gap: Gap, digits: int = 3) -> str | None:
+def _ends(gap: SideGap, digits: int = 3) -> str | None:
     if gap.interval is None:
         return None
     low, high = (f"{end:.{digits}f}".replace("-", MINUS) for end in gap.interval)
@@ -221,7 +220,7 @@ def _latents_table(comparison: Comparison, place: int) -> PageTable:
     return PageTable(f"latents-{place + 1}", caption, tuple(columns), tuple(rows))
 
 
-def _cells(gap: Gap) -> tuple[Value, ...]:
+def _cells(gap: SideGap) -> tuple[Value, ...]:
     return gap.first, gap.second, gap.difference, _ends(gap)
 
 
@@ -262,7 +261,7 @@ def _metrics(comparison: Comparison) -> Section:
     return Section("metrics", "Metrics", lead, tuple(parts))
 
 
-def _answer(gap: Gap) -> str | None:
+def _answer(gap: SideGap) -> str | None:
     return None if gap.differs is None else "yes" if gap.differs else "no"
 
 

@@ -57,7 +57,7 @@ def correlation(inspection: Inspection) -> Section | None:
         f"{name}: the largest between different latents is {_largest(matrix):.2f}"
         for name, matrix in matrices.items()
     )
-    caption = "Size of the correlation between latents, of the means and of the samples."
+    caption = "Absolute correlation between latents, of the means and of the samples."
     lead = "Whether latents are correlated, and whether passive ones are the reason."
     text = (
         "Total correlation and mutual information in nats: 0 for independent latents. The "
@@ -117,14 +117,14 @@ def metrics(inspection: Inspection) -> Section | None:
 
 _MEANINGS = {
     "dto": "Distance to orthogonality: 0 where columns of the Jacobian are orthogonal",
-    "dto_haar": "the same of randomly rotated axes",
-    "dto_random_decoder": "the same of this decoder before training",
+    "dto_haar": "the same for randomly rotated axes",
+    "dto_random_decoder": "the same for this decoder before training",
     "od_score": "OD-Score, corrected: 0 for orthogonal columns",
-    "column_cosine": "Mean size of the cosine between columns",
+    "column_cosine": "Mean absolute cosine between columns",
     "column_norm": "Mean length of a column",
     "ima_contrast": "IMA contrast in nats: 0 for orthogonal columns",
     "variance_law": "Slope of log variance on log squared length; near -1 by theory",
-    "stochastic_loss": "Loss that the noise of the posterior costs",
+    "stochastic_loss": "Reconstruction loss due to the posterior's noise",
 }
 
 
@@ -156,8 +156,8 @@ def geometry(inspection: Inspection) -> Section | None:
     if errors:
         parts.append(
             PageTable(
-                "local-decoders", "How far estimates of that loss are off, relative to it.",
-                (Column("Estimate by"), Column("Off by", "number"), Column("Points", "number", 0)),
+                "local-decoders", "Relative errors of estimates of that loss.",
+                (Column("Estimate by"), Column("Error", "number"), Column("Points", "number", 0)),
                 tuple((name, spread.value, spread.n) for name, spread in errors.items()),
             )
         )  # fmt: skip
@@ -188,9 +188,9 @@ def decomposition(inspection: Inspection) -> Section | None:
         return None
     content = measures.decomposition.to_dict()
     meanings = {
-        "index_code_information": "Information of a code on its example, nats: low is overlap",
+        "index_code_information": "Information of codes about examples, nats: low if they overlap",
         "posterior_entropy": "Mean entropy of a posterior, nats",
-        "mmd": "MMD of samples and prior: 0 where they match",
+        "mmd": "MMD between samples and prior: 0 where they match",
         "inclusive_kl": "KL from the prior to the aggregate posterior, nats",
         "hoyer": "Hoyer sparsity of the means: 1 for one latent per example",
     }

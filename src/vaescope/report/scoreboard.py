@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import final
 
 from vaescope.studies.catalogue import LOOKED, OUTDATED
+from vaescope.studies.claim_verdict import ALPHA, ClaimVerdict, Judgement
 from vaescope.studies.registry import Registration
 from vaescope.studies.running import Outcome
 from vaescope.studies.study import Study
-from vaescope.studies.verdict import ALPHA, Judgement, Verdict
 
 __all__ = ["Judged", "scoreboard", "scoreboard_figure", "study_text"]
 
@@ -32,7 +32,7 @@ class Judged:
     study: Study
     outcome: Outcome | None
     registered: str
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ClaimVerdict]
 
     @property
     def counts(self) -> bool:
@@ -60,14 +60,14 @@ def _link(study: Study) -> str:
     return f"[{study.id}](studies/{_stem(study)}.md)"
 
 
-def _number(verdict: Verdict) -> str:
+def _number(verdict: ClaimVerdict) -> str:
     if verdict.effect is None:
         return "none"
     spread = "" if verdict.interval is None else " ({:.3g} to {:.3g})".format(*verdict.interval)
     return f"{verdict.effect:.3g}{spread}"
 
 
-def _control(verdict: Verdict) -> str:
+def _control(verdict: ClaimVerdict) -> str:
     claim, votes = verdict.claim, verdict.control
     if claim.control is None:
         return "none"
@@ -76,7 +76,7 @@ def _control(verdict: Verdict) -> str:
     return f"{claim.control.says}: {votes.votes_for} for, {votes.against} against"
 
 
-def _claims(verdicts: Sequence[Verdict]) -> list[str]:
+def _claims(verdicts: Sequence[ClaimVerdict]) -> list[str]:
     lines = _header(
         "verdict", "votes", "claim", "place", "measured", "effect", "control", "the paper",
         "substituted",
@@ -100,7 +100,7 @@ def _claims(verdicts: Sequence[Verdict]) -> list[str]:
     return lines
 
 
-def _formulas(verdicts: Sequence[Verdict]) -> list[str]:
+def _formulas(verdicts: Sequence[ClaimVerdict]) -> list[str]:
     lines = _header("formula", "place", "checked", "holds in")
     for v in verdicts:
         holds = f"{v.count.votes_for} of {v.seeds}" if v.seeds else "not run"
@@ -158,7 +158,7 @@ def study_text(judged: Judged) -> str:
 
 
 def scoreboard(
-    judged: Sequence[Judged], lines: Sequence[Registration], gone: Sequence[Verdict]
+    judged: Sequence[Judged], lines: Sequence[Registration], gone: Sequence[ClaimVerdict]
 ) -> str:
     """All claims with their verdicts: what counts, what was re-analysed, and what has not run."""
     trained = [j for j in judged if any(v.claim.kind != "identity" for v in j.verdicts)]
@@ -215,7 +215,7 @@ def _has(things: Sequence[object]) -> str:
     return "has" if len(things) == 1 else "have"
 
 
-def _headline(judged: Sequence[Judged]) -> list[Verdict]:
+def _headline(judged: Sequence[Judged]) -> list[ClaimVerdict]:
     return [v for j in judged if j.counts for v in j.verdicts if v.claim.primary]
 
 

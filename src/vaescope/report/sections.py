@@ -93,10 +93,9 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
         sections,
         (
             f"Made by vaescope {__version__}. This file loads nothing from the network.",
-            "It holds pictures of the data and of what the decoder makes of them; "
-            "--no-images leaves them out."
+            "It shows examples of the data and reconstructions; --no-images leaves them out."
             if shows
-            else "It holds no pictures of the data.",
+            else "It shows no examples of the data.",
         ),
         learnt_screen(inspection, images=images),
     )
@@ -159,10 +158,10 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
         return None
     lead = (
         "One latent moves; the others stay at the code of a typical example. Its share is its part "
-        "of all changes along the rows."
+        "of the total change over all rows."
     )
     shares = PageTable(
-        "traversals", "Share of each latent in all change along the rows.",
+        "traversals", "Share of each latent in the total change over all rows.",
         (
             Column("Latent", "number", 0), Column("Type", "type"),
             Column("Share", "bar", 4, full=1.0),
@@ -260,7 +259,7 @@ def _factors(inspection: Inspection) -> Section | None:
         "mig", "The gap of each factor between the two latents that encode it best.",
         (
             Column("Factor"), Column("Best latent", "number", 0),
-            Column("Share known", "number", 2), Column("Gap", "bar", 2, full=1.0),
+            Column("Share encoded", "number", 2), Column("Gap", "bar", 2, full=1.0),
         ),
         tuple(
             (name, best[k], float(factors.normalised[best[k], k]), gaps[k])
@@ -294,8 +293,8 @@ def _prior(inspection: Inspection, *, images: bool) -> Section:
     )
     caption = (
         "Density of the posterior means and of one sample per example, against the prior, "
-        f"{inspection.histograms.says}. Heights end at {inspection.histograms.top:.2g}: the means "
-        "of a passive latent are a spike."
+        f"{inspection.histograms.says}. Heights are cut at {inspection.histograms.top:.2g}: the "
+        "means of a passive latent are a spike."
         f"{cut(latents)}"
     )
     lead = "Whether codes drawn from the prior are codes that the decoder has seen."

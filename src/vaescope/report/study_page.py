@@ -19,9 +19,9 @@ from vaescope.report.page import (
     Section,
 )
 from vaescope.report.render import render
+from vaescope.studies.claim_verdict import ClaimVerdict, Judgement
 from vaescope.studies.running import Outcome
 from vaescope.studies.study import Study
-from vaescope.studies.verdict import Judgement, Verdict
 from vaescope.tables import Table as Runs
 
 __all__ = ["figure_png", "save_study", "study_page"]
@@ -31,7 +31,9 @@ _TONES: dict[Judgement, Literal["good", "note", "warning"]] = {
 }  # fmt: skip
 
 
-def save_study(study: Study, outcome: Outcome, verdicts: Sequence[Verdict], path: Path) -> None:
+def save_study(
+    study: Study, outcome: Outcome, verdicts: Sequence[ClaimVerdict], path: Path
+) -> None:
     """Writes the page of a study."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +48,7 @@ def figure_png(study: Study, outcome: Outcome, *, dpi: int = 200) -> bytes:
     return buffer.getvalue()
 
 
-def study_page(study: Study, outcome: Outcome, verdicts: Sequence[Verdict]) -> Page:
+def study_page(study: Study, outcome: Outcome, verdicts: Sequence[ClaimVerdict]) -> Page:
     """All that a study shows."""
     counts = {kind: sum(v.verdict == kind for v in verdicts) for kind in _TONES}
     runs = outcome.table
@@ -88,13 +90,13 @@ def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.3g}".replace("-", "\N{MINUS SIGN}")
 
 
-def _spread(verdict: Verdict) -> str:
+def _spread(verdict: ClaimVerdict) -> str:
     if verdict.interval is None:
         return "no interval"
     return " to ".join(_number(end) for end in verdict.interval)
 
 
-def _statement(verdict: Verdict) -> PageStatement:
+def _statement(verdict: ClaimVerdict) -> PageStatement:
     claim = verdict.claim
     more = f"{verdict.why.capitalize()}." if verdict.why else ""
     if claim.substituted:
@@ -110,7 +112,7 @@ def _statement(verdict: Verdict) -> PageStatement:
     )
 
 
-def _claims(verdicts: Sequence[Verdict]) -> PageTable:
+def _claims(verdicts: Sequence[ClaimVerdict]) -> PageTable:
     columns = (
         Column("claim"), Column("place"), Column("verdict"), Column("measured"),
         Column("votes"), Column("e", "number", 4), Column("effect", "number", 4),

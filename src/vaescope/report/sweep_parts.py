@@ -58,8 +58,8 @@ def curves_figure(runs: Runs, measures: Sequence[str]) -> Figure | None:
             if isinstance(at, str) or at is None or one.estimate.n == 0:
                 continue
             line = ", ".join(_text(one.settings[name]) for name in series) or "all"
-            low, high = one.estimate.interval or (one.estimate.mean, one.estimate.mean)
-            rows.append((measure, line, float(at), one.estimate.mean, low, high, one.estimate.n))
+            low, high = one.estimate.interval or (one.estimate.value, one.estimate.value)
+            rows.append((measure, line, float(at), one.estimate.value, low, high, one.estimate.n))
     rows.sort(key=lambda row: (measures.index(str(row[0])), str(row[1]), float(row[2] or 0)))
     lines = sorted({str(row[1]) for row in rows})
     x = {
@@ -133,7 +133,7 @@ def means_table(runs: Runs, measures: Sequence[str]) -> PageTable:
         for measure in measures:
             t = found[measure][place].estimate
             row += [
-                t.mean if t.n else None,
+                t.value if t.n else None,
                 None if t.interval is None else _between(*t.interval),
             ]
         rows.append(tuple(row))

@@ -1,11 +1,11 @@
 """Studies: tables and figures of the papers as experiments, their sentences as claims."""
 
 from vaescope.studies.blocks import Blocked, Share, Spread
+from vaescope.studies.claim_verdict import Case, ClaimVerdict, decide
 from vaescope.studies.claims import Claim, Condition, Control, Test
 from vaescope.studies.effects import AtEqual, Effect, Gap, Level, Position, Ratio, Trend
 from vaescope.studies.panels import Curves, Dots, Images, Panel, Scatter
 from vaescope.studies.study import SCALES, Cell, Computed, Measured, Scale, Study, Trained, cells
-from vaescope.studies.verdict import Case, Verdict, decide
 
 __all__ = [
     "SCALES",
@@ -14,6 +14,7 @@ __all__ = [
     "Case",
     "Cell",
     "Claim",
+    "ClaimVerdict",
     "Computed",
     "Condition",
     "Control",
@@ -35,7 +36,6 @@ __all__ = [
     "Test",
     "Trained",
     "Trend",
-    "Verdict",
     "cells",
     "decide",
 ]

@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from vaescope.errors import UsageError
 from vaescope.paper_aliases import paper_key
 from vaescope.studies import bhowal2024, bonheme2023, grzes2023, mathieu2019, zietlow2022
+from vaescope.studies.claim_verdict import Case
 from vaescope.studies.study import Study
-from vaescope.studies.verdict import Case
 from vaescope.tables import Table
 
 __all__ = ["LOOKED", "OUTDATED", "STUDIES", "cases", "find"]

@@ -14,10 +14,10 @@ from typing import Any, final
 from vaescope.errors import UsageError
 from vaescope.paths import replace_file
 from vaescope.reading import parse_json
+from vaescope.studies.claim_verdict import Case
 from vaescope.studies.claims import Claim
 from vaescope.studies.effects import Level
 from vaescope.studies.study import Scale, Study
-from vaescope.studies.verdict import Case
 from vaescope.tables import Table
 
 __all__ = ["REGISTRY", "Registration", "read_registry", "register", "status", "withdrawn"]

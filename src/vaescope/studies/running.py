@@ -29,9 +29,9 @@ from vaescope.runs import Run, strict_json
 from vaescope.sealing import is_sealed, seal_document, sha256_of
 from vaescope.specs import FORMAT
 from vaescope.studies.catalogue import cases, find
+from vaescope.studies.claim_verdict import ClaimVerdict, decide
 from vaescope.studies.effects import distinct
 from vaescope.studies.study import Computed, Scale, Study, Trained, Work
-from vaescope.studies.verdict import Verdict, decide
 from vaescope.sweeps.driver import sweep
 from vaescope.sweeps.engine import Engine, make_engine
 from vaescope.sweeps.grid import Plan, plan
@@ -62,7 +62,7 @@ class Outcome:
     machine: str = "unknown"  # where it was run, in words
     pictures: tuple[Pictures, ...] = ()  # by row; none where they were not kept
 
-    def verdicts(self, registered: str = "not registered") -> list[Verdict]:
+    def verdicts(self, registered: str = "not registered") -> list[ClaimVerdict]:
         """Verdicts of this study alone: all other claims of the catalogue count as undecided."""
         (study,) = find(self.study)
         judged = decide(cases({self.study: (distinct(self.table, "seed"), registered)}))

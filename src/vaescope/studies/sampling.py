@@ -6,10 +6,10 @@ from typing import Any
 
 from vaescope.errors import UsageError
 from vaescope.studies.catalogue import STUDIES
+from vaescope.studies.claim_verdict import needed_alone
 from vaescope.studies.registry import Registration, voting_units
 from vaescope.studies.running import Outcome, Progress, joined, run_study
 from vaescope.studies.study import Scale, Study
-from vaescope.studies.verdict import needed_alone
 
 __all__ = ["BATCH", "FIRST_BATCH", "add_units", "last_unit", "next_units", "sample", "settled"]
 

@@ -30,7 +30,7 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if there["cuda"] else "cpu")
     if not there.get(name, False):
         here = ", ".join(device for device, found in there.items() if found)
-        raise UsageError(f"There is no device {name} here.", f"Use auto, or one of {here}.")
+        raise UsageError(f"There is no device {name} here.", f"Use auto or {here}.")
     return torch.device(name)
 
 

@@ -24,7 +24,6 @@ __all__ = [
     "load_weights",
     "measured_best",
     "save_state",
-    "save_weights",
     "weights_bytes",
 ]
 
@@ -45,10 +44,6 @@ def _pack(tensors: dict[str, Tensor], **facts: Any) -> bytes:
 def weights_bytes(module: nn.Module) -> bytes:
     """The parameters of a module as a safetensors file."""
     return _pack(module.state_dict())
-
-
-def save_weights(path: Path, module: nn.Module) -> None:
-    replace_file(path, weights_bytes(module))
 
 
 def load_weights(path: Path, module: nn.Module, *, sha256: str | None) -> None:

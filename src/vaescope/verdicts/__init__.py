@@ -14,13 +14,13 @@ from vaescope.verdicts.of_maps import scaled
 from vaescope.verdicts.of_reconstructions import reconstructs
 from vaescope.verdicts.of_training import more_training, settled
 from vaescope.verdicts.ranking import ranked
-from vaescope.verdicts.verdict import PAPERS, THRESHOLDS, Paper, Threshold, Tone, Verdict, listed
+from vaescope.verdicts.thresholds import PAPERS, THRESHOLDS, Paper, Threshold, Tone, Verdict, listed
 
 if TYPE_CHECKING:
     from vaescope.encoding import Maps
     from vaescope.geometry.overview import Overview
     from vaescope.inspection import FactorSummary, Latent, MomentSummary, Training
-    from vaescope.latents import Groups, Types
+    from vaescope.latents import LatentGroups, Types
     from vaescope.measures import Measures
     from vaescope.pruning.price import Price
     from vaescope.traversals import Traversals
@@ -34,7 +34,7 @@ def judge(
     *,
     types: "Types | None" = None,
     factors: "FactorSummary | None" = None,
-    groups: "Groups | None" = None,
+    groups: "LatentGroups | None" = None,
     measures: "Measures | None" = None,
     geometry: "Overview | None" = None,
     traversals: "Traversals | None" = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.verdicts.verdict import (
+from vaescope.verdicts.thresholds import (
     THRESHOLDS,
     Tone,
     Verdict,
@@ -22,7 +22,7 @@ from vaescope.verdicts.verdict import (
 
 if TYPE_CHECKING:
     from vaescope.inspection import FactorSummary, Latent
-    from vaescope.latents import Groups, Types
+    from vaescope.latents import LatentGroups, Types
     from vaescope.measures import Measures
     from vaescope.pruning.price import Price
 
@@ -172,7 +172,7 @@ def _known(factors: "FactorSummary", latents: "Sequence[Latent]") -> _Known:
 def separated(
     factors: "FactorSummary | None",
     latents: "Sequence[Latent]" = (),
-    groups: "Groups | None" = None,
+    groups: "LatentGroups | None" = None,
 ) -> Verdict | None:
     """Whether each factor has a latent of its own. MIG is a mean over factors, and says nothing of
     a latent that holds two: both are looked at factor by factor."""

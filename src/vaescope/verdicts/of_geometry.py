@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vaescope.verdicts.verdict import THRESHOLDS, Tone, Verdict, close, listed
+from vaescope.verdicts.thresholds import THRESHOLDS, Tone, Verdict, close, listed
 
 if TYPE_CHECKING:
     from vaescope.geometry.overview import Overview

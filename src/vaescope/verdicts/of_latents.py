@@ -8,7 +8,7 @@ import numpy as np
 from vaescope.latent_types import ALPHA
 from vaescope.latents.types import CONSTANT, EVERY, MORE, SOME, TRAPPED
 from vaescope.latents.unused import PASSIVE_KL_NATS
-from vaescope.verdicts.verdict import (
+from vaescope.verdicts.thresholds import (
     THRESHOLDS,
     Tone,
     Verdict,
@@ -335,7 +335,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
     worst = max(used, key=lambda index: off[index])
     number = float(off[worst])
     units = f" {samples.units}" if samples.units else ""
-    rule = f"the mean is within {limit:.2g} of 0, the standard deviation of 1{units}"
+    rule = f"the mean is within {limit:.2g} of 0 and the standard deviation of 1{units}"
     shape = (
         f"mean {samples.mean[worst]:.2f}, standard deviation {samples.variance[worst] ** 0.5:.2f}"
         f"{units}"

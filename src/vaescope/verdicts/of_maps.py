@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from vaescope.verdicts.verdict import THRESHOLDS, Tone, Verdict, close, near_limit
+from vaescope.verdicts.thresholds import THRESHOLDS, Tone, Verdict, close, near_limit
 
 if TYPE_CHECKING:
     from vaescope.encoding import Maps

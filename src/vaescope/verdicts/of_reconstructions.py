@@ -2,7 +2,7 @@
 
 import math
 
-from vaescope.verdicts.verdict import THRESHOLDS, Verdict, close
+from vaescope.verdicts.thresholds import THRESHOLDS, Verdict, close
 
 __all__ = ["reconstructs"]
 

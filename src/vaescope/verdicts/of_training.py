@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vaescope.verdicts.verdict import THRESHOLDS, Verdict, close
+from vaescope.verdicts.thresholds import THRESHOLDS, Verdict, close
 
 if TYPE_CHECKING:
     from vaescope.inspection import Training

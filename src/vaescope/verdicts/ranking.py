@@ -7,7 +7,7 @@ but the only advice is the cause's own: so no two of them contradict.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from vaescope.verdicts.verdict import Verdict
+from vaescope.verdicts.thresholds import Verdict
 
 __all__ = ["CAUSES", "Cause", "ranked"]
 

@@ -7,13 +7,13 @@ from vaescope.studies import (
     Blocked,
     Case,
     Claim,
+    ClaimVerdict,
     Condition,
     Control,
     Gap,
     Level,
     Spread,
     Test,
-    Verdict,
     decide,
 )
 from vaescope.studies.votes import evidence
@@ -32,7 +32,7 @@ def table(**columns: list[float | None]) -> Table:
     )
 
 
-def judged(claim: Claim, **columns: list[float | None]) -> Verdict:
+def judged(claim: Claim, **columns: list[float | None]) -> ClaimVerdict:
     return decide([Case(claim, "paper", table(**columns), "registered before")])[0]
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, final
 import numpy as np
 
 from vaescope.errors import UsageError
+from vaescope.estimates import bootstrap, percentiles
 from vaescope.seeds import rng
 from vaescope.studies.claims import Claim, Test, Votes
 from vaescope.studies.effects import Effect, unit_words
@@ -19,7 +20,7 @@ from vaescope.studies.votes import e_bh, holm, running, visible_share
 from vaescope.tables import Table
 from vaescope.types import Floats
 
-__all__ = ["ALPHA", "Case", "Judgement", "Verdict", "decide", "needed_alone"]
+__all__ = ["ALPHA", "Case", "ClaimVerdict", "Judgement", "decide", "needed_alone"]
 
 #: Of each family: wrong verdicts at all among primary claims, their share among the others.
 ALPHA = 0.05
@@ -64,7 +65,7 @@ class Count:
 
 @final
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """What a table says of a claim."""
 
     claim: Claim
@@ -231,7 +232,7 @@ def needed_alone(primaries: int) -> float:
     return primaries / HALF
 
 
-def decide(cases: Sequence[Case]) -> list[Verdict]:
+def decide(cases: Sequence[Case]) -> list[ClaimVerdict]:
     """The verdict of every claim. All claims of a family must be among the cases: those that have
     not run count as undecided, which is what makes a study that runs alone no more lenient."""
     evidence = [_evidence(case.claim, case.table) for case in cases]
@@ -279,7 +280,7 @@ def _reached(process: Floats, *, at_most: bool) -> float:
 
 def _verdict(
     case: Case, found: _Evidence, rivals: int, *, supported: bool, contradicted: bool
-) -> Verdict:
+) -> ClaimVerdict:
     claim, units = case.claim, found.count.units
     judgement: Judgement = "undecided"
     why = ""
@@ -299,7 +300,7 @@ def _verdict(
     if case.table is None:
         why = ""
     known = found.values[np.isfinite(found.values)]
-    return Verdict(
+    return ClaimVerdict(
         claim, case.family, judgement, found.count, _reached(found.support, at_most=False),
         _reached(found.contradiction, at_most=False), found.control, found.excluded,
         float(known.mean()) if known.size else None, _interval(known), case.registered, why,
@@ -328,6 +329,7 @@ def _interval(values: Floats) -> tuple[float, float] | None:
     """95% of the means of resampled units: never outside what was measured."""
     if values.size < 2:
         return None
-    draws = rng(0, "effect-bootstrap").integers(values.size, size=(RESAMPLES, values.size))
-    low, high = np.quantile(values[draws].mean(axis=1), [0.025, 0.975])
-    return float(low), float(high)
+    stream = rng(0, "effect-bootstrap")
+    return percentiles(
+        bootstrap(lambda rows: values[rows].mean(), values.size, resamples=RESAMPLES, rng=stream)
+    )
