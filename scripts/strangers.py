@@ -7,25 +7,19 @@ corpus.
 """
 
 import argparse
-import ast
-import importlib
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
 
-import numpy as np
-import scipy.misc
-import scipy.special
 import torch
+from foreign_code import as_they_knew_them, load
 from result_section import write_section
-from torch import Tensor, nn
+from torch import Tensor
 from torch import distributions as td
 from torch.nn import functional as F
 
@@ -43,11 +37,6 @@ EXPLAINED = (
     "size that the class takes, with a small beta, then read with no argument but the images.",
 )
 
-#: Packages that the files import and their models do not need.
-UNNEEDED = (
-    "torchvision", "visdom", "cv2", "umap", "pandas", "seaborn", "wandb", "brewer2mpl",
-    "pytorch_lightning", "lightning_utilities", "torchmetrics", "torch_ort",
-)  # fmt: skip
 #: How convolutions on many pixels are trained: as long as one has patience for.
 BIG: dict[str, Any] = {"steps": 100, "batch": 32, "rate": 2e-3}
 FEW = 96
@@ -83,76 +72,6 @@ def resized(x: Tensor, size: int) -> Tensor:
     """Of large images fewer: convolutions take their time."""
     x = x[:FEW] if size > 32 else x
     return F.interpolate(x, size=(size, size), mode="bilinear").clamp(0, 1)
-
-
-class _Stub(ModuleType):
-    """A package that is not there: classes without content, functions that do nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return type(name, (_Empty,), {}) if name[0].isupper() else MagicMock()
-
-
-class _Empty(nn.Module):
-    """As much of Lightning's module as a model needs to be made."""
-
-    def save_hyperparameters(self, *_: Any, **__: Any) -> None: ...
-
-
-class _Stubs(MetaPathFinder, Loader):
-    """Finds a stub for each of UNNEEDED and for all below it."""
-
-    def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
-        stubbed = name.split(".", maxsplit=1)[0] in UNNEEDED
-        return ModuleSpec(name, self, is_package=True) if stubbed else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Stub(spec.name)
-
-    def exec_module(self, module: ModuleType) -> None: ...
-
-
-def _as_they_knew_them() -> None:
-    """Names that numpy and scipy have given up since."""
-    np.product = np.prod  # type: ignore[attr-defined]
-    scipy.misc.logsumexp = scipy.special.logsumexp
-
-
-def load(repository: Path, file: str) -> ModuleType:
-    """The file's imports, constants, functions and classes: not what it does when it is run."""
-    for name in [name for name, held in sys.modules.items() if _foreign(held, repository.parent)]:
-        del sys.modules[name]
-    path = repository / file
-    folders = [str(repository), str(repository / "src"), str(path.parent)]
-    sys.path[:0] = folders
-    try:
-        if (path.parent / "__init__.py").exists():
-            package = Path(file).with_suffix("").parts
-            package = package[1:] if package[0] == "src" else package
-            return importlib.import_module(".".join(package))
-        # A word of Python since 3.7, an argument of torch before.
-        tree = ast.parse(path.read_text().replace("async=True", "non_blocking=True"))
-        kept = [node for node in tree.body if _kept(node)]
-        module = ModuleType(path.stem)
-        code = compile(ast.Module(kept, []), str(path), "exec")
-        exec(code, module.__dict__)  # noqa: S102 - what whoever runs this has brought to disk
-        return module
-    finally:
-        del sys.path[: len(folders)]
-
-
-def _foreign(module: Any, root: Path) -> bool:
-    return str(getattr(module, "__file__", None) or "").startswith(str(root))
-
-
-def _kept(node: ast.stmt) -> bool:
-    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-        return False
-    if isinstance(node, ast.Assign):
-        constant = isinstance(node.value, ast.Constant | ast.Tuple)
-        return constant and isinstance(node.targets[0], ast.Name)
-    return isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef)
 
 
 PAIR = {"posterior": ("logvar", "pair,logvar")}
@@ -299,11 +218,12 @@ STRANGERS: tuple[Stranger, ...] = (
              "models/VAE.py", "Network", lambda m: m.Network(SimpleNamespace(embedding_size=8)),
              by_encode, decoded(28), settings={"answers": PAIR, **BIG}),
     Stranger("podgorskiy/VAE", "ee907bc966f499ad115179f8d84e06107386a295", "net.py", "VAE",
-             lambda m: m.VAE(10, layer_count=3, channels=1), by_encode, decoded(32), 32,
+             lambda m: m.VAE(10, layer_count=2, channels=1), by_encode, decoded(16), 16,
              settings={**SIGNED, **BIG}),
     Stranger("kuc2477/pytorch-vae", "726a27eb668edcd7a6afdd23a2ee001a1f31d54f", "model.py", "VAE",
              lambda m: m.VAE("mnist", 32, 1, 32, 10), lambda m, x: _exp(m.q(m.encoder(x))),
-             lambda m, z: m.decoder(m.project(z).view(-1, 32, 4, 4)), 32),
+             lambda m, z: m.decoder(m.project(z).view(-1, 32, 4, 4)), 32,
+             settings={"answers": {"posterior": ()}}),
     Stranger("ethanluoyc/pytorch-vae", "d0f457ead02669bf4ea141002dbd10d305507b12", "vae.py", "VAE",
              lambda m: m.VAE(m.Encoder(784, 128, 8), m.Decoder(8, 128, 784)),
              lambda m, x: (m.encoder(x.flatten(1)).mean, m.encoder(x.flatten(1)).variance),
@@ -345,47 +265,69 @@ def _on_cpu(module: ModuleType) -> ModuleType:
     return module
 
 
+TITLES = (
+    "| repository | class | outcome | rate found | true rate | says |",
+    "|---|---|---|---|---|---|",
+)
+
+
+def _cells(stranger: Stranger) -> str:
+    """The cells that say which class it is."""
+    return (
+        f"| {stranger.repository} `{stranger.commit[:8]}` | {stranger.file} "
+        f"{stranger.name}{stranger.note} |"
+    )
+
+
 def _row(stranger: Stranger, outcome: Outcome) -> str:
     rate = "" if outcome.rate is None else f"{outcome.rate:.2f}"
     says = " ".join(outcome.says.split())[:90].replace("|", "/")
-    return (
-        f"| {stranger.repository} `{stranger.commit[:8]}` | {stranger.file} "
-        f"{stranger.name}{stranger.note} | {outcome.word} | {rate} | {outcome.true_rate:.2f} "
-        f"| {says} |"
-    )
+    return f"{_cells(stranger)} {outcome.word} | {rate} | {outcome.true_rate:.2f} | {says} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, help="the page whose section is written anew")
-    parser.add_argument("--only", default="", help="part of a name")
+    parser.add_argument("--only", nargs="*", default=[""], help="parts of names; others' rows stay")
     parser.add_argument("--state", default="trained", help="untrained, trained or collapsed")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    sys.meta_path.append(_Stubs())
-    _as_they_knew_them()
+    as_they_knew_them()
     warnings.simplefilter("ignore")
-    lines = ["| repository | class | outcome | rate found | true rate | says |",
-             "|---|---|---|---|---|---|"]  # fmt: skip
-    counts: dict[str, int] = {}
+    rows = {} if arguments.out is None else _rows_of(arguments.out)
     for stranger in STRANGERS:
-        if arguments.only not in f"{stranger.repository} {stranger.name}{stranger.note}":
+        name = f"{stranger.repository} {stranger.name}{stranger.note}"
+        if not any(part in name for part in arguments.only):
             continue
         try:
             style = stranger.style(arguments.folder)
             outcome = outcome_of(style, arguments.state)
         except Exception as error:
-            name = f"{stranger.repository} {stranger.name}"
             says = f"{type(error).__name__}: {error}"
             outcome = Outcome(name, arguments.state, "not run", None, float("nan"), says)
-        counts[outcome.word] = counts.get(outcome.word, 0) + 1
-        lines.append(_row(stranger, outcome))
-        summary = ", ".join(f"{word} {n}" for word, n in sorted(counts.items()))
+        rows[_cells(stranger)] = _row(stranger, outcome)
         print(outcome, flush=True)  # noqa: T201
         if arguments.out:  # after each: a run that is stopped leaves what it found
-            together = f"Together: {summary} of {len(STRANGERS)} classes."
-            write_section(arguments.out, HEADING, [*EXPLAINED, "", *lines, "", together])
+            _write(arguments.out, rows)
+
+
+def _rows_of(page: Path) -> dict[str, str]:
+    """Rows that a page has already, by what they start with."""
+    lines = page.read_text().splitlines() if page.exists() else []
+    starts = [_cells(stranger) for stranger in STRANGERS]
+    found = {start: [line for line in lines if line.startswith(start)] for start in starts}
+    return {start: own[0] for start, own in found.items() if own}
+
+
+def _write(page: Path, rows: dict[str, str]) -> None:
+    """All rows in the order of STRANGERS, and how many have which outcome."""
+    starts = [_cells(stranger) for stranger in STRANGERS]
+    kept = [rows[start] for start in starts if start in rows]
+    counts = Counter(row.split("|")[3].strip() for row in kept)
+    summary = ", ".join(f"{word} {n}" for word, n in sorted(counts.items()))
+    together = f"Together: {summary}; {len(STRANGERS)} classes are listed."
+    write_section(page, HEADING, [*EXPLAINED, "", *TITLES, *kept, "", together])
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from vaescope.data.user_files import FILES, load_files, read_file
 from vaescope.errors import RangeError, ShapeError, UsageError, VaescopeError
 from vaescope.settings import from_python
 from vaescope.types import Array
+from vaescope.wording import unit_scaling
 
 __all__ = ["as_dataset", "images_of_batch", "is_data", "load_dataset"]
 
@@ -79,7 +80,7 @@ def as_dataset(
         low, high = found.value_range
         raise RangeError(
             f"The images have values from {low:g} to {high:g}; wanted 0 to 1, 0 to 255 or -1 to 1.",
-            f"Use (x - {low:g}) / {high - low:g}, with these two numbers for all your images, or "
+            f"Use {unit_scaling(low, high)}, with these two numbers for all your images, or "
             "undo their standardisation.",
         )
     return found

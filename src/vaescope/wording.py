@@ -1,8 +1,8 @@
-"""Lists in sentences: long ones are folded."""
+"""Lists and formulas in sentences: long lists are folded."""
 
 from collections.abc import Iterable
 
-__all__ = ["FOLD", "commas", "listed"]
+__all__ = ["FOLD", "commas", "listed", "unit_scaling"]
 
 #: Items that a sentence names; the rest are counted.
 FOLD = 8
@@ -25,3 +25,13 @@ def listed(items: Iterable[object]) -> str:
     if 1 < len(words) <= FOLD + 1:
         return f"{', '.join(words[:-1])} and {words[-1]}"
     return commas(words)
+
+
+def unit_scaling(low: float, high: float) -> str:
+    """The formula that brings values from `low` to `high` into [0, 1].
+
+    >>> unit_scaling(-140.8, 59.2)
+    '(x + 140.8) / 200'
+    """
+    shift = f"x + {-low:g}" if low < 0 else f"x - {low:g}"
+    return f"({shift}) / {high - low:g}"

@@ -240,3 +240,48 @@ def test_codes_that_depend_on_the_batch_are_refused(core: Core, digits: Tensor) 
 def test_a_spread_that_was_said_and_is_not_there_is_refused(core: Core, digits: Tensor) -> None:
     with pytest.raises(UsageError, match="posterior=logvar does not fit what encode returned"):
         adapt(Form(core, lambda mean, _: mean), digits, asked=Asked(posterior="logvar"))
+
+
+class Scriptable(nn.Module):
+    """What torch.jit.script compiles: its methods and its noise cannot be watched."""
+
+    def __init__(self, core: Core) -> None:
+        super().__init__()
+        self.core = core
+
+    @torch.jit.export
+    def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        mean, logvar = self.core.heads(self.core.body(x.flatten(1))).chunk(2, dim=1)
+        return mean, logvar
+
+    @torch.jit.export
+    def decode(self, z: Tensor) -> Tensor:
+        return torch.sigmoid(self.core.back(z)).view(-1, 1, 8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        mean, logvar = self.encode(x)
+        return self.decode(mean + torch.randn_like(mean) * torch.exp(0.5 * logvar))
+
+
+def test_a_scripted_module_is_asked_about_and_then_read(core: Core, digits: Tensor) -> None:
+    scripted = torch.jit.script(Scriptable(core))
+    with pytest.raises(UsageError, match="posterior="):
+        adapt(scripted, digits)
+    found = adapt(scripted, digits, asked=Asked(posterior="pair,logvar")).encode(digits)
+    mean, logvar = core.posterior(digits.flatten(1))
+    torch.testing.assert_close(found.mean, mean)
+    torch.testing.assert_close(found.variance, logvar.exp())
+
+
+@pytest.mark.parametrize("said", ["logvar", "std"])
+def test_a_distribution_is_not_read_as_what_it_is_not(
+    said: str, core: Core, digits: Tensor
+) -> None:
+    """It has a standard deviation and a variance, and no logarithm of them."""
+    model = Form(core, lambda mean, logvar: td.Normal(mean, (0.5 * logvar).exp()))
+    if said == "logvar":
+        with pytest.raises(UsageError, match="states its own spread; leave posterior= out"):
+            adapt(model, digits, asked=Asked(posterior=said))
+        return
+    found = adapt(model, digits, asked=Asked(posterior=said)).encode(digits)
+    torch.testing.assert_close(found.variance, core.posterior(digits.flatten(1))[1].exp())

@@ -82,6 +82,21 @@ def test_codes_without_factors_are_measured_as_far_as_they_go(
     assert code == 2
 
 
+def test_wrong_names_and_files_are_said_also_where_there_are_no_factors(
+    tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    path = str(tmp_path / "c.npz")
+    np.savez(path, mean=np.eye(3), std=np.ones((3, 3)))
+    code, got = run(monkeypatch, capsys, path, "--protocol", "foo")
+    assert code != 0 and "there are default, dlib" in got["error"]["message"]
+    code, got = run(monkeypatch, capsys, path, "--metrics", "migg")
+    assert code != 0 and "no metric migg; there are" in got["error"]["message"]
+    assert "Did you mean mig?" in str(got["error"])
+    code, got = run(monkeypatch, capsys, f"{path}.not-there")
+    assert code != 0 and "does not exist" in got["error"]["message"]
+    assert "Errno" not in str(got["error"])
+
+
 def test_names_of_metrics_may_have_spaces_after_their_commas(
     tmp_path: Path, generator: np.random.Generator, monkeypatch: Any, capsys: Any
 ) -> None:

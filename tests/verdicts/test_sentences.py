@@ -299,7 +299,7 @@ def test_a_factor_of_too_many_classes_is_not_called_unknown() -> None:
     codes = Codes(mean, np.full((N, 2), 0.01), mean, factors=fine, factor_names=("a", "b"))
     said = " ".join(texts(inspect_codes(codes, SUBJECT, metrics=["mig"]).verdicts))
     assert "There are too few examples to tell what encodes b." in said
-    assert "Encoded by no latent" not in said
+    assert "Not found in any latent" not in said
 
 
 def test_without_kinds_a_mixed_latent_is_only_called_mixed() -> None:

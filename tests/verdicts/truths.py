@@ -227,7 +227,7 @@ OF_MODELS: Mapping[str, Truth] = {
         lambda s, _: s.factors == "passive"
     ),
     r"Best encoded: ": best_known,
-    r"Encoded by no latent: ": lambda s, _: len(known_factors(s)) < 2,
+    r"Not found in any latent: ": lambda s, _: len(known_factors(s)) < 2,
     r"Means of passive latents encode .* best": lambda s, _: s.factors == "passive",
     r"Latent \d+ encodes a and b": lambda s, says: (
         (s.factors in ("shared", "rotated") or (s.factors == "passive" and s.correlated))

@@ -23,9 +23,10 @@ __all__ = [
     "Entry",
     "Forward",
     "Sampler",
+    "answering",
     "drawn",
     "leaves",
-    "losses_of",
+    "recorded",
     "same",
     "trace_forward",
 ]
@@ -72,6 +73,8 @@ class Forward:
     imageless: bool = False  # whether it returns no image, but for example a loss
     #: The axis along which the same latents go in many times, and how many times.
     repeated: tuple[int, int] | None = None
+    #: The columns of the latents, where they go in side by side with what is given beside.
+    columns: Tensor | None = None
 
     def __call__(self, x: Tensor, u: Tensor | None = None) -> Any:
         """What it returns of a batch of any size."""
@@ -96,10 +99,27 @@ class Forward:
 
     def _sample(self, x: Tensor, u: Tensor | None) -> Tensor:
         assert self.entry is not None
-        with sampling(self.module), _recorded(self.module) as seen:
+        with sampling(self.module), recorded(self.module) as seen:
             self.call(x, u)
-        z = seen[self.entry]
-        return z if self.repeated is None else z.select(self.repeated[0], 0)
+        return self.latents_in(seen[self.entry])
+
+    def latents_in(self, fed: Tensor) -> Tensor:
+        """z of what goes in where latents do."""
+        z = fed if self.repeated is None else fed.select(self.repeated[0], 0)
+        return z if self.columns is None else z[:, self.columns]
+
+    def _fed(self, z: Tensor, x: Tensor, u: Tensor | None) -> Tensor:
+        """What goes in where latents do, with these."""
+        fed = z.reshape(z.shape[0], *self.shape)
+        if self.columns is not None:
+            assert self.entry is not None
+            beside = _seen(replace(self, x=x, u=u), Noise())[self.entry]
+            return beside.to(fed).index_copy(1, self.columns, fed)
+        if self.repeated is None:
+            return fed
+        axis, count = self.repeated
+        fed = fed.unsqueeze(axis)
+        return fed.expand(*(count if i == axis else -1 for i in range(fed.ndim)))
 
     def shifted(self) -> "Forward":
         """The same on other examples: what it decodes of z must not depend on these."""
@@ -110,11 +130,7 @@ class Forward:
         rows = torch.arange(z.shape[0]) % len(self.x)
         given = u if u is not None or self.u is None else self.u[rows]
         x = self.x[rows]
-        fed = z.reshape(z.shape[0], *self.shape)
-        if self.repeated is not None:
-            axis, count = self.repeated
-            fed = fed.unsqueeze(axis)
-            fed = fed.expand(*(count if i == axis else -1 for i in range(fed.ndim)))
+        fed = self._fed(z, x, given)
         decoded: list[Any] = []
 
         def note(output: Any) -> Any:
@@ -124,7 +140,7 @@ class Forward:
         with (
             Noise(),
             _replaced(self.module, self.entry, fed),
-            _answering(self.module, self.entry, note),
+            answering(self.module, self.entry, note),
         ):
             returned = self.call(x, given)
         if self.imageless:
@@ -202,10 +218,11 @@ def trace_forward(
         return whole
     if isinstance(x, Tensor) and _is(zero[entry], x):
         return replace(whole, other_noise=True)  # noise on the data: what comes after mixes both
-    repeated = _repeated(zero[entry], one[entry])
-    inner = zero[entry] if repeated is None else zero[entry].select(repeated[0], 0)
-    whole = replace(whole, entry=entry, shape=tuple(inner.shape[1:]), repeated=repeated,
-                    imageless=_imageless(whole))  # fmt: skip
+    whole = replace(
+        whole, entry=entry, repeated=_repeated(zero[entry], one[entry]),
+        columns=_columns(whole, entry, zero[entry], one[entry]), imageless=_imageless(whole),
+    )  # fmt: skip
+    whole = replace(whole, shape=tuple(whole.latents_in(zero[entry]).shape[1:]))
     rest = []
     for value in (0.0, 1.0):
         with _replaced(module, entry, zero[entry]):
@@ -222,6 +239,20 @@ def _repeated(zero: Tensor, one: Tensor) -> tuple[int, int] | None:
     return None
 
 
+def _columns(whole: Forward, entry: Entry, zero: Tensor, one: Tensor) -> Tensor | None:
+    """The columns that noise moves, where the others are what the examples are conditioned on: with
+    other data they stay. A latent without noise would not."""
+    if whole.u is None or zero.ndim != 2 or zero.shape != one.shape:
+        return None
+    moves = (zero != one).any(0)
+    if bool(moves.all()):
+        return None
+    other = _seen(replace(whole, x=whole.x.roll(1, 0)), Noise())[entry]
+    if not torch.equal(other[:, ~moves], zero[:, ~moves]):
+        return None
+    return moves.nonzero()[:, 0]
+
+
 def _imageless(whole: Forward) -> bool:
     if not isinstance(whole.x, Tensor):
         return False  # a batch of anything, of which nothing is decoded
@@ -230,30 +261,8 @@ def _imageless(whole: Forward) -> bool:
     return all(part.numel() < whole.x.numel() for _, part in leaves(returned))
 
 
-def losses_of(
-    call: Function, module: nn.Module, x: Tensor, u: Tensor | None
-) -> Callable[[Tensor], list[Tensor]] | None:
-    """The numbers that a pass returns where the decoder's output is replaced; None where the pass
-    draws nothing, so that its decoder is not known."""
-    whole = trace_forward(call, module, x, u)
-    if whole is None or whole.entry is None:
-        return None
-    entry = whole.entry
-
-    def losses(y: Tensor) -> list[Tensor]:
-        def put(output: Any) -> Any:
-            same_size = isinstance(output, Tensor) and output.numel() == y.numel()
-            return y.reshape(output.shape) if same_size else output
-
-        with Noise(), sampling(module), _answering(module, entry, put):
-            returned = call(x, u)
-        return [part for _, part in leaves(returned) if part.numel() == 1]
-
-    return losses
-
-
 @contextmanager
-def _answering(module: nn.Module, entry: Entry, answer: Callable[[Any], Any]) -> Iterator[None]:
+def answering(module: nn.Module, entry: Entry, answer: Callable[[Any], Any]) -> Iterator[None]:
     """`answer` is shown what the part returns that latents go into, and may change it."""
     calls = iter(range(1_000_000))
 
@@ -292,7 +301,7 @@ def _untraced(whole: Forward) -> Forward | None:
 
 
 def _seen(whole: Forward, noise: Noise) -> dict[Entry, Tensor]:
-    with noise, sampling(whole.module), _recorded(whole.module) as seen:
+    with noise, sampling(whole.module), recorded(whole.module) as seen:
         whole.call(whole.x, whole.u)
     return dict(seen)
 
@@ -312,7 +321,7 @@ def _moved(
 
 
 @contextmanager
-def _recorded(module: nn.Module) -> Iterator[dict[Entry, Tensor]]:
+def recorded(module: nn.Module) -> Iterator[dict[Entry, Tensor]]:
     """Every tensor that goes into a submodule, or into a method that decodes, in order."""
     seen: dict[Entry, Tensor] = {}
     counts: dict[str, int] = {}

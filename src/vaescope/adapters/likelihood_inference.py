@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.draws import leaves, losses_of
+from vaescope.adapters.draws import leaves
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihoods import ModelLikelihood, family_of
-from vaescope.adapters.losses import Call, Given, calls_of, named_losses, terms_of
+from vaescope.adapters.losses import Call, Given, calls_of, losses_of, named_losses, terms_of
 from vaescope.adapters.output_format import (
     OUTPUTS,
     UNIT,
@@ -84,7 +84,7 @@ def shown_by(
         outputs.append(first)
     spread = None if parts.spread is None else parts.spread[:few]
     own = fed[:few].to(outputs[0])
-    loss = _passed_loss(source, own, given, outputs) or _shown_loss(
+    loss = _passed_loss(source, own, given, outputs, decoder[1]) or _shown_loss(
         source, own, outputs, parts.mean[:few], spread
     )
     return StatedLikelihood(_ending(values, z), *(loss or ("", "")))
@@ -217,11 +217,11 @@ def _called(call: Call, given: Given, y: Tensor) -> Any:
 
 
 def _passed_loss(
-    source: Source, x: Tensor, u: Tensor | None, outputs: Sequence[Tensor]
+    source: Source, x: Tensor, u: Tensor | None, outputs: Sequence[Tensor], decode: Function
 ) -> tuple[str, str] | None:
     """The distortion in the numbers that a whole pass returns, such as a training step."""
     for name, call in source.losses:
-        losses = losses_of(call, source.model, x, u)
+        losses = losses_of(call, source.model, x, u, decode)
         family = None if losses is None else _explained(losses, x, outputs)
         if family is not None:
             return family, f"the loss of its {name} has this distortion"
@@ -270,7 +270,7 @@ def _settings(source: Source) -> tuple[str, str] | None:
     ]
     for prefix, owner in owners:
         held = owner if isinstance(owner, Mapping) else getattr(owner, "__dict__", {})
-        parts = {**held, **(owner._modules if isinstance(owner, nn.Module) else {})}
+        parts = {**held, **(dict(owner.named_children()) if isinstance(owner, nn.Module) else {})}
         for name, value in parts.items():
             if not isinstance(name, str) or not _SETTINGS.search(name.lower()):
                 continue

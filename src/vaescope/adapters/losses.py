@@ -11,10 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vaescope.adapters.draws import leaves
+from vaescope.adapters.draws import Forward, answering, leaves, recorded, same, trace_forward
+from vaescope.adapters.noise import Noise, sampling
 from vaescope.adapters.posterior_format import SPREADS, Parts
 
-__all__ = ["Call", "Given", "Rate", "calls_of", "named_losses", "rate_of", "terms_of"]
+__all__ = ["Call", "Given", "Rate", "calls_of", "losses_of", "named_losses", "rate_of", "terms_of"]
 
 _LOSSES = re.compile(r"loss|elbo|criterion|objective|(^|_)kld?(_|$)", re.IGNORECASE)
 #: What arguments of a loss are called.
@@ -42,6 +43,7 @@ class Given:
 
 
 Call = Callable[[Tensor, Given], Any]
+Function = Callable[[Tensor, Tensor | None], Any]
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,49 @@ def calls_of(loss: Callable[..., Any]) -> Iterator[Call]:
              and one.kind is not inspect.Parameter.VAR_KEYWORD]  # fmt: skip
     if roles and None not in roles:
         yield lambda y, g: loss(*(_argument(str(role), y, g) for role in roles))
+
+
+def losses_of(
+    call: Function, module: nn.Module, x: Tensor, u: Tensor | None, decode: Function
+) -> Callable[[Tensor], list[Tensor]] | None:
+    """The numbers that a pass returns where the decoder's output is replaced; None where the pass
+    draws nothing, so that its decoder is not known, or where that gives something else than
+    `decode`, such as logits of it."""
+    whole = trace_forward(call, module, x, u)
+    if whole is None or whole.entry is None or not _decodes(whole, decode):
+        return None
+    entry = whole.entry
+
+    def losses(y: Tensor) -> list[Tensor]:
+        def put(output: Any) -> Any:
+            same_size = isinstance(output, Tensor) and output.numel() == y.numel()
+            return y.reshape(output.shape) if same_size else output
+
+        with Noise(), sampling(module), answering(module, entry, put):
+            returned = call(x, u)
+        return [part for _, part in leaves(returned) if part.numel() == 1]
+
+    return losses
+
+
+def _decodes(whole: Forward, decode: Function) -> bool:
+    """Whether the part that latents go into gives what `decode` gives of the same latents."""
+    assert whole.entry is not None
+    outputs: list[Any] = []
+
+    def note(output: Any) -> Any:
+        outputs.append(output)
+        return output
+
+    with Noise(), sampling(whole.module):
+        with recorded(whole.module) as seen, answering(whole.module, whole.entry, note):
+            whole.call(whole.x, whole.u)
+        try:
+            wanted = decode(whole.latents_in(seen[whole.entry]), whole.u)
+        except Exception:  # anybody's code
+            return False
+    pairs = zip(leaves(outputs), leaves(wanted), strict=False)
+    return any(same(a.flatten(), b.flatten()) for (_, a), (_, b) in pairs)
 
 
 def _role(name: str) -> str | None:

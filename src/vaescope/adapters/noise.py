@@ -130,6 +130,8 @@ def preserved(module: nn.Module | None) -> Iterator[None]:
     some methods make layers anew."""
     parts = [] if module is None else list(module.modules())
     tables = [[vars(part), part._parameters, part._buffers, part._modules] for part in parts]
+    # The tables of a scripted module are read only, and its code adds nothing to them.
+    tables = [[table for table in each if isinstance(table, dict)] for each in tables]
     held = [[dict(table) for table in each] for each in tables]
     tensors = [] if module is None else [*module.parameters(), *module.buffers()]
     values = [tensor.detach().clone() for tensor in tensors]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributions, nn
 
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.channels import channels_last, moved_first
@@ -208,12 +208,17 @@ def _sampler(way: Way, source: Source, x: Tensor, u: Tensor | None) -> Sampler |
     return sample
 
 
+#: What is true of every distribution of torch: it has both.
+_STATED = ("std", "variance")
+
+
 def _of_way(
     source: Source, x: Tensor, u: Tensor | None, way: Way, asked: Asked, problems: list[str]
 ) -> Iterator[Opening]:
     name = way.encoder[0]
     output, again = way(x, u), way(x, u)
     found = list(candidates(output, again))
+    stated = isinstance(output, distributions.Distribution)
     if not found:
         problems.append(f"{name} returned {_described(output, again)}: no mean is among them")
     if asked.posterior is None and not any(c.kind or c.layout == "pair" for c in found):
@@ -227,6 +232,12 @@ def _of_way(
             problems.append(
                 f"posterior={asked.posterior} does not fit what {name} returned: no spread"
             )
+        elif stated and asked.spread() not in (None, candidate.kind, *_STATED):
+            problems.append(
+                f"posterior={asked.posterior} does not fit what {name} returned: a "
+                f"{type(output).__name__} of torch, which states its own spread; leave posterior= "
+                "out"
+            )
         elif asked.layout() not in (None, candidate.layout):
             layouts = ", ".join(dict.fromkeys(c.layout for c in found))
             problems.append(
@@ -234,8 +245,10 @@ def _of_way(
                 f"read as {layouts}"
             )
         else:
-            kind = "none" if parts.spread is None else asked.spread() or candidate.kind
-            yield Opening(way, candidate, kind)
+            told = None if stated else asked.spread()
+            yield Opening(
+                way, candidate, "none" if parts.spread is None else told or candidate.kind
+            )
 
 
 def _settle(
@@ -288,8 +301,10 @@ def methods_that_draw(source: Source, parts: Parts, way: Any = None) -> Iterator
     if parts.spread is None or source.model is None:
         return
     mean, spread = parts.mean, parts.spread
-    for name in dir(type(source.model)) + list(getattr(source.model, "_modules", ())):
-        method = getattr(source.model, name, None) if _DRAWS.search(name) else None
+    model = source.model
+    held = [name for name, _ in model.named_children()] if isinstance(model, nn.Module) else []
+    for name in dir(type(model)) + held:
+        method = getattr(model, name, None) if _DRAWS.search(name) else None
         if not callable(method):
             continue
         for arguments in ((mean, spread), ((mean, spread),)):

@@ -106,7 +106,9 @@ def _candidates(
 def _names(model: Any) -> list[str]:
     own = {*vars(model), *dir(type(model))}
     if isinstance(model, nn.Module):
-        own |= {*model._parameters, *model._buffers, *model._modules}
+        own |= {name for name, _ in model.named_children()}
+        own |= {name for name, _ in model.named_parameters(recurse=False)}
+        own |= {name for name, _ in model.named_buffers(recurse=False)}
     return sorted(name for name in own if not name.startswith("__"))
 
 

@@ -130,10 +130,18 @@ def _unwrapped(model: Any) -> Any:
         held = [
             value for name in _HELD if isinstance(value := getattr(model, name, None), nn.Module)
         ]
-        if len(held) != 1:
+        if len(held) != 1 or not _is_wrapper(model, held[0]):
             return model
         model = held[0]
     return model
+
+
+def _is_wrapper(model: nn.Module, held: nn.Module) -> bool:
+    """Whether what it holds is the model: that encodes, or is all that has parameters. Else it is
+    a part, such as a decoder that is called net."""
+    own = {id(parameter) for parameter in held.parameters()}
+    whole = all(id(parameter) in own for parameter in model.parameters())
+    return whole or bool(_methods(_unwrapped(held), "encode", "encoder"))
 
 
 def _methods(model: Any, *names: str) -> list[tuple[str, Given]]:
@@ -144,7 +152,8 @@ def _forwards(model: Any, encode: Given | None, decode: Given | None) -> list[Gi
     """Calls of the whole model: on a batch, or on a dictionary that holds it as pythae's do."""
     if not isinstance(model, nn.Module) or encode is not None or decode is not None:
         return []
-    if type(model).forward is nn.Module.forward:
+    # Of a scripted module the class has no forward to look at, but it has one of its own.
+    if not isinstance(model, torch.jit.ScriptModule) and type(model).forward is nn.Module.forward:
         return []
 
     def of_dictionary(x: Tensor) -> Any:

@@ -13,6 +13,7 @@ from vaescope.data.factors import Factors, tabulated
 from vaescope.data.stores import Bytes, Numbers, Store
 from vaescope.errors import RangeError, ShapeError
 from vaescope.types import Array
+from vaescope.wording import unit_scaling
 
 __all__ = ["content_hash", "dataset_of", "factors_of", "from_arrays"]
 
@@ -146,7 +147,7 @@ def _white(where: str, images: Array) -> int | None:
     if images.ndim == 2:
         remedy = _VECTORS.strip()
     elif not 0 <= low <= high <= 255:
-        remedy = f"Save them as floats, (x - {low:g}) / {high - low:g}."
+        remedy = f"Save them as floats, {unit_scaling(low, high)}."
     raise RangeError(
         f"The images in {where} are {images.dtype} from {low:g} to {high:g}; wanted uint8, or "
         "floats from 0 to 1.",
@@ -178,7 +179,7 @@ def _rescaling(low: float, high: float) -> str:
     if low >= -1 and high <= 1:
         return "Use (x + 1) / 2."
     return (
-        f"Use (x - {low:g}) / {high - low:g}, or undo the standardisation. If these are not "
+        f"Use {unit_scaling(low, high)}, or undo the standardisation. If these are not "
         "images, flatten them to (n, d): vectors may have any values."
     )
 

@@ -166,7 +166,7 @@ def judged(found: Inspection) -> Inspection:
         found.latents, found.samples, types=found.types, factors=found.factors, groups=found.groups,
         measures=found.measures, geometry=found.geometry, traversals=found.traversals,
         training=found.training, maps=found.maps, price=found.price, supervised=found.supervised,
-        unexplained=found.unexplained, read=bool(found.inferred),
+        unexplained=found.unexplained, read=any(not one.told for one in found.inferred),
     )  # fmt: skip
     return replace(found, verdicts=verdicts)
 

@@ -153,7 +153,7 @@ def _sentences(found: Inspection, used: int) -> tuple[str, ...]:
         for word, standing in (
             ("spread over all used latents", "spread"),
             ("known a little", "weak"),
-            ("in no latent", "none"),
+            (f"not found in any latent (n = {groups.n:,})", "none"),
         ):
             names = [factor.name for factor in groups.factors if factor.standing == standing]
             if names:

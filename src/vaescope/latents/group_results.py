@@ -114,7 +114,7 @@ class LatentGroups:
                 parts.append(f"{factor.name} is also encoded by {latents} ({factor.share:.2f})")
         unknown = [factor.name for factor in self.factors if factor.standing == "none"]
         if unknown:
-            parts.append(f"{listed(unknown)} in no latent")
+            parts.append(f"{listed(unknown)} found in no latent (n = {self.n:,})")
         return "; ".join([*parts, *self.notes]) or "no latent is used"
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 
 from vaescope.codes import Codes
@@ -175,9 +176,10 @@ def known_metrics(names: Iterable[str]) -> tuple[str, ...]:
     chosen = tuple(names)
     unknown = [name for name in chosen if name not in METRICS]
     if unknown:
+        near = [match for name in unknown for match in get_close_matches(name, METRICS, n=1)]
         raise UsageError(
             f"There is no metric {', '.join(unknown)}; there are {', '.join(METRICS)}.",
-            "Use those, or all.",
+            f"Did you mean {', '.join(near)}?" if near else "Use those, or all.",
         )
     return chosen
 

@@ -33,13 +33,22 @@ def learnt_screen(inspection: Inspection, *, images: bool) -> PageLearnt | None:
     if learnt.passive:
         which = ", ".join(map(str, learnt.passive[:20]))
         which += " and others" if len(learnt.passive) > 20 else ""
-        folded.append(f"Passive, ignored by the decoder: {which}.")
+        folded.append(f"Passive: {which}{_share(inspection, learnt.passive)}.")
     # Probabilities of tokens are neither images nor lines.
     images = images and inspection.subject.kind != "tokens"
     count = max(sum(len(row.strips) for row in rows), 1)
     budget = min(BUDGET, budget_beside(inspection.network)) // count if images else None
     shown = tuple(_row(row, most, budget) for row in rows)
     return PageLearnt(learnt.says, shown, tuple(folded))
+
+
+def _share(inspection: Inspection, passive: tuple[int, ...]) -> str:
+    """How much the decoder uses these; empty where nothing else is used to compare them with."""
+    moved = inspection.traversals
+    if moved is None or not moved.share.any() or len(passive) == len(inspection.latents):
+        return ""
+    makes = "it makes" if len(passive) == 1 else "together they make"
+    return f"; {makes} {moved.share[list(passive)].sum():.1%} of the change along the traversals"
 
 
 def _row(row: LearntRow, most: float, budget: int | None) -> PageLearntRow:

@@ -36,6 +36,7 @@ from vaescope.training.validation import (
 )
 from vaescope.training.warm_start import warm_start
 from vaescope.vae import VAE
+from vaescope.wording import unit_scaling
 
 __all__ = ["Progress", "check_range", "environment", "finish", "mark_done", "train_run"]
 
@@ -81,7 +82,7 @@ def check_range(data: Dataset, experiment: Experiment) -> None:
             f"{data.name} has values from {low:g} to {high:g}; a "
             f"{type(likelihood).__name__.removesuffix('Likelihood')} likelihood takes "
             f"[{least:g}, {most:g}].",
-            f"Scale the data, e.g. (x - {low:g}) / {high - low:g}, or use "
+            f"Scale the data, e.g. {unit_scaling(low, high)}, or use "
             "likelihood.name=squared-error.",
         )
 

@@ -154,7 +154,7 @@ def _known(factors: "FactorSummary", latents: "Sequence[Latent]") -> _Known:
     copied = names[clear & (most - second < THRESHOLDS["gap"].value)].tolist()
     said = [
         f"Best encoded: {', '.join(pairs)}." if pairs else "",
-        f"Encoded by no latent: {', '.join(lost)}." if lost else "",
+        f"Not found in any latent: {', '.join(lost)}." if lost else "",
         f"Borderline: {', '.join(near)}." if near else "",
         f"There are too few examples to tell what encodes {listed(names[few].tolist())}."
         if few.any() and not few.all()

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 from tests.adapters.corpus.layers import Layers, logvar_truth, probabilities, reparameterise
-from tests.adapters.corpus.style import Style
+from tests.adapters.corpus.style import LATENTS, Style
 from torch import Tensor, nn
 from torch import distributions as td
 from torch.nn import functional as F
@@ -51,6 +51,29 @@ class SquaredLoss(_Pair):
     def loss_function(self, recon_x: Tensor, x: Tensor, mu: Tensor, logvar: Tensor) -> Tensor:
         mse = F.mse_loss(recon_x, x, reduction="sum")
         return mse - 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+
+
+class LossFirst(nn.Module):
+    """Only forward: the loss first, and a sigmoid behind the part that latents go into."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features = nn.Sequential(nn.Flatten(), nn.Linear(64, 48), nn.ReLU())
+        self.loc, self.raw = nn.Linear(48, LATENTS), nn.Linear(48, LATENTS)
+        self.net = nn.Sequential(nn.Linear(LATENTS, 48), nn.ReLU(), nn.Linear(48, 64))
+
+    def forward(self, x: Tensor) -> Any:
+        h = self.features(x)
+        mu, sigma = self.loc(h), F.softplus(self.raw(h)) + 1e-4
+        y = torch.sigmoid(self.net(mu + sigma * torch.randn_like(mu))).view(-1, 1, 8, 8)
+        kl = (0.5 * (mu**2 + sigma**2 - 1) - sigma.log()).sum(1)
+        nats = F.binary_cross_entropy(y, x, reduction="none").flatten(1).sum(1)
+        return (nats + kl).mean(), y, kl, (mu, sigma)
+
+
+def _softplus_truth(model: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+    h = model.features(x)
+    return model.loc(h), (F.softplus(model.raw(h)) + 1e-4).square()
 
 
 class HiddenLoss(_Pair):
@@ -212,6 +235,9 @@ def _of_learned_sigma(model: Any) -> str:
 STYLES = (
     _style("logits", Logits, _linear, "logits"),
     _style("BCE shown", BernoulliLoss, probabilities, "probabilities"),
+    Style("likelihoods/loss first", LossFirst, _softplus_truth,
+          lambda m, z: torch.sigmoid(m.net(z)).view(-1, 1, 8, 8),
+          answers={"posterior": ("std", "pair,std")}),
     _style("squares shown, sigmoid", SquaredLoss, probabilities, "squared-error", beta=0.02),
     _style("squares hidden, sigmoid", HiddenLoss, probabilities, "squared-error", beta=0.02,
            fair=("probabilities",)),

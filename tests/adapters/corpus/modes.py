@@ -51,6 +51,17 @@ class ConditionalDecoder(Conditional):
         return self.decode(self.reparameterize(mu, logvar), c), mu, logvar
 
 
+class LabelsBesideLatents(Conditional):
+    """Forward puts labels before latents; the decoder takes both as one argument."""
+
+    def decode(self, both: Tensor) -> Tensor:  # type: ignore[override]
+        return torch.sigmoid(self.fc4(torch.relu(self.fc3(both)))).view(-1, 1, 8, 8)
+
+    def forward(self, x: Tensor, c: Tensor) -> Any:
+        mu, logvar = self.encode(x, c)
+        return self.decode(torch.cat([c, self.reparameterize(mu, logvar)], dim=1)), mu, logvar
+
+
 class NumberedLabels(Conditional):
     """Labels are whole numbers, made one-hot inside."""
 
@@ -77,6 +88,11 @@ def _unconditioned(model: Any, x: Tensor, _: Tensor) -> tuple[Tensor, Tensor]:
 
 def _conditional_output(model: Any, z: Tensor, c: Tensor) -> Tensor:
     h = torch.relu(model.fc3(torch.cat([z, c], dim=1)))
+    return torch.sigmoid(model.fc4(h)).view(-1, 1, 8, 8)
+
+
+def _of_both(model: Any, z: Tensor, c: Tensor) -> Tensor:
+    h = torch.relu(model.fc3(torch.cat([c, z], dim=1)))
     return torch.sigmoid(model.fc4(h)).view(-1, 1, 8, 8)
 
 
@@ -143,6 +159,8 @@ STYLES = (
     Style("modes/labels, one-hot, in both", Conditional, _conditioned, _conditional_output,
           conditional=True, answers={**PAIR, "condition": (lambda _: _hot(),)}),
     Style("modes/labels in the decoder", ConditionalDecoder, _unconditioned, _conditional_output,
+          conditional=True, answers={**PAIR, "condition": (lambda _: _hot(),)}),
+    Style("modes/labels beside latents", LabelsBesideLatents, _conditioned, _of_both,
           conditional=True, answers={**PAIR, "condition": (lambda _: _hot(),)}),
     Style("modes/labels as numbers", NumberedLabels, _conditioned, _conditional_output,
           conditional=True, answers={**PAIR, "condition": (lambda _: labels().numpy(),)}),
