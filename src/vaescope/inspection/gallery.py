@@ -14,7 +14,7 @@ from vaescope.seeds import rng
 from vaescope.traversals import Decode, Reconstructions, Traversals, reconstruct
 from vaescope.types import Array, Floats, Integers
 
-__all__ = ["Gallery", "Scatter", "gallery_of"]
+__all__ = ["Gallery", "ScatteredCodes", "gallery_of"]
 
 #: Latents whose action is drawn, examples that it is a mean over, and the step of its differences
 #: in standard deviations of the prior.
@@ -28,7 +28,7 @@ SCATTERED, AXES = 300, 20
 
 
 @dataclass(frozen=True, eq=False)
-class Scatter:
+class ScatteredCodes:
     """Codes of some examples, what they look like, and what is known of them."""
 
     latents: tuple[int, ...]
@@ -53,7 +53,7 @@ class Gallery:
     judged: int  # examples of which these are the worst
     ends: tuple[str, str]  # what the two examples are
     way: Floats  # (WAY, *event) outputs between their codes
-    scatter: Scatter | None
+    scatter: ScatteredCodes | None
     drawn: Floats | None  # (DRAWN, *event) outputs at codes drawn from the prior
     skipped: dict[str, str]
 
@@ -188,7 +188,7 @@ def _drawn(model: OpenModel) -> Floats:
     return outputs.float().cpu().numpy()
 
 
-def _scatter(model: OpenModel, used: Sequence[int], labels: Sequence[str]) -> Scatter | None:
+def _scatter(model: OpenModel, used: Sequence[int], labels: Sequence[str]) -> ScatteredCodes | None:
     codes = model.codes
     if len(used) < 2:
         return None
@@ -196,7 +196,7 @@ def _scatter(model: OpenModel, used: Sequence[int], labels: Sequence[str]) -> Sc
     factors = np.zeros((codes.n, 0)) if codes.factors is None else codes.factors
     varies = np.flatnonzero(np.ptp(factors, axis=0)) if factors.size else np.zeros(0, np.int64)
     names = tuple(codes.factor_names[k] for k in varies) if codes.factors is not None else ()
-    return Scatter(
+    return ScatteredCodes(
         latents, codes.mean[few][:, list(latents)], model.data.rows(model.rows[few]), names,
         factors[few][:, varies].astype(np.float64), tuple(labels[place] for place in few),
     )  # fmt: skip
