@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from vaescope.encoding import encode, load_vae
+import vaescope as vs
+from vaescope.encoding import load_vae
 from vaescope.geometry import GeometryMeasure, LocalDecoders, local_decoders
 from vaescope.geometry.result import measure_of
 from vaescope.runs import Run
@@ -123,7 +124,7 @@ def of_others(name: str, folder: Path, points: int) -> Row:
 def of_run(path: Path, points: int) -> Row:
     run = Run(path)
     spec = run.open()
-    codes = encode(run)
+    codes = vs.encode(run)
     strength = getattr(spec.objective, "beta", None)
     beta = f", beta {strength:g}" if isinstance(strength, float) else ""
     name = f"{run.path.name.rsplit('-', 2)[0]}, {spec.data.name}{beta}, {spec.steps:,} steps"
