@@ -13,7 +13,7 @@ from vaescope.report.page import Column, PageTable, Part
 from vaescope.traversals import Reconstructions, Traversals
 from vaescope.types import Array, Floats
 
-__all__ = ["as_pictures", "reconstructed", "traversed"]
+__all__ = ["as_pictures", "images_of", "reconstructed", "traversed"]
 
 #: Axes longer than this are time or space, not channels of which each has a name.
 CHANNELS = 24
@@ -44,6 +44,18 @@ def as_pictures(values: Floats, event: tuple[int, ...], ends: tuple[float, float
     unit = unit[..., :3, :, :, :] if unit.shape[lead] >= 3 else unit[..., :1, :, :, :]
     frames: Array = np.moveaxis(unit, lead + 1, -2)  # (..., channels, height, frame, width)
     return np.asarray(frames.reshape(*frames.shape[:-2], -1))
+
+
+def images_of(inspection: Inspection, values: Floats, lead: int) -> Floats | None:
+    """Values whose first `lead` axes are no part of an example, as images in [0, 1]."""
+    subject, shown = inspection.subject, inspection.reconstructions
+    event = values.shape[lead:]
+    if subject.kind == "tokens":
+        return None
+    if subject.kind == "images":
+        return values if len(event) == 3 else None
+    originals = values if shown is None else shown.originals
+    return as_pictures(values, event, (float(originals.min()), float(originals.max())))
 
 
 def _series(values: Floats, event: tuple[int, ...], names: Sequence[str]) -> Floats:
