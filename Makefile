@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # CPU builds of torch live in an index of their own on machines with a GPU: see README.
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: setup demo test lint check bench torture clean
+.PHONY: setup demo test lint check bench bench-check torture clean
 
 setup: $(VENV)/core
 
@@ -40,6 +40,10 @@ check: lint
 
 bench: $(VENV)/bench
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
+
+# Ratios to fixed work against those that are kept; not part of the tests, as it wants a quiet machine.
+bench-check: $(VENV)/bench
+	$(BIN)/python benchmarks/speed.py --check
 
 # Kills, damaged and hostile files, for as long as SECONDS says; what fails prints its own command.
 SEED ?= 0

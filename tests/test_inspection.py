@@ -102,11 +102,11 @@ def test_a_latent_knows_the_factor_that_it_copies() -> None:
         ([0.01, 0.02], "full", "note", (0, 1)),
     ],
 )
-def test_the_first_verdict_says_how_polarised_the_model_is(
+def test_one_verdict_says_how_polarised_the_model_is(
     variances: list[float], name: str, tone: str, latents: tuple[int, ...]
 ) -> None:
-    first = inspect_codes(codes_of(variances), SUBJECT).verdicts[0]
-    assert (first.id, first.tone, first.latents) == (name, tone, latents)
+    found = verdict(inspect_codes(codes_of(variances), SUBJECT).verdicts, name)
+    assert (found.tone, found.latents) == (tone, latents)
 
 
 def test_samples_that_miss_the_prior_are_named() -> None:
@@ -255,8 +255,8 @@ def test_vectors_and_point_posteriors_are_dissected_too(tmp_path: Path) -> None:
     assert result.training is not None and np.isnan(result.training.rate).all()
     titles = [section.title for section in page_of(result).sections]
     assert titles == [
-        "Latents", "Traversals", "Reconstructions", "Mean against sample", "Geometry", "Metrics",
-        "Decomposition", "Prior", "Training", "Settings",
+        "Latents", "Traversals", "Codes", "Reconstructions", "Mean against sample", "Geometry",
+        "Metrics", "Decomposition", "Prior", "Training", "Settings",
     ]  # fmt: skip
     assert result.traversals is not None and result.traversals.outputs is not None
     assert result.traversals.outputs.shape == (2, 11, 3)
@@ -322,12 +322,12 @@ def test_latents_that_are_used_for_some_examples_are_no_fault() -> None:
     some = inspect_codes(Codes(mean[:, None], half[:, None], mean[:, None]), SUBJECT)
     assert some.measures is not None
     assert some.measures.types.kind_of_mixed == ("used for some examples only",)
-    assert (some.verdicts[0].id, some.verdicts[0].tone) == ("mixed", "note")
+    assert verdict(some.verdicts, "mixed").tone == "note"
     every = inspect_codes(codes_of([0.5, 0.5]), SUBJECT)
     assert every.measures is not None
     assert every.measures.types.kind_of_mixed == ("uncertain in every example",) * 2
-    assert (every.verdicts[0].id, every.verdicts[0].tone) == ("mixed", "note")
-    assert "used for some examples" not in every.verdicts[0].says
+    assert verdict(every.verdicts, "mixed").tone == "note"
+    assert "used for some examples" not in verdict(every.verdicts, "mixed").says
 
 
 def test_where_no_unused_posterior_is_known_the_verdict_says_so() -> None:
@@ -343,5 +343,5 @@ def test_types_and_rates_alone_know_the_kind_of_mixed_too() -> None:
     codes = Codes(mean[:, None], half[:, None], mean[:, None])
     found = judged(describe_codes(codes, SUBJECT, measured=False))
     assert found.measures is None
-    assert "0 is used for some examples only" in found.verdicts[0].says
+    assert "0 is used for some examples only" in verdict(found.verdicts, "mixed").says
     assert found.to_dict()["latents"]["kind_of_mixed"] == ["used for some examples only"]

@@ -1,6 +1,10 @@
 """Optimisers by name, one for each group of parameters; the loop sets their learning rates."""
 
-from collections.abc import Callable, Iterable, Mapping
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -34,4 +38,29 @@ def build_optimiser(
 ) -> torch.optim.Optimizer:
     """An optimiser whose learning rate the loop sets at each step."""
     spec = optimiser_spec(experiment, group)
-    return OPTIMISERS[spec.name](spec, parameters)
+    if "torch._dynamo" in sys.modules:
+        return OPTIMISERS[spec.name](spec, parameters)
+    with _compiler_left_out():
+        return _stepping_plainly(OPTIMISERS[spec.name](spec, parameters))
+
+
+@contextmanager
+def _compiler_left_out() -> Iterator[None]:
+    """Optimisers import torch's compiler when they are made, to say that it shall not compile
+    `add_param_group`: two seconds before the first step, and nothing is compiled here. What says so
+    is put for a while where torch keeps it."""
+    plain = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    name = "__dynamo_disable"  # of torch/_compile.py
+    vars(plain).setdefault(name, plain)
+    try:
+        yield
+    finally:
+        if vars(plain).get(name) is plain:
+            delattr(plain, name)
+
+
+def _stepping_plainly(optimiser: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """The same steps without their wrapper, which imports the compiler to break its graphs."""
+    step = inspect.unwrap(type(optimiser).step)
+    optimiser.step = torch.no_grad()(partial(step, optimiser))  # type: ignore[method-assign]
+    return optimiser

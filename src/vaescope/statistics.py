@@ -2,7 +2,7 @@
 between measures, and how much of a measure's variance its settings explain."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy import stats
 
 from vaescope.errors import UsageError
 from vaescope.estimates import LEVEL, Estimate, interval_of_mean
+from vaescope.measure_ranges import COUNTS, range_of, within
 from vaescope.seeds import rng
 from vaescope.tables import Table, Value
 
@@ -95,13 +96,30 @@ def _check(table: Table, names: Sequence[str]) -> None:
 def summarise(
     table: Table, measure: str, by: Sequence[str], *, mean: MeanOf = mean_by_student
 ) -> list[Summary]:
-    """Mean and interval of a measure for each combination of the settings `by`, in their order."""
+    """Mean and interval of a measure for each combination of the settings `by`, in their order.
+
+    No interval goes beyond what the measure can be."""
     _check(table, [measure])
     values = table.numbers(measure)
+    allowed = range_of(measure, latents=_latents(table))
     groups = sorted(_groups(table, by).items(), key=lambda group: _rank(group[0]))
     return [
-        Summary(dict(zip(by, key, strict=True)), mean(values[places])) for key, places in groups
+        Summary(dict(zip(by, key, strict=True)), _within(mean(values[places]), allowed))
+        for key, places in groups
     ]
+
+
+def _within(estimate: Estimate, allowed: tuple[float, float]) -> Estimate:
+    return replace(estimate, interval=within(estimate.interval, allowed))
+
+
+def _latents(table: Table) -> int | None:
+    """The most that a run has, where runs count the types of theirs."""
+    if not set(COUNTS) <= set(table.columns):
+        return None
+    counts = np.sum([table.numbers(name) for name in COUNTS], axis=0)
+    known = counts[np.isfinite(counts)]
+    return int(known.max()) if known.size else None
 
 
 def _rank(key: tuple[Value, ...]) -> list[tuple[int, float, str]]:

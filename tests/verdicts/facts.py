@@ -125,10 +125,10 @@ def unheard(what: Situation) -> set[int]:
 
 def says_close(says: str) -> bool:
     """What is called close is: its number and its limit are in the sentence."""
-    limit = float(re.findall(r"close to the limit of ([\d.]+)", says)[0])
-    shown = [float(x) for x in re.findall(r"-?\d+\.\d+", says)]
-    return any(abs(abs(x) - limit) <= 0.12 * limit or abs(abs(x - 1) - limit) <= 0.12 * limit
-               for x in shown[:-1])  # fmt: skip
+    pairs = re.findall(r"([\d.]*\d)(?: nats|%)? against (\d[\d.]*\d)(?: nats|%)?[.)]", says)
+    return bool(pairs) and all(
+        0 < abs(float(number) - float(limit)) <= 0.11 * float(limit) for number, limit in pairs
+    )
 
 
 def share_of_kl(what: Situation) -> float:

@@ -86,10 +86,13 @@ def compared(what: Compared) -> Comparison:
     distortions = [rows + what.worse * own + more for own, more in zip(rest, spread, strict=True)]
     metrics = {}
     if what.decoded:
-        metrics["distortion"] = of_rows(distortions, sides)
+        metrics["distortion"] = of_rows("distortion", distortions, sides)
     if what.blank:
         metrics["active"] = of_numbers(
-            [ResampledNumber(float(place == 1), None) for place in range(len(codes))], sides, N
+            "active",
+            [ResampledNumber(float(place == 1), None) for place in range(len(codes))],
+            sides,
+            N,
         )
     latents = tuple(latent_of(match, codes, kinds, sides) for match in matches)
     return judge(

@@ -104,6 +104,7 @@ class Situation:
     assumed: bool = False  # nobody said the prior
     untyped: tuple[int, ...] = ()  # latents of which no unused variance is known
     classes: int = 8  # of each factor
+    sure: float = 0.5  # share of examples on which a weak factor follows its latent
     gaps: bool = False  # the first latent's samples have two modes, and the prior's moments
 
     def indices(self, *kinds: str) -> set[int]:
@@ -159,7 +160,7 @@ def _factors(what: Situation, mean: NDArray[np.float64]) -> NDArray[np.int64]:
             classes[:, k] = sums.argsort().argsort() * what.classes // N
     for k, j in enumerate(which):
         rank = mean[:, j].argsort().argsort()
-        sure = np.ones(N, dtype=bool) if what.factors != "weak" else rng.random(N) < 0.5
+        sure = np.ones(N, dtype=bool) if what.factors != "weak" else rng.random(N) < what.sure
         classes[sure, k] = (rank * what.classes // N)[sure]
     return classes
 
@@ -302,7 +303,10 @@ def situations() -> list[Situation]:
     ]
     made += [Situation((*pair, "passive"), factors="passive", correlated=c) for c in (True, False)]
     made += [Situation(kinds, factors="rotated") for kinds in (pair, (*pair, "passive"))]
+    made += [Situation((*pair, "passive"), factors="passive", loud=(0, 1))]
     made += [Situation(pair, maps="shifted")]
+    made += [Situation(pair, unexplained=0.954, read=read) for read in (True, False)]
+    made += [Situation(pair, factors="weak", sure=sure) for sure in (0.3, 0.6)]
     made += [Situation(kinds, gaps=True) for kinds in (pair, (*pair, "passive"))]
     made += [replace(one, assumed=True) for one in made if one.scale == 1.0][::3]
     return made

@@ -16,9 +16,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.verdicts.facts import heard, settled, unheard
+from tests.verdicts.facts import heard, unheard
 from tests.verdicts.pairs import COMPARED, OF_COMPARISONS, OF_PRUNING, PRUNED, compared, pruned
-from tests.verdicts.situations import ALL, SUBJECT, N, Situation, inspected
+from tests.verdicts.situations import ALL, FALLING, SUBJECT, N, Situation, inspected
 from tests.verdicts.truths import OF_MODELS
 
 import vaescope
@@ -35,7 +35,7 @@ SOURCES = {
     **dict.fromkeys(
         [f"verdicts/{name}.py" for name in (
             "of_axes", "of_geometry", "of_latents", "of_maps", "of_reconstructions",
-            "of_training", "thresholds",
+            "of_training", "ranking", "thresholds",
         )], OF_MODELS,
     ),
     "comparing/verdicts.py": OF_COMPARISONS,
@@ -150,7 +150,14 @@ CONTRADICTIONS = (
         r"(?<!not )[Dd]rop (the|them|it)\b(?! yet)",
         r"Do not drop|Keep all latents for now|means encode it best",
     ),
-    (r"`vaescope prune` removes", r"Do not drop|keep these means|Keep all latents for now"),
+    (
+        r"`vaescope prune` removes",
+        r"Do not drop|keep these means|Keep all latents for now|means encode it best",
+    ),
+    (r"Training has settled", r"(?i)train longer|Train for more steps|Look again when training"),
+    (r"(?i)lower beta", r"(?i)raise beta|larger beta|higher beta"),
+    (r"Give it more latents", r"(?i)lower beta\b|closer to the data"),
+    (r"Drawing codes from the prior is safe", r"before you trust any number|gives values that are"),
     (r"Read latents one by one", r"Do not read|do not name|without meaning"),
     (r"Do not read latents", r"the axes tell the factors apart\."),
     (r"larger beta|raise beta", r"lower beta|Lower beta"),
@@ -172,6 +179,46 @@ def test_no_page_contradicts_itself(one: str, other: str) -> None:
             assert not all(both), (what, every)
 
 
+def test_causes_come_by_weight_and_consequences_right_under_them() -> None:
+    tones = ("warning", "note", "good")
+    nested = 0
+    for what in ALL:
+        said = inspected(what).verdicts
+        by_id = {one.id: one for one in said}
+        assert len(by_id) == len(said), what
+        roots = [one for one in said if one.cause is None]
+        assert [one.tone for one in roots] == sorted((o.tone for o in roots), key=tones.index)
+        above = None
+        for one in said:
+            if one.cause is None:
+                above = one
+                continue
+            nested += 1
+            assert above is not None and one.cause == above.id, (what, one)
+            assert above.tone == "warning", (what, one)
+            if one.cause not in ("heard", "turned"):
+                assert one.advice.startswith("Look again when "), (what, one)
+    assert nested > 200
+
+
+def test_a_model_that_did_not_train_has_one_cause() -> None:
+    said = inspected(
+        Situation(("active", "active", "passive"), losses=FALLING, loud=(0, 1), factors="used")
+    ).verdicts
+    assert [one.id for one in said if one.cause is None] == ["unsettled"]
+    assert {one.id for one in said} >= {"unsettled", "polarised", "silent", "mig", "prior"}
+
+
+def test_borderline_is_in_the_sentence_and_in_the_value() -> None:
+    near = 0
+    for what in ALL:
+        for one in inspected(what).verdicts:
+            if one.borderline:
+                near += 1
+                assert " is borderline: " in one.says, (what, one)
+    assert near > 5
+
+
 def test_where_the_encoder_saw_the_factors_every_verdict_says_so() -> None:
     for what in ALL:
         for one in inspected(what).verdicts:
@@ -184,7 +231,7 @@ def test_mixed_is_a_warning_only_where_something_is_wrong() -> None:
         for one in inspected(what).verdicts:
             if one.id == "mixed":
                 ignored = bool(what.loud) and unheard(what)
-                wrong = settled(what) is False or ignored or what.indices("constant")
+                wrong = ignored or what.indices("constant")
                 assert one.tone == ("warning" if wrong else "note"), what
 
 
@@ -275,8 +322,8 @@ def test_an_active_latent_that_is_the_same_in_every_example_is_told() -> None:
     rng = np.random.default_rng(0)
     mean = np.stack([rng.normal(size=N), np.full(N, 2.0)], axis=1)
     codes = Codes(mean, np.full((N, 2), 0.01), mean)
-    assert "Of the active latents, 1 has nearly the same mean" in inspect_codes(
-        codes, SUBJECT).verdicts[0].says  # fmt: skip
+    said = " ".join(texts(inspect_codes(codes, SUBJECT).verdicts))
+    assert "Of the active latents, 1 has nearly the same mean" in said
     for what in ALL:
         assert "Of the active" not in " ".join(texts(inspected(what).verdicts)), what
 

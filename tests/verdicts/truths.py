@@ -34,16 +34,24 @@ OF_MODELS: Mapping[str, Truth] = {
         s.indices("passive") == set(range(len(s.latents)))
     ),
     r"if they stay passive, lower beta or raise it slowly from 0": lambda s, _: (
-        s.passive == set(range(len(s.latents)))
+        s.passive == set(range(len(s.latents))) and settled(s) is not True
     ),
+    r"Lower beta, or raise it slowly from 0": lambda s, _: (
+        s.passive == set(range(len(s.latents))) and settled(s) is True
+    ),
+    r"Look again when training has settled": lambda s, _: settled(s) is False,
+    r"Look again when the decoder gives finite values": lambda s, _: np.isnan(s.unexplained),
+    r"Look again when the decoder uses the latents": lambda s, _: s.deaf,
+    r"Look again when a latent is active": lambda s, _: not s.indices("active"),
+    r"Look again when reconstructions are closer to the data": lambda s, _: (
+        not s.read and s.unexplained >= 0.95
+    ),
+    r"Look again when what was inferred is right": lambda s, _: s.read and s.unexplained >= 0.95,
     r"(All \d+ latents are|The only latent is) active: none is passive": lambda s, _: (
         set(s.latents) == {"active"}
     ),
     r"Give it more latents until one stays passive, to see how many the data need": lambda s, _: (
         set(s.latents) == {"active"} and not s.deaf
-    ),
-    r"More latents will not help while the decoder ignores those that it has": lambda s, _: (
-        s.deaf
     ),
     r"The model is polarised: .* none mixed\.": lambda s, says: (
         {TYPES[kind] for kind in s.latents} == {"active", "passive"}
@@ -75,9 +83,8 @@ OF_MODELS: Mapping[str, Truth] = {
     r"(is|are) more certain in some examples than in others": lists(
         r"(?:is|are) more certain", "more", "wide"
     ),
-    r"[\d, and]+ (is|are) close to the limit between two types": lambda s, says: (
-        named(re.findall(r"([\d, and]+) (?:is|are) close to the limit between", says)[0])
-        == s.indices("edge") - set(s.untyped)
+    r"Borderline between two types: 0 \(0\.105 against 0\.100\)\.": lambda s, says: (
+        s.indices("edge") - set(s.untyped) == {0}
     ),
     r"Of the passive latents, [\d, and]+ (is|are) not quite unused: in .* from an unused latent": (
         lambda s, says: s.indices("rare")
@@ -90,7 +97,6 @@ OF_MODELS: Mapping[str, Truth] = {
         lambda s, _: bool(s.indices(*MIXED)) and not s.indices("constant")
     ),
     r"[\d, and]+ costs? rate and hardly tells? examples apart": lists("costs? rate", "constant"),
-    r", then look again: training has not settled": lambda s, _: settled(s) is False,
     r"Training has not settled:": lambda s, _: settled(s) is False,
     r"Training has settled:": lambda s, _: settled(s) is True,
     r"The loss is too noisy to tell whether training has settled": lambda s, _: (
@@ -109,7 +115,7 @@ OF_MODELS: Mapping[str, Truth] = {
         quarters(s)[1] == quarters(s)[0]
     ),
     r"The number of active latents is the same since step 10\.": lambda s, _: bool(s.losses),
-    r"A plateau can look the same: if latents are missing, train longer": lambda s, _: (
+    r"A plateau can look the same: compare the reconstructions with the data": lambda s, _: (
         settled(s) is True
     ),
     r"Train for more steps before you judge the latents": lambda s, _: (
@@ -118,9 +124,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"(?i)train again with a lower learning rate( before you judge the latents)?": lambda s, _: (
         settled(s) is False and s.losses[-1] > s.losses[0]
     ),
-    r"(?i)train longer": lambda s, _: not s.losses or s.losses[-1] <= s.losses[0] or (
-        s.losses == NOISY
-    ),
+    r"(?i)train longer": lambda s, _: settled(s) is None,
     r"Look at the traversals: the decoder hardly uses [\d, and]+, though the encoder does": (
         lambda s, says: named(re.findall(r"hardly uses ([\d, and]+)", says)[0]) == unheard(s)
     ),
@@ -136,6 +140,9 @@ OF_MODELS: Mapping[str, Truth] = {
     r"The decoder can do without (it|them), but models on the means lose accuracy": (
         lambda s, _: not heard(s) and any(s.price)
     ),
+    r"The decoder can do without (it|them), but their means encode .* best": lambda s, _: (
+        not heard(s) and s.factors == "passive" and s.price is None
+    ),
     r"The decoder still uses (a latent that is|latents that are) passive \([\d, and]+\): "
     r".* of the change along the traversals": lambda s, says: (
         named(re.findall(r"passive \(([\d, and]+)\)", says)[0]) == heard(s)
@@ -144,6 +151,9 @@ OF_MODELS: Mapping[str, Truth] = {
         named(re.findall(r"still uses ([\d, and]+)", says)[0]) == heard(s)
     ),
     r"Do not drop (it|them) yet: .*, then look again": lambda s, _: bool(heard(s)),
+    r"Do not drop (it|them) before `vaescope prune` says what that costs": lambda s, _: (
+        bool(heard(s)) and settled(s) is True
+    ),
     r"(\d+ of \d+ latents are|Latent \d+ of \d+ is) passive \(.*\)\. The total correlation of the "
     r"means is .* nats, of the samples .*, and of the means without the passive latents [\d.]+": (
         lambda s, says: s.passive == named(
@@ -272,15 +282,16 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Compare seeds before you give latents names: their axes may rotate": lambda s, _: (
         s.axes == "free"
     ),
-    r"Do not read latents one by one\. .*, with a diagonal posterior, or rotate the used latents": (
+    r"Do not read latents one by one\. Train with a diagonal posterior, or rotate the used": (
         lambda s, _: cosine(s) >= 0.3
     ),
     r"Rely on the table of factors rather than on directions of the decoder": lambda s, _: (
         known_factors(s) == {"a", "b"}
     ),
-    r"(That|DtO) is close to the limit of [^:]+: treat it as undecided": lambda s, says: (
-        says_close(says)
+    r"(That|DtO|The \|cosine\||Their mean gap|The share explained) is borderline: ": (
+        lambda s, says: says_close(says)
     ),
+    r"Borderline: [ab] \([\d.]+ against [\d.]+\)": lambda s, says: says_close(says),
     r"patial means? of (the )?channels? [\d, and]+ (is|are) passive, but (its|their) positions "
     r"carry up to 2 nats each": lambda s, says: (
         s.maps == "places" and named(re.findall(r"channels? ([\d, and]+)", says)[0]) == s.passive
@@ -303,7 +314,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Reconstructions are no closer to the data than the mean of all examples: their squared error "
     r"is 1\.40 times that of the mean": lambda s, _: s.unexplained == 1.4,
     r"Reconstructions are hardly closer to the data than the mean of all examples: their squared "
-    r"error is 0\.96 times that of the mean": lambda s, _: s.unexplained == 0.96,
+    r"error is 0\.9[56] times that of the mean": lambda s, _: s.unexplained in (0.96, 0.954),
     r"The decoder gives values that are NaN or infinite: these examples have no reconstruction": (
         lambda s, _: s.unexplained is not None and np.isnan(s.unexplained)
     ),
@@ -315,5 +326,8 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r"The model is untrained or collapsed, or these are not its data\. .*, or lower beta": (
         lambda s, _: not s.read and s.unexplained >= 0.95
+    ),
+    r"or these are not its data\. Lower beta\.": lambda s, _: (
+        not s.read and s.unexplained >= 0.95 and settled(s) is True
     ),
 }  # fmt: skip

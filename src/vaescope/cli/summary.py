@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -74,7 +75,12 @@ def _verdicts(inspection: "Inspection") -> Table:
     table.add_column(no_wrap=True)
     table.add_column()
     for verdict in inspection.verdicts:
-        table.add_row(Text(verdict.tone, style=_TONES[verdict.tone]), Text(verdict.says))
-        if verdict.tone != "good":
+        # A consequence stands under its cause, whose advice is the only one.
+        under = verdict.cause is not None
+        table.add_row(
+            Text(verdict.tone, style=_TONES[verdict.tone]),
+            Padding(Text(verdict.says), (0, 0, 0, 2 * under)),
+        )
+        if verdict.tone != "good" and not under:
             table.add_row("", Text(as_options(verdict.advice), style="dim"))
     return table

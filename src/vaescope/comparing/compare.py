@@ -139,9 +139,10 @@ def _metrics(
         every.append(found)
         skipped |= reasons
     there = dict.fromkeys(name for found in every for name in found)
-    n = codes[0].n
+    n, latents = codes[0].n, max(own.d for own in codes)
     return {
-        name: of_numbers([found.get(name) for found in every], sides, n) for name in there
+        name: of_numbers(name, [own.get(name) for own in every], sides, n, latents=latents)
+        for name in there
     }, skipped
 
 
@@ -155,7 +156,7 @@ def _fit(
     some = [noise[few] for noise in noises]
     pairs = list(zip(opened, some, strict=True))
     rates = [own.rate(few, noise) if own.codes.stochastic else None for own, noise in pairs]
-    measured = {"rate": of_rows(rates, sides)}
+    measured = {"rate": of_rows("rate", rates, sides)}
     skipped = {}
     if any(own is None for own in rates):
         skipped["rate"] = "a point posterior has no density, so no rate"
@@ -168,8 +169,8 @@ def _fit(
     distortions = [own.distortion(few, noise) for own, noise in pairs]
     elbos = [None if r is None else -d - r for d, r in zip(distortions, rates, strict=True)]
     return {
-        "elbo": of_rows(elbos, sides),
-        "distortion": of_rows(distortions, sides),
+        "elbo": of_rows("elbo", elbos, sides),
+        "distortion": of_rows("distortion", distortions, sides),
         **measured,
     }, skipped
 

@@ -14,6 +14,7 @@ from vaescope.comparing.intervals import (
     over_replicates,
     over_rows,
     over_seeds,
+    within_range,
     without_interval,
 )
 from vaescope.comparing.matching import Match
@@ -26,7 +27,7 @@ __all__ = ["latent_of", "of_numbers", "of_rows"]
 Vector = NDArray[np.float64]
 
 
-def of_rows(rows: Sequence[Vector | None], sides: Sequence[Side]) -> ComparedNumber:
+def of_rows(measure: str, rows: Sequence[Vector | None], sides: Sequence[Side]) -> ComparedNumber:
     """A mean over images of each run; None where a run has none, or it is infinite."""
     known = [None if own is None or not np.isfinite(own).all() else own for own in rows]
     values = [None if own is None else float(own.mean()) for own in known]
@@ -38,13 +39,19 @@ def of_rows(rows: Sequence[Vector | None], sides: Sequence[Side]) -> ComparedNum
 
         return over_rows(mean_of(side.first), mean_of(side.second))
 
-    return _measured(values, sides, on_images)
+    return _measured(measure, values, sides, on_images)
 
 
 def of_numbers(
-    numbers: Sequence[ResampledNumber | None], sides: Sequence[Side], n: int
+    measure: str,
+    numbers: Sequence[ResampledNumber | None],
+    sides: Sequence[Side],
+    n: int,
+    *,
+    latents: int | None = None,
 ) -> ComparedNumber:
-    """Another number of each run, over n images; None where a run has none."""
+    """Another number of each run, over n images; None where a run has none. `latents`: the most
+    that a run has, of which some may be counted."""
     values = [None if own is None else own.value for own in numbers]
 
     def on_images(side: Side) -> SideGap:
@@ -58,11 +65,15 @@ def of_numbers(
         both = None if before is None or after is None else after - before
         return over_replicates(first, second, both, n)
 
-    return _measured(values, sides, on_images)
+    return _measured(measure, values, sides, on_images, latents)
 
 
 def _measured(
-    values: Sequence[float | None], sides: Sequence[Side], on_images: Callable[[Side], SideGap]
+    measure: str,
+    values: Sequence[float | None],
+    sides: Sequence[Side],
+    on_images: Callable[[Side], SideGap],
+    latents: int | None = None,
 ) -> ComparedNumber:
     def gap_of(side: Side) -> SideGap:
         if any(values[place] is None for place in (*side.first, *side.second)):
@@ -71,7 +82,8 @@ def _measured(
             return on_images(side)
         return over_seeds(side, [np.nan if value is None else value for value in values])
 
-    return ComparedNumber(tuple(values), tuple(gap_of(side) for side in sides))
+    gaps = (within_range(gap_of(side), measure, latents) for side in sides)
+    return ComparedNumber(tuple(values), tuple(gaps))
 
 
 def latent_of(
@@ -88,7 +100,8 @@ def latent_of(
             types[place] = kind.names[found.latent]
     used = [kind not in ("passive", None) for kind in types]
     judged = tuple(any(used[place] for place in (*side.first, *side.second)) for side in sides)
-    measured = {"kl": of_rows(kls, sides), "mean_variance": of_rows(variances, sides)}
+    rows = {"kl": kls, "mean_variance": variances}
+    measured = {name: of_rows(name, own, sides) for name, own in rows.items()}
     return ComparedLatent(
         match,
         tuple(types),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vaescope.comparing.compared_runs import Member
 from vaescope.estimates import Estimate, bootstrap_interval, interval_of_mean, student_interval
+from vaescope.measure_ranges import range_of_difference, within
 from vaescope.statistics import paired
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "over_rows",
     "over_seeds",
     "sides_of",
+    "within_range",
     "without_interval",
 ]
 
@@ -113,6 +115,12 @@ def _basis(members: Sequence[Member], first: Sequence[int], second: Sequence[int
 def without_interval(gap: SideGap) -> SideGap:
     """The same difference, of which nothing is claimed."""
     return replace(gap, interval=None, n=0)
+
+
+def within_range(gap: SideGap, measure: str, latents: int | None = None) -> SideGap:
+    """The same difference, its interval no wider than what the measure can differ by."""
+    allowed = range_of_difference(measure, latents=latents)
+    return replace(gap, interval=within(gap.interval, allowed))
 
 
 def no_gap() -> SideGap:

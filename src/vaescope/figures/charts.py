@@ -23,6 +23,7 @@ __all__ = [
     "histograms_chart",
     "latents_chart",
     "outputs_chart",
+    "variances_chart",
 ]
 
 Value = str | int | float | None
@@ -358,3 +359,39 @@ def outputs_chart(
             "output": [float(outputs[z, s, o]) for z, s, o in places],
         },
     )
+
+
+def variances_chart(training: Training, kinds: Mapping[int, str]) -> Chart:
+    """Mean posterior variance of each latent along the steps, coloured by its type in the end."""
+    variance = training.variance
+    assert variance is not None
+    steps, d = variance.shape
+    places = np.unique(np.linspace(0, steps - 1, min(steps, 200)).astype(np.int64))
+    spec = {
+        **_panels(640, 1),
+        "height": 220,
+        "mark": {"type": "line", "strokeWidth": 1.5},
+        "encoding": {
+            "x": {
+                "field": "step", "type": "quantitative", "title": "Step",
+                "axis": {"grid": False, "tickCount": 5},
+            },
+            "y": {
+                "field": "variance", "type": "quantitative", "title": "Posterior variance",
+                "axis": {"tickCount": 5}, "scale": {"zero": True},
+            },
+            "detail": {"field": "latent", "type": "nominal"},
+            "color": {
+                **_COLOUR,
+                "legend": {"title": None, "symbolType": "stroke", "symbolStrokeWidth": 3},
+            },
+            "tooltip": _tooltip(latent="latent", type="type", step="step", variance="variance"),
+        },
+    }  # fmt: skip
+    rows = [(int(place), j) for j in range(d) for place in places]
+    return Chart(spec, {
+        "step": [int(training.step[place]) for place, _ in rows],
+        "latent": [str(j) for _, j in rows],
+        "type": [kinds[j] for _, j in rows],
+        "variance": [_finite(float(variance[place, j])) for place, j in rows],
+    })  # fmt: skip

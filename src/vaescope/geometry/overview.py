@@ -3,7 +3,7 @@ Jacobians. Its plain data have the shape of the interface's `geometry`."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from vaescope.geometry.reader import as_points, columns_of, spaced
 from vaescope.geometry.result import GeometryMeasure, GeometryResult
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.variance_law import variance_law_of
+from vaescope.measure_ranges import range_of, within
 from vaescope.types import Array, Floats
 
 __all__ = ["KEYS", "Overview", "overview"]
@@ -187,7 +188,11 @@ def _ordered(
     notes: list[str],
 ) -> Overview:
     return Overview(
-        {name: measures[name] for name in KEYS if name in measures},
+        {name: _within(name, measures[name]) for name in KEYS if name in measures},
         {name: skipped[name] for name in KEYS if name in skipped},
         found.columns, found.method, tuple(notes),
     )  # fmt: skip
+
+
+def _within(name: str, measured: GeometryMeasure) -> GeometryMeasure:
+    return replace(measured, interval=within(measured.interval, range_of(name)))

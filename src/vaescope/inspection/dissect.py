@@ -22,6 +22,7 @@ from vaescope.inspection.codes import describe_codes, judged
 from vaescope.inspection.effort import Effort
 from vaescope.inspection.first_layer import first_layer_norms
 from vaescope.inspection.fit import fit_of
+from vaescope.inspection.gallery import Gallery, gallery_of
 from vaescope.inspection.history import training_of
 from vaescope.inspection.layers import network_of
 from vaescope.inspection.learnt import strips_along
@@ -32,7 +33,7 @@ from vaescope.models import OpenModel
 from vaescope.objectives.unused import rate_law
 from vaescope.progress import Progress
 from vaescope.specs import to_dict
-from vaescope.traversals import Reconstructions, Traversals, reconstruct, traverse
+from vaescope.traversals import Decode, Reconstructions, Traversals, reconstruct, traverse
 from vaescope.types import Floats, Integers
 
 __all__ = ["PARTS", "dissect", "silent"]
@@ -126,6 +127,7 @@ def _decoded(
         traversals=_unscaled(model, moved),
         axes=strips_along(found, decode, moved, centre, scale) if images else {},
         reconstructions=reconstructions,
+        gallery=_gallery(model, found, moved, decode) if images else None,
         network=network,
         skipped=skipped | ({"sliders": why} if why else {}),
     )
@@ -230,6 +232,12 @@ def _reconstructions(model: OpenModel) -> Reconstructions:
         found, originals=scale.undone(found.originals, event),
         outputs=scale.undone(found.outputs, event),
     )  # fmt: skip
+
+
+def _gallery(model: OpenModel, found: Inspection, moved: Traversals, decode: Decode) -> Gallery:
+    codes, every = model.codes, np.arange(model.codes.n)
+    used = [z.index for z in found.latents if z.type != "passive"]
+    return gallery_of(model, used, moved, decode, _labels(codes, model.rows, every))
 
 
 def _unscaled(model: OpenModel, moved: Traversals) -> Traversals:

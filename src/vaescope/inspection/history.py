@@ -29,6 +29,7 @@ def training_of(records: Sequence[dict[str, Any]], spec: Experiment | None) -> T
     return Training(
         counts("step"), column("loss"), column("distortion"), column("rate"),
         counts("active"), counts("mixed"), counts("passive"), _since(spec),
+        _variances(rows),
     )  # fmt: skip
 
 
@@ -36,3 +37,12 @@ def _since(spec: Experiment) -> int:
     """When the last schedule of the objective ended. The learning rate may fall to the very end."""
     lengths = [getattr(value, "steps", 0) for value in dict(spec.objective).values()]
     return max([0, *(length for length in lengths if isinstance(length, int))])
+
+
+def _variances(rows: Sequence[dict[str, Any]]) -> NDArray[np.float64] | None:
+    """(step, latent) Of every record; None where some have none."""
+    values = [row.get("variance") for row in rows]
+    if not all(isinstance(own, list) and own and None not in own for own in values):
+        return None
+    lengths = {len(own) for own in values if own is not None}
+    return np.array(values, dtype=np.float64) if len(lengths) == 1 else None

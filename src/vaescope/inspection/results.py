@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from vaescope.encoding import Maps
 from vaescope.geometry.effective_beta import EffectiveBeta
 from vaescope.geometry.overview import KEYS, Overview
+from vaescope.inspection.gallery import Gallery
 from vaescope.inspection.network import Network
 from vaescope.latent_types import LatentType
 from vaescope.latents import LatentGroups, Types
@@ -159,6 +160,7 @@ class Training:
     mixed: NDArray[np.int64]
     passive: NDArray[np.int64]
     since: int = 0  # the step from which on the objective did not change
+    variance: NDArray[np.float64] | None = None  # (step, latent) mean posterior variance
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,7 @@ class Inspection:
     traversals: Traversals | None = None
     axes: Mapping[int, Floats] = field(default_factory=dict)  # outputs along rotated axes
     reconstructions: Reconstructions | None = None
+    gallery: Gallery | None = None  # further pictures
     network: Network | None = None  # the decoder as layers, where the report can run it
     training: Training | None = None
     settings: Settings | None = None
@@ -206,10 +209,11 @@ class Inspection:
         return f"Inspection({self.subject.name} on {self.subject.data}: {counts}; see .summary())"
 
     def summary(self) -> str:
-        """What was inferred about the model, then the verdicts, one a line."""
+        """What was inferred about the model, then the verdicts, one a line; consequences are
+        indented."""
         read = [f"Read: {self.read}."] if self.inferred else []
         read += [str(own) for own in self.inferred if own.read in ("poor", "uncertain")]
-        return "\n".join([*read, *(f"{own.says} {own.advice}" for own in self.verdicts)])
+        return "\n".join([*read, *map(_line, self.verdicts)])
 
     @property
     def read(self) -> str:
@@ -254,3 +258,7 @@ class Inspection:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.summary())}</pre>"
+
+
+def _line(verdict: Verdict) -> str:
+    return f"{'' if verdict.cause is None else '  '}{verdict.says} {verdict.advice}"

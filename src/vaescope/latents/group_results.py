@@ -15,6 +15,10 @@ __all__ = ["FactorShare", "LatentGroup", "LatentGroups", "Standing"]
 Standing = Literal["held", "spread", "weak", "unnamed", "none"]
 
 
+#: Degrees up to which angles are found: a smaller one is no rotation.
+STRAIGHT = 5.0
+
+
 @dataclass(frozen=True)
 class FactorShare:
     """What latents know of one factor: shares of its variance, on rows that no fit saw."""
@@ -63,6 +67,8 @@ class LatentGroup:
             return f"split over {latents}"
         if self.angle is None:
             return f"in {latents}, mixed in a way that no rotation undoes"
+        if self.angle < STRAIGHT:
+            return f"in {latents}, an axis each"
         return f"in {latents}, rotated by about {self.angle:.0f} degrees"
 
 
@@ -86,7 +92,9 @@ class LatentGroups:
     @property
     def rotated(self) -> tuple[LatentGroup, ...]:
         """Groups of several factors that a rotation separates."""
-        return tuple(own for own in self.groups if own.angle and len(own.factors) > 1)
+        return tuple(
+            own for own in self.groups if (own.angle or 0.0) >= STRAIGHT and len(own.factors) > 1
+        )
 
     def of(self, latent: int) -> LatentGroup | None:
         """The group that a latent is in, the smallest where there are several."""

@@ -15,8 +15,6 @@ from typing import cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import interpolate, optimize, special
-from scipy.stats import qmc
 from torch import Tensor, nn
 
 from vaescope.distributions import DiagonalGaussian, Reparameterised
@@ -228,6 +226,8 @@ def _of_product(tables: list[_Table], pull: Pull) -> UnusedPosterior:
 @lru_cache(maxsize=64)
 def _nearest(table: _Table, factor: float, spread: float) -> tuple[float, float] | None:
     """The variance that costs least and its KL(N || p), of one latent; None if none does."""
+    from scipy import interpolate, optimize  # half a second, and few priors need it
+
     values = np.frombuffer(table.log_density)
     mass = np.exp(values) @ np.cosh(_PLACES) * table.scale * (_PLACES[1] - _PLACES[0])
     log_density = interpolate.CubicSpline(_PLACES, values - math.log(mass))
@@ -270,6 +270,8 @@ def _starts(p: Reparameterised) -> tuple[Tensor, Tensor]:
 @torch.enable_grad()
 def _jointly(p: Reparameterised, pull: Pull) -> UnusedPosterior:
     """The modes of least cost of a prior that is no product, e.g. a mixture."""
+    from scipy import optimize
+
     assert pull.factor is not None
     factor = pull.factor
     d = p.mean.shape[-1]
@@ -316,6 +318,9 @@ def _quadrature(d: int, seed: int) -> tuple[Tensor, Tensor]:
     """Nodes (n, d) and weights of a standard normal: Gauss and Hermite's, or from four dimensions
     on quasi-random ones. (Few nodes on rays are no way out: the search finds the gaps.)"""
     if d > 3:
+        from scipy import special
+        from scipy.stats import qmc
+
         uniform = qmc.Sobol(d, seed=seed).random(2048 if d <= 8 else 512)
         nodes = special.ndtri(np.concatenate([uniform, 1.0 - uniform]))
         nodes /= nodes.std(axis=0)

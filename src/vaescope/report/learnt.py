@@ -9,7 +9,7 @@ from vaescope.inspection import Inspection
 from vaescope.inspection.learnt import LearntRow, Strip, learnt_of
 from vaescope.report.page import PageLearnt, PageLearntRow, Picture
 from vaescope.report.pictures import rows_of
-from vaescope.report.signals import pictures_of, token_text
+from vaescope.report.signals import images_of, token_text
 from vaescope.report.sliders import budget_beside
 from vaescope.types import Floats
 
@@ -82,7 +82,7 @@ def _drawn(inspection: Inspection, strip: Strip, budget: int) -> bytes | None:
         return None
     if inspection.subject.kind == "tokens":
         return _texts(outputs, inspection.subject.columns)
-    pictures = pictures_of(inspection, outputs, 1)
+    pictures = images_of(inspection, outputs, 1)
     if pictures is not None and pictures.shape[1] in (1, 3, 4):
         return rows_of(pictures[None], budget)[0]
     lines = outputs.reshape(len(outputs), -1, outputs.shape[-1])[:, 0]  # of the first channel

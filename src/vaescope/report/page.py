@@ -22,6 +22,7 @@ __all__ = [
     "Picture",
     "Pictures",
     "Prose",
+    "Scattered",
     "Section",
     "Sliders",
     "Value",
@@ -76,12 +77,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Images below each other, each with a label; side by side; or one as wide as the page."""
+    """Images below each other, each with a label; side by side, with or without labels; one as wide
+    as the page, on white; strips below each other; or a large square."""
 
     kind: ClassVar[str] = "pictures"
     caption: str
     pictures: tuple[Picture, ...]
-    layout: Literal["rows", "tiles", "wide"]
+    layout: Literal["rows", "tiles", "wide", "strips", "maps", "square"]
     scale: tuple[str, ...] = ()  # marks above rows, from left to right
     table: PageTable | None = None  # numbers behind them
 
@@ -127,7 +129,17 @@ class Sliders:
     network: Mapping[str, Any]  # what the page's script reads: `report/sliders.py`
 
 
-Part = Prose | PageTable | Figure | Pictures | Listing | Sliders
+@dataclass(frozen=True)
+class Scattered:
+    """Points that the reader colours and turns to other axes, with a picture of each."""
+
+    kind: ClassVar[str] = "scattered"
+    caption: str
+    alt: str
+    content: Mapping[str, Any]  # what the page's script reads: `report/gallery.py`
+
+
+Part = Prose | PageTable | Figure | Pictures | Listing | Sliders | Scattered
 
 
 @dataclass(frozen=True)
@@ -153,6 +165,7 @@ class PageStatement:
     section: str  # id
     source: str = ""  # a paper by its authors
     url: str = ""
+    follow: tuple["PageStatement", ...] = ()  # its consequences
 
 
 @dataclass(frozen=True)

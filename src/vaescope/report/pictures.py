@@ -7,21 +7,49 @@ from PIL import Image
 
 from vaescope.types import Array, Floats
 
-__all__ = ["BUDGET", "columns_of", "rows_of"]
+__all__ = ["BUDGET", "columns_of", "heat_of", "rows_of", "sheet_of"]
+
+#: Of maps: about 4:1 on both papers.
+INK = (0x3F, 0x7F, 0xB5)
 
 #: Bytes of all pictures of one kind, at most: a report must stay one that can be mailed.
 BUDGET = 1_500_000
 
 
-def rows_of(strips: Floats, budget: int = BUDGET) -> list[bytes]:
+def rows_of(strips: Floats, budget: int = BUDGET, *, height: int = 64) -> list[bytes]:
     """Strips of images (strip, n, channels, height, width) in [0, 1]: one PNG per strip, its images
-    side by side, the gaps see-through."""
-    return _within_budget(strips, budget, axis=1, height=64)
+    side by side, the gaps see-through; the images about so many pixels high."""
+    return _within_budget(strips, budget, axis=1, height=height)
 
 
 def columns_of(strips: Floats, budget: int = BUDGET) -> list[bytes]:
     """The same with each strip's images below each other."""
     return _within_budget(strips, budget, axis=0, height=96)
+
+
+def heat_of(maps: Floats) -> list[bytes]:
+    """Maps (n, height, width) of sizes, each as ink that is the denser the larger: what shows
+    through is the page's own paper, light or dark."""
+    pictures = []
+    for values in maps:
+        dense = _sized(values[None, None] / (values.max() or 1.0), 96)[0, 0]
+        pixels = np.empty((*dense.shape, 4), dtype=np.uint8)
+        pixels[..., :3] = INK
+        pixels[..., 3] = np.round(255.0 * np.clip(dense, 0.0, 1.0))
+        pictures.append(_png(pixels))
+    return pictures
+
+
+def sheet_of(images: Floats, side: int) -> tuple[bytes, int, tuple[int, int]]:
+    """Thumbnails of images (n, channels, height, width) in one PNG: it, how many are in a row, and
+    the width and height of each."""
+    small = _sized(images, min(side, images.shape[2]))
+    across = int(np.ceil(np.sqrt(len(small))))
+    pad = np.zeros((-len(small) % across, *small.shape[1:]))
+    tiles = np.concatenate([small, pad]).reshape(-1, across, *small.shape[1:])
+    rows, columns, channels, height, width = tiles.shape
+    whole = tiles.transpose(2, 0, 3, 1, 4).reshape(1, channels, rows * height, columns * width)
+    return _png(_joined(whole, 0)), across, (width, height)
 
 
 def _within_budget(strips: Floats, budget: int, *, axis: int, height: int) -> list[bytes]:

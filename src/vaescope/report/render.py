@@ -152,6 +152,8 @@ def render(page: Page) -> str:
     body.append(_script(asset("templates", "report.js")))
     if page.has("sliders"):
         body.append(_script(asset("templates", "sliders.js")))
+    if page.has("scattered"):
+        body.append(_script(asset("templates", "scattered.js")))
     return (
         _environment()
         .get_template("page.html")

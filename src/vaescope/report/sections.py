@@ -1,6 +1,7 @@
 """An inspection as a page."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,12 @@ from vaescope.figures.charts import (
     curves_chart,
     factors_chart,
     histograms_chart,
+    variances_chart,
 )
 from vaescope.inspection import Inspection
 from vaescope.metrics import Score
 from vaescope.paths import disk_errors, replace_file
-from vaescope.report import metric_sections
+from vaescope.report import gallery, metric_sections
 from vaescope.report.drawn import figure
 from vaescope.report.latents import (
     HOLD,
@@ -41,7 +43,7 @@ from vaescope.report.page import (
 )
 from vaescope.report.pictures import columns_of, rows_of
 from vaescope.report.render import render
-from vaescope.report.signals import pictures_of, reconstructed, traversed
+from vaescope.report.signals import images_of, reconstructed, traversed
 from vaescope.report.sliders import ROOM, budget_beside, sliders, without_room
 from vaescope.settings import dump_yaml
 from vaescope.verdicts import PAPERS, Verdict
@@ -67,6 +69,7 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
         lambda: latents_section(inspection),
         lambda: _traversals(inspection, images=images),
         lambda: sliders(inspection, images=images),
+        lambda: gallery.scattered(inspection) if images else None,
         lambda: _reconstructions(inspection, images=images),
         lambda: _factors(inspection),
         lambda: metric_sections.correlation(inspection),
@@ -74,7 +77,7 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
         lambda: metric_sections.metrics(inspection),
         lambda: metric_sections.decomposition(inspection),
         lambda: metric_sections.maps(inspection),
-        lambda: _prior(inspection),
+        lambda: _prior(inspection, images=images),
         lambda: _training(inspection),
         lambda: metric_sections.inferred(inspection),
         lambda: _settings(inspection),
@@ -86,7 +89,7 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
         f"{subject.says} Numbers are over {_examples(subject.n, subject.of)} of {subject.data}."
         + (f" Read: {inspection.read}." if inspection.inferred else ""),
         tuple(_facts(inspection)),
-        tuple(_statement(verdict) for verdict in inspection.verdicts),
+        statements(inspection.verdicts),
         sections,
         (
             f"Made by vaescope {__version__}. This file loads nothing from the network.",
@@ -104,6 +107,18 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
 
 def _examples(n: int, of: int) -> str:
     return f"all {n:,} examples" if n == of else f"{n:,} of {of:,} examples"
+
+
+def statements(verdicts: Sequence[Verdict]) -> tuple[PageStatement, ...]:
+    """Verdicts as they are shown: each that has no cause, with its consequences."""
+    return tuple(
+        replace(
+            _statement(verdict),
+            follow=tuple(_statement(own) for own in verdicts if own.cause == verdict.id),
+        )
+        for verdict in verdicts
+        if verdict.cause is None
+    )
 
 
 def _statement(verdict: Verdict) -> PageStatement:
@@ -158,7 +173,7 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
     parts: list[Part]
     if moved.outputs is None or not images:
         parts = [Prose("Pictures were left out (--no-images)."), shares]
-    elif (drawn := pictures_of(inspection, moved.outputs, 2)) is not None:
+    elif (drawn := images_of(inspection, moved.outputs, 2)) is not None:
         few = latents[:SHOWN_LATENTS]
         budget = budget_beside(inspection.network)
         # Of video, the frames of fewer positions: they lie side by side too.
@@ -180,6 +195,8 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
         parts = [Pictures(caption, pictures, "rows", marks, shares)]
     else:
         parts = [*traversed(inspection, moved, latents[:SHOWN_LATENTS], ends), shares]
+    if images:
+        parts += [*gallery.action(inspection), *gallery.grid(inspection)]
     if images and inspection.subject.kind == "images" and "sliders" in inspection.skipped:
         reason = inspection.skipped["sliders"]
         parts.append(Prose(f"There are no live sliders: {reason}", aside=True))
@@ -197,7 +214,7 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
     pairs = None
     if shown.originals.shape == shown.outputs.shape:  # tokens have probabilities for outputs
         both = np.stack([shown.originals, shown.outputs], axis=1)  # (n, 2, *event)
-        pairs = pictures_of(inspection, both, 2)
+        pairs = images_of(inspection, both, 2)
     if pairs is None:
         parts = reconstructed(inspection, shown)
     else:
@@ -210,6 +227,7 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
             f"{len(pictures)} examples, each above its reconstruction from the posterior mean."
         )
         parts = [Pictures(caption, pictures, "tiles")]
+    parts += [*gallery.worst(inspection), *gallery.way(inspection)]
     if fit is not None:
         text = (
             f"Distortion {fit.distortion_nats:.1f} nats (sd {fit.distortion_sd:.1f}) and rate "
@@ -265,7 +283,7 @@ def _factors(inspection: Inspection) -> Section | None:
     return Section("factors", "Factors", lead, (*parts, Prose(text, aside=True)))
 
 
-def _prior(inspection: Inspection) -> Section:
+def _prior(inspection: Inspection, *, images: bool) -> Section:
     latents, moments = inspection.latents, inspection.samples
     chart = histograms_chart(inspection.histograms, latents[:SHOWN_LATENTS])
     alt = "A histogram for each latent. " + "; ".join(
@@ -280,7 +298,8 @@ def _prior(inspection: Inspection) -> Section:
         f"{cut(latents)}"
     )
     lead = "Whether codes drawn from the prior are codes that the decoder has seen."
-    return Section("prior", "Prior", lead, (figure("prior", chart, caption, alt),))
+    samples = gallery.drawn(inspection) if images else []
+    return Section("prior", "Prior", lead, (*samples, figure("prior", chart, caption, alt)))
 
 
 def _training(inspection: Inspection) -> Section | None:
@@ -299,8 +318,18 @@ def _training(inspection: Inspection) -> Section | None:
         )
     caption = "Each point is a mean over the training batches since the point before."
     lead = "How training went."
-    drawn = figure("training", curves_chart(training), caption, alt)
-    return Section("training", "Training", lead, (drawn,))
+    parts = [figure("training", curves_chart(training), caption, alt)]
+    if training.variance is not None:
+        kinds = {z.index: z.type for z in inspection.latents}
+        says = (
+            "Mean posterior variance of each latent along training: a latent is born where its "
+            "line falls, and dies where it comes back to that of the prior."
+        )
+        last = "; ".join(f"{named(z)}: {training.variance[-1, z.index]:.2f}"
+                         for z in inspection.latents[:SHOWN_LATENTS])  # fmt: skip
+        chart = variances_chart(training, kinds)
+        parts.append(figure("variances", chart, says, f"Lines over steps. In the end {last}."))
+    return Section("training", "Training", lead, tuple(parts))
 
 
 def _settings(inspection: Inspection) -> Section | None:

@@ -13,7 +13,7 @@ from vaescope.report.page import Column, PageTable, Part
 from vaescope.traversals import Reconstructions, Traversals
 from vaescope.types import Array, Floats
 
-__all__ = ["as_pictures", "pictures_of", "reconstructed", "token_text", "traversed"]
+__all__ = ["as_pictures", "images_of", "reconstructed", "token_text", "traversed"]
 
 #: Axes longer than this are time or space, not channels of which each has a name.
 CHANNELS = 24
@@ -46,7 +46,7 @@ def as_pictures(values: Floats, event: tuple[int, ...], ends: tuple[float, float
     return np.asarray(frames.reshape(*frames.shape[:-2], -1))
 
 
-def pictures_of(inspection: Inspection, values: Floats, lead: int) -> Floats | None:
+def images_of(inspection: Inspection, values: Floats, lead: int) -> Floats | None:
     """Values whose first `lead` axes are no part of an example, as images in [0, 1]."""
     subject, shown = inspection.subject, inspection.reconstructions
     event = values.shape[lead:]

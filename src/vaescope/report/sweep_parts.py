@@ -15,6 +15,7 @@ __all__ = ["correlations_figure", "curves_figure", "means_table", "shares_table"
 #: Lines of a panel that can be told apart, and their colours (Okabe and Ito).
 LINES = 8
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#000000"]
+MINUS, HOLD = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 #: Rows of the table of means.
 ROWS = 500
 
@@ -118,13 +119,13 @@ def _scale(values: Any) -> dict[str, Any]:
 
 
 def means_table(runs: Runs, measures: Sequence[str]) -> PageTable:
-    """Mean and half-width of the interval for each setting."""
+    """Mean and interval for each setting."""
     by = [name for name in runs.varying() if name != "seed"]
     found = {measure: summarise(runs, measure, by) for measure in measures}
     settings = [one.settings for one in found[measures[0]]]
     columns = [Column(name) for name in by] + [Column("n", "number", 0)]
     for measure in measures:
-        columns += [Column(measure, "number", 4), Column("\N{PLUS-MINUS SIGN}", "number", 4)]
+        columns += [Column(measure, "number", 4), Column("95% interval")]
     rows = []
     for place, setting in enumerate(settings[:ROWS]):
         row: list[Value] = [_text(setting[name]) for name in by]
@@ -133,12 +134,16 @@ def means_table(runs: Runs, measures: Sequence[str]) -> PageTable:
             t = found[measure][place].estimate
             row += [
                 t.value if t.n else None,
-                None if t.interval is None else t.interval[1] - t.value,
+                None if t.interval is None else _between(*t.interval),
             ]
         rows.append(tuple(row))
     more = f" The first {ROWS} of {len(settings):,} settings." if len(settings) > ROWS else ""
-    caption = f"Means over seeds and half the width of their 95% t intervals.{more}"
+    caption = f"Means over seeds and their 95% t intervals.{more}"
     return PageTable("means", caption, tuple(columns), tuple(rows))
+
+
+def _between(low: float, high: float) -> str:
+    return f"{low:.4g}{HOLD}to{HOLD}{high:.4g}".replace("-", MINUS)
 
 
 def correlations_figure(runs: Runs, measures: Sequence[str]) -> Figure:

@@ -13,6 +13,7 @@ from vaescope.verdicts.of_latents import averaged, fills_prior, heard, polarised
 from vaescope.verdicts.of_maps import scaled
 from vaescope.verdicts.of_reconstructions import reconstructs
 from vaescope.verdicts.of_training import more_training, settled
+from vaescope.verdicts.ranking import ranked
 from vaescope.verdicts.thresholds import PAPERS, THRESHOLDS, Paper, Threshold, Tone, Verdict, listed
 
 if TYPE_CHECKING:
@@ -44,40 +45,45 @@ def judge(
     price: "Price | None" = None,
     supervised: bool = False,
 ) -> tuple[Verdict, ...]:
-    """What can be said from the parts that are there, the weightiest first. Each says so where the
-    encoder saw the factors."""
+    """What can be said from the parts that are there: causes by weight, the consequences of each
+    under it. Each says so where the encoder saw the factors."""
     trained = settled(training)
     more = more_training(trained)
     factored = separated(factors, latents, groups)
+    known = known_to_passive(factors, latents)
     by_place = averaged(latents, maps)
     by_example = () if by_place is not None else (
-        polarised(
-            latents, types, traversals, more=more,
-            settled=trained is None or trained.id != "unsettled",
-        ),
+        polarised(latents, types, traversals, more=more),
         correlated(
-            latents, measures, types, price, heard(latents, traversals), more=more,
-            known=known_to_passive(factors, latents),
+            latents, measures, types, price, heard(latents, traversals),
+            known=known,
         ),
         silent(
-            latents, traversals, types, more=more,
-            wanted=price is not None and (price.linear.matters or price.neighbours.matters),
+            latents, traversals, types, more=more, wanted=_wanted(price, known),
         ),
     )  # fmt: skip
     verdicts = (
         reconstructs(unexplained, read=read, more=more),
         by_place,
         *by_example,
-        orthogonal(geometry, factored, more=more),
+        orthogonal(geometry, factored),
         factored,
         None if maps is not None else fills_prior(latents, samples),
         scaled(maps),
         trained,
     )
-    said = [verdict for verdict in verdicts if verdict is not None]
+    said = ranked([verdict for verdict in verdicts if verdict is not None], read=read)
     if supervised:
-        said = [
+        said = tuple(
             replace(one, says=f"(supervised) {one.says}", shown=f"{one.shown}, supervised")
             for one in said
-        ]
-    return tuple(said)
+        )
+    return said
+
+
+def _wanted(price: "Price | None", known: Sequence[str]) -> str:
+    """Why means that the decoder can do without should stay; else empty."""
+    if price is None:
+        return f"their means encode {listed(known)} best" if known else ""
+    loses = price.linear.matters or price.neighbours.matters
+    return "models on the means lose accuracy" if loses else ""

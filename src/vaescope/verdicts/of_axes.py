@@ -11,8 +11,10 @@ from vaescope.verdicts.thresholds import (
     THRESHOLDS,
     Tone,
     Verdict,
+    against,
     close,
     listed,
+    near_limit,
     numbers,
     of_type,
     variances,
@@ -35,12 +37,11 @@ def correlated(
     heard: Sequence[int] = (),
     *,
     known: Sequence[str] = (),
-    more: str = "Train longer",
 ) -> Verdict | None:
     """bonheme2023: passive latents, not active ones, make means look correlated.
 
-    `price` is what dropping them costs, `heard` are those that the decoder still uses, `known` are
-    factors that their means know best, and `more` is what training the model needs."""
+    `price` is what dropping them costs, `heard` are those that the decoder still uses, and `known`
+    are factors that their means know best."""
     passive = of_type(latents, "passive")
     if measures is None or not passive or len(passive) == len(latents):
         return None
@@ -76,10 +77,11 @@ def correlated(
             "Drop the passive latents where you feed samples to another model: their samples are "
             f"noise. Keep {used}."
         )
-    says += close(gap, limit, f"{limit:.2g} nats")
+    undecided = close(gap, limit, unit="nats")
+    says += undecided
     faint = () if kinds is None else kinds.faint
     if heard:
-        advice = f"Keep all latents for now: the decoder still uses {listed(heard)}. {more}."
+        advice = f"Keep all latents for now: the decoder still uses {listed(heard)}."
     elif price is not None:
         advice = price.advice()
     elif known:
@@ -89,6 +91,7 @@ def correlated(
     return Verdict(
         "passive", tone, says, number=gap, shown=f"{gap:.2f} nats", threshold=limit, rule=rule,
         advice=advice, section="correlation", latents=numbers(passive), paper="bonheme2023",
+        borderline=bool(undecided),
     )  # fmt: skip
 
 
@@ -136,6 +139,11 @@ def _known(factors: "FactorSummary", latents: "Sequence[Latent]") -> _Known:
         for k, name in enumerate(factors.names)
         if most[k] >= knows[k]
     ]
+    near = [
+        f"{name} ({against(most[k], knows[k])})"
+        for k, name in enumerate(factors.names)
+        if near_limit(most[k], knows[k]) and not few[k] and name not in hidden
+    ]
     lost = names[(most < knows) & ~few & ~np.isin(names, hidden)].tolist()
     shared = _shared(names, best, most >= knows)
     gaps = most - np.sort(used, axis=0)[-2]
@@ -147,6 +155,7 @@ def _known(factors: "FactorSummary", latents: "Sequence[Latent]") -> _Known:
     said = [
         f"Best encoded: {', '.join(pairs)}." if pairs else "",
         f"Not found in any latent: {', '.join(lost)}." if lost else "",
+        f"Borderline: {', '.join(near)}." if near else "",
         f"There are too few examples to tell what encodes {listed(names[few].tolist())}."
         if few.any() and not few.all()
         else "",
@@ -174,6 +183,7 @@ def separated(
     chance = "" if factors.mig.chance is None else f", {factors.mig.chance:.2f} by chance"
     seen = ", supervised" if factors.supervised else ""
     number = f"MIG is {value:.2f} (one seed{seen}{chance}, n = {factors.mig.protocol.n:,}): "
+    undecided = close(known.gap, high, "Their mean gap")
     tone: Tone = "note"
     if factors.supervised:
         says = "the encoder saw the factors, so this does not show what it finds without them."
@@ -185,10 +195,10 @@ def separated(
         advice = "Encode more examples that have factors."
     elif len(known.apart) == k and known.gap >= high:
         tone = "good"
-        says = f"the axes tell the factors apart.{close(known.gap, high, f'{high:g}')}"
+        says = f"the axes tell the factors apart.{undecided}"
         advice = "Train other seeds before you rely on it: they can differ as much as methods do."
     elif len(known.apart) == k:
-        says = f"the axes tell the factors apart by little.{close(known.gap, high, f'{high:g}')}"
+        says = f"the axes tell the factors apart by little.{undecided}"
         advice = "Look at the table of factors for latents that encode the same factor."
     elif known.apart:
         says = f"the axes tell {len(known.apart)} of {k} factors apart ({listed(known.apart)})."
@@ -212,6 +222,7 @@ def separated(
         rule=f"MIG is {high:g} or more, and the gap of each factor {THRESHOLDS['gap'].value:g} or "
         "more, each in a latent of its own",
         advice=advice, section="factors", latents=tuple(sorted(which)), paper="mig",
+        borderline=bool(undecided) and undecided in says,
     )  # fmt: skip
 
 

@@ -37,11 +37,9 @@ def _least_orthogonal(geometry: "Overview") -> tuple[float, int, int]:
     return float(pairs[i, j]), geometry.columns[i], geometry.columns[j]
 
 
-def orthogonal(
-    geometry: "Overview | None", named: Verdict | None = None, *, more: str = "Train longer"
-) -> Verdict | None:
+def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Verdict | None:
     """zietlow2022: the diagonal posterior makes the decoder's columns orthogonal. `named` is what
-    is said of axes and factors, if anything, and `more` what training the model needs."""
+    is said of axes and factors, if anything."""
     if geometry is None or "dto" not in geometry.measures:
         return None
     dto, haar = geometry.measures["dto"].value, geometry.measures["dto_haar"].value
@@ -50,9 +48,9 @@ def orthogonal(
     parallel = f"{one} and {other} have a mean |cosine| of {cosine:.2f}"
     near = _near(geometry)
     pairs = listed([f"{i} with {j}" for i, j in near])
-    close_by = close(dto, limit, f"{limit:.2f}", "DtO") or close(
-        dto, random, f"{random:.2f}", "DtO"
-    )
+    close_by = close(dto, limit, "DtO") or close(dto, random, "DtO")
+    close_by += close(cosine, THRESHOLDS["cosine"].value, "The |cosine|")
+    undecided = bool(close_by)
     if near:
         close_by = (
             f" Orthogonal columns that are equally long within {THRESHOLDS['near'].value:.0%} may "
@@ -99,8 +97,8 @@ def orthogonal(
             f"than chance, and not orthogonal: {parallel}."
         )
         advice = (
-            f"Do not read latents one by one. {more}, with a diagonal posterior, or rotate the "
-            "used latents."
+            "Do not read latents one by one. Train with a diagonal posterior, or rotate the used "
+            "latents."
         )
         if named is not None and named.tone == "good":
             advice = "Rely on the table of factors rather than on directions of the decoder."
@@ -112,5 +110,5 @@ def orthogonal(
         rule=f"DtO is below {limit:.2f}, half of what random axes have, and the largest |cosine| "
         f"below {THRESHOLDS['cosine'].value:g}",
         advice=advice, section="geometry", paper="zietlow2022",
-        latents=geometry.columns if key == "turned" else turning,
+        latents=geometry.columns if key == "turned" else turning, borderline=undecided,
     )  # fmt: skip

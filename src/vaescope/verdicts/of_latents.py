@@ -12,9 +12,11 @@ from vaescope.verdicts.thresholds import (
     THRESHOLDS,
     Tone,
     Verdict,
+    against,
     are,
     close,
     listed,
+    near_limit,
     numbers,
     of_type,
     variances,
@@ -56,10 +58,9 @@ def polarised(
     kinds: "Types | None" = None,
     traversals: "Traversals | None" = None,
     *,
-    settled: bool = True,
     more: str = "Train longer",
 ) -> Verdict | None:
-    """`settled`: nothing says that training has not; `more`: what training the model needs."""
+    """`more`: what training the model needs, if any."""
     if all(latent.kl_nats is None for latent in latents):
         return None  # the rule is about posteriors; a plain autoencoder has none
     if kinds is not None and kinds.why:
@@ -82,17 +83,19 @@ def polarised(
             "collapsed", "warning",
             f"{every} passive{none}.{beside}",
             number=0, shown="0 active", threshold=1, rule="at least one latent is active",
-            advice=f"{more}; if they stay passive, lower beta or raise it slowly from 0.",
+            advice=f"{more}; if they stay passive, lower beta or raise it slowly from 0."
+            if more
+            else "Lower beta, or raise it slowly from 0.",
             section="latents", latents=numbers(passive), paper="bonheme2023",
         )  # fmt: skip
     if mixed:
-        return _mixed(latents, kinds, traversals, settled=settled, more=more, beside=beside)
+        return _mixed(latents, kinds, traversals, more=more, beside=beside)
     if not passive:
         return Verdict(
             "full", "note",
             f"{every} active: none is passive.{beside}",
             number=len(active), shown=f"{d} active", threshold=d, rule="some latent is passive",
-            advice=_enough(traversals),
+            advice="Give it more latents until one stays passive, to see how many the data need.",
             section="latents", latents=numbers(active), paper="bonheme2023",
         )  # fmt: skip
     return Verdict(
@@ -135,11 +138,11 @@ def _undecided(kinds: "Types | None") -> str:
     """Which latents would be of another type if the threshold were a tenth off."""
     if kinds is None or not kinds.borderline:
         return ""
-    one = len(kinds.borderline) == 1
-    return (
-        f" {listed(kinds.borderline)} {'is' if one else 'are'} close to the limit between two "
-        "types."
-    )
+    which = [
+        f"{j} ({against(ratio, ALPHA)})" if near_limit(ratio, ALPHA) else str(j)
+        for j, ratio in ((j, float(kinds.mean_ratio[j])) for j in kinds.borderline)
+    ]
+    return f" Borderline between two types: {listed(which)}."
 
 
 def _stuck(kinds: "Types | None") -> str:
@@ -154,12 +157,6 @@ def _stuck(kinds: "Types | None") -> str:
         f" Of the active latents, {listed(which)} {verb} nearly the same mean in every example, so "
         f"{they} not tell examples apart."
     )
-
-
-def _enough(traversals: "Traversals | None") -> str:
-    if traversals is not None and not traversals.share.any():
-        return "More latents will not help while the decoder ignores those that it has."
-    return "Give it more latents until one stays passive, to see how many the data need."
 
 
 def _share_of_rate(latents: "Sequence[Latent]", active: "Sequence[Latent]") -> str:
@@ -177,12 +174,11 @@ def _mixed(
     kinds: "Types | None",
     traversals: "Traversals | None",
     *,
-    settled: bool,
     more: str,
     beside: str,
 ) -> Verdict:
     """Mixed latents are part of the regime (bonheme2023, Definition 2 and Proposition 4). A fault
-    is to be found only where training has not settled, or the decoder contradicts the encoder."""
+    is to be found only where one of them ignores x, or the decoder contradicts the encoder."""
     mixed = of_type(latents, "mixed")
     by_kind: dict[str, list[int]] = {}
     for index in numbers(mixed):
@@ -207,9 +203,7 @@ def _mixed(
         if index not in constant and _heard(traversals, index) is False
     ]
     tone: Tone = "warning"
-    if not settled:
-        advice = f"{more}, then look again: training has not settled."
-    elif unheard:
+    if unheard:
         which = f"the decoder hardly uses {listed(unheard)}, though the encoder does"
         advice = f"Look at the traversals: {which}."
     elif trapped:
@@ -220,7 +214,7 @@ def _mixed(
         )
     elif constant:
         does = "costs rate and hardly tells" if len(constant) == 1 else "cost rate and hardly tell"
-        advice = f"{more}: {listed(constant)} {does} examples apart."
+        advice = f"{more or 'Lower beta'}: {listed(constant)} {does} examples apart."
     elif set(by_kind) == {SOME}:
         tone = "note"
         what = "it" if len(mixed) == 1 else "them"
@@ -264,11 +258,11 @@ def silent(
     traversals: "Traversals | None",
     kinds: "Types | None" = None,
     *,
-    wanted: bool = False,
+    wanted: str = "",
     more: str = "Train longer",
 ) -> Verdict | None:
-    """Whether the decoder uses what the encoder does not. `wanted`: users of the means lose by
-    dropping it; `more`: what training the model needs."""
+    """Whether the decoder uses what the encoder does not. `wanted`: what users of the means lose
+    by dropping it, if anything; `more`: what training the model needs, if any."""
     passive = of_type(latents, "passive")
     # Where all are passive, shares are shares of nothing.
     if len(passive) == len(latents) or traversals is None:
@@ -290,7 +284,7 @@ def silent(
     shares = [float(traversals.share[latent.index]) for latent in passive]
     most, total = max(shares), sum(shares)
     rule = f"each passive latent makes less than {limit:.2g} of the change along the traversals"
-    undecided = close(most, limit, f"{limit:.2%}")
+    undecided = close(most, limit, unit="%")
     if loud:
         which = "a latent that is" if len(loud) == 1 else "latents that are"
         them = "it" if len(loud) == 1 else "them"
@@ -300,15 +294,18 @@ def silent(
             f"{'it' if len(loud) == 1 else 'the strongest'} makes {most:.1%} of the change along "
             f"the traversals.{undecided}",
             number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
-            advice=f"Do not drop {them} yet: {more[0].lower()}{more[1:]}, then look again.",
+            advice=f"Do not drop {them} yet: train longer, then look again."
+            if more
+            else f"Do not drop {them} before `vaescope prune` says what that costs.",
             section="traversals", latents=loud, paper="bonheme2023",
+            borderline=bool(undecided),
         )  # fmt: skip
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
     them = "it" if len(passive) == 1 else "them"
     makes = f"makes {_percent(total)}" if len(passive) == 1 else f"together make {_percent(total)}"
     advice = f"The decoder can do without {them}: `vaescope prune` removes {them}."
     if wanted:
-        advice = f"The decoder can do without {them}, but models on the means lose accuracy."
+        advice = f"The decoder can do without {them}, but {wanted}."
     return Verdict(
         "silent", "good",
         f"The decoder hardly uses the {which} ({variances(passive, kinds)}): "
@@ -316,6 +313,7 @@ def silent(
         f"{undecided}",
         number=most, shown=f"{most:.1%}", threshold=limit, rule=rule, advice=advice,
         section="traversals", latents=numbers(passive), paper="bonheme2023",
+        borderline=bool(undecided),
     )  # fmt: skip
 
 
@@ -345,7 +343,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
     # Of N(0, I) it goes without saying, but for models of which nobody said it.
     which = "" if samples.prior == "N(0, I)" else f", {samples.prior}"
     which = ", assumed to be N(0, I)" if samples.assumed else which
-    undecided = close(number, limit, f"{limit:.2g}")
+    undecided = close(number, limit)
     if THRESHOLDS["prior"].value <= number < limit:
         return Verdict(
             "prior", "note",
@@ -363,7 +361,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
             f"{which}; the furthest off is latent {worst} ({shape}).{undecided}",
             number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
             advice="Drawing codes from the prior is safe as far as each latent by itself goes.",
-            section="prior", latents=(worst,),
+            section="prior", latents=(worst,), borderline=bool(undecided),
         )  # fmt: skip
     return Verdict(
         "prior", "warning",
@@ -372,6 +370,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
         advice="Draw codes from the samples of the data rather than from the prior."
         + (" If the model has another prior, pass prior=." if samples.assumed else ""),
         section="prior", latents=tuple(index for index in used if off[index] >= limit),
+        borderline=bool(undecided),
     )  # fmt: skip
 
 
@@ -392,9 +391,9 @@ def _other_shape(samples: "MomentSummary", used: Sequence[int], which: str) -> V
         "prior", "note",
         f"Samples have the mean and standard deviation of the prior{which} but not its shape: "
         f"those of latent {worst} are {number:.2f} from it by Kolmogorov's distance."
-        f"{close(number, limit, f'{limit:.2g}')}",
+        f"{close(number, limit)}",
         number=number, shown=f"{number:.2f}", threshold=limit,
         rule=f"Kolmogorov's distance is below {limit:.2g}",
         advice="Look at the histograms: codes from the prior may lie where few examples do.",
-        section="prior", latents=tuple(far),
+        section="prior", latents=tuple(far), borderline=near_limit(number, limit),
     )  # fmt: skip

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from vaescope.verdicts.thresholds import THRESHOLDS, Tone, Verdict, close
+from vaescope.verdicts.thresholds import THRESHOLDS, Tone, Verdict, close, near_limit
 
 if TYPE_CHECKING:
     from vaescope.encoding import Maps
@@ -38,13 +38,13 @@ def scaled(maps: "Maps | None") -> Verdict | None:
     return Verdict(
         "scaling", tone,
         f"The published scaling factor is {maps.configured:g}; these data need {measured}"
-        f"{_shifted(maps)}.{close(off, limit, f'{limit:.0%} of difference')}",
+        f"{_shifted(maps)}.{close(off, limit, unit='%')}",
         number=off, shown=f"{off:.0%}", threshold=limit,
         rule=f"it is within {limit:.0%} of one over the standard deviation of the latents",
         advice="Keep it."
         if off < limit
         else f"Use {maps.scaling:.4g} for data like these; the table has it by channel.",
-        section="maps", paper="ldm",
+        section="maps", paper="ldm", borderline=near_limit(off, limit),
     )  # fmt: skip
 
 

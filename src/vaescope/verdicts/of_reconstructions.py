@@ -2,7 +2,7 @@
 
 import math
 
-from vaescope.verdicts.thresholds import THRESHOLDS, Verdict
+from vaescope.verdicts.thresholds import THRESHOLDS, Verdict, close
 
 __all__ = ["reconstructs"]
 
@@ -32,13 +32,16 @@ def reconstructs(
             advice="Look for the cause in the decoder before you use any number that needs it.",
             section="reconstructions",
         )  # fmt: skip
+    # Of 1, where a model explains nothing, to the limit it is a small way: a tenth of that.
+    undecided = close(1 - unexplained, 1 - limit, "The share explained")
     better = "no closer to the data than" if unexplained >= 1 else "hardly closer to the data than"
-    own = f"The model is untrained or collapsed, or these are not its data. {more}, or lower beta."
+    own = "The model is untrained or collapsed, or these are not its data."
+    own += f" {more}, or lower beta." if more else " Lower beta."
     return Verdict(
         "unreconstructed", "warning",
         f"Reconstructions are {better} the mean of all examples: their squared error is "
-        f"{unexplained:.2f} times that of the mean.",
+        f"{unexplained:.2f} times that of the mean.{undecided}",
         number=unexplained, shown=f"{unexplained:.2f}", threshold=limit, rule=rule,
         advice=_READ if read else own,
-        section="reconstructions",
+        section="reconstructions", borderline=bool(undecided),
     )  # fmt: skip

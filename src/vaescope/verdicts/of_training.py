@@ -13,10 +13,8 @@ __all__ = ["more_training", "settled"]
 
 
 def more_training(trained: Verdict | None) -> str:
-    """What to do where a model is not there yet: all advices say the same."""
-    if trained is not None and trained.id == "unsettled" and trained.number < 0:
-        return "Train again with a lower learning rate"
-    return "Train longer"
+    """What may help where a model is not there yet; nothing where its training has settled."""
+    return "" if trained is not None and trained.id == "settled" else "Train longer"
 
 
 def settled(training: "Training | None") -> Verdict | None:
@@ -50,13 +48,13 @@ def settled(training: "Training | None") -> Verdict | None:
             advice="Look at the curve of the loss, or average it over more steps.",
             section="training",
         )  # fmt: skip
-    undecided = close(abs(fall), limit, f"{limit:.0%}")
+    undecided = close(abs(fall), limit, unit="%")
     if abs(fall) < limit:
         return Verdict(
             "settled", "good", f"Training has settled: {change}{undecided}",
             number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
-            advice="A plateau can look the same: if latents are missing, train longer.",
-            section="training",
+            advice="A plateau can look the same: compare the reconstructions with the data.",
+            section="training", borderline=bool(undecided),
         )  # fmt: skip
     return Verdict(
         "unsettled", "warning", f"Training has not settled: {change}{undecided}",
@@ -64,5 +62,5 @@ def settled(training: "Training | None") -> Verdict | None:
         advice="Train for more steps before you judge the latents."
         if fall > 0
         else "Train again with a lower learning rate before you judge the latents.",
-        section="training",
+        section="training", borderline=bool(undecided),
     )  # fmt: skip

@@ -20,9 +20,11 @@ __all__ = [
     "Threshold",
     "Tone",
     "Verdict",
+    "against",
     "are",
     "close",
     "listed",
+    "near_limit",
     "numbers",
     "of_type",
     "variances",
@@ -62,6 +64,8 @@ class Verdict:
     section: str  # id of the report's section that shows more
     latents: tuple[int, ...] = ()
     paper: str | None = None  # a key of PAPERS
+    cause: str | None = None  # id of the verdict that this one follows from
+    borderline: bool = False  # on the other side of its threshold if that were a tenth off
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -73,6 +77,8 @@ class Verdict:
             "advice": self.advice,
             "latents": list(self.latents),
             "section": self.section,
+            "cause": self.cause,
+            "borderline": self.borderline,
         }
 
 
@@ -125,11 +131,30 @@ PAPERS: Mapping[str, Paper] = {
 }
 
 
-def close(number: float, limit: float, shown: str, what: str = "That") -> str:
-    """A sentence where a number is so near to its limit that the other side is as likely."""
-    if abs(number - limit) > THRESHOLDS["borderline"].value * abs(limit):
-        return ""
-    return f" {what} is close to the limit of {shown}: treat it as undecided."
+def near_limit(number: float, limit: float) -> bool:
+    """Whether a number is so near to its limit that the other side is as likely."""
+    width = THRESHOLDS["borderline"].value * abs(limit)
+    return bool(limit != 0 and abs(number - limit) <= width)
+
+
+def close(number: float, limit: float, what: str = "That", *, unit: str = "") -> str:
+    """A sentence where a number is borderline: ` That is borderline: 0.11 against 0.10.`"""
+    return f" {what} is borderline: {against(number, limit, unit)}." * near_limit(number, limit)
+
+
+def against(number: float, limit: float, unit: str = "") -> str:
+    """Both numbers with as many digits as tell them apart.
+
+    >>> against(0.1004, 0.1), against(0.052, 0.05, "%")
+    ('0.1004 against 0.1000', '5.2% against 5.0%')
+    """
+    scale = 100.0 if unit == "%" else 1.0
+    unit = f" {unit}" if unit not in ("", "%") else unit
+    for digits in range(2, 7):
+        one, other = (f"{scale * value:#.{digits}g}".rstrip(".") for value in (number, limit))
+        if one != other:
+            break
+    return f"{one}{unit} against {other}{unit}"
 
 
 def are(count: int, what: str) -> str:

@@ -1,0 +1,185 @@
+"""What a person waits for, as ratios to fixed work: python benchmarks/speed.py [--rounds 7]
+[--write] [--check] [--only start dci].
+
+Each figure is taken in turns with its yardstick, work that no change of ours can touch, so that
+their ratio says more than seconds do on a shared machine: importing torch for the start of
+commands, scikit-learn's gradient boosting for DCI, a fixed pass of convolutions for `inspect`.
+`--write` keeps medians, least and greatest in docs/results/speed.json and makes speed.md of them;
+`--check` compares with what is kept and fails where a median ratio is above it by more than `BAND`.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time, sleep
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+KEPT, PAGE = ROOT / "docs/results/speed.json", ROOT / "docs/results/speed.md"
+#: Twice the 15% by which the same training varies from run to run on this kind of machine.
+BAND = 0.3
+#: Seconds that each is to take at most, on two cores that do nothing else.
+TARGETS = {
+    "import vaescope": 0.05, "vaescope --help": 0.3, "first step of train": 3.0,
+    "inspect": 20.0, "inspect --effort fast": 5.0,
+}  # fmt: skip
+
+CONVOLUTIONS = """
+import torch
+x, w = torch.randn(256, 32, 32, 32), torch.randn(32, 32, 3, 3)
+with torch.no_grad():
+    for _ in range(60):
+        torch.nn.functional.conv2d(x, w, padding=1)
+"""
+
+
+def seconds_of(*arguments: str) -> float:
+    """Wall clock of one Python process from its start to its end."""
+    start = perf_counter()
+    command = [sys.executable, *arguments]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return perf_counter() - start
+
+
+def first_step() -> float:
+    """From the command to the first record of a run that logs every step."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "vaescope", "train", "beta-vae", "steps=1", "logging.every=1",
+             "--out", folder],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        while not any(path.stat().st_size for path in Path(folder).glob("*/history.jsonl")):
+            if process.poll():
+                raise RuntimeError(f"vaescope train ended with {process.returncode}")
+            sleep(0.005)
+        seconds = perf_counter() - start
+        process.wait()
+    return seconds
+
+
+def start() -> Iterator[tuple[str, float, float]]:
+    """(figure, seconds, seconds of importing torch)"""
+    torch = seconds_of("-c", "import torch")
+    bare = seconds_of("-c", "pass")
+    yield "import vaescope", max(0.0, seconds_of("-c", "import vaescope") - bare), torch
+    yield "vaescope --help", seconds_of("-m", "vaescope", "--help"), torch
+    yield "first step of train", first_step(), torch
+
+
+def dci() -> Iterator[tuple[str, float, float]]:
+    """Processor seconds of one factor by the engines first-order and gradient-boosting."""
+    from vaescope.metrics.engines import first_order, gradient_boosting
+
+    stream = np.random.default_rng(0)
+    y = stream.integers(0, 6, 4000)
+    x = stream.normal(size=(4000, 10))
+    x[:, 0] += y
+    seconds = []
+    for engine in (first_order, gradient_boosting):
+        at = process_time()
+        engine(x[:3000], y[:3000], x[3000:], 0)
+        seconds.append(process_time() - at)
+    yield "DCI, a factor of six classes", seconds[0], seconds[1]
+
+
+def dissection(effort: str, figure: str) -> Iterator[tuple[str, float, float]]:
+    """The whole of inspect with its report, without imports; against convolutions."""
+    script = ROOT / "benchmarks/inspect.py"
+    fixed = seconds_of("-c", CONVOLUTIONS)
+    ran = subprocess.run(
+        [sys.executable, str(script), "--json", "--effort", effort], check=True, text=True,
+        capture_output=True,
+    )  # fmt: skip
+    yield figure, json.loads(ran.stdout)["seconds"]["total"], fixed
+
+
+PARTS: dict[str, Callable[[], Iterator[tuple[str, float, float]]]] = {
+    "start": start,
+    "dci": dci,
+    "fast": lambda: dissection("fast", "inspect --effort fast"),
+    "inspect": lambda: dissection("default", "inspect"),
+}
+
+
+def measure(parts: Sequence[str], rounds: int) -> dict[str, dict[str, Any]]:
+    """Of each figure: seconds and ratios, each as (median, least, greatest)."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for _ in range(rounds):
+        for part in parts:
+            for figure, seconds, fixed in PARTS[part]():
+                found.setdefault(figure, []).append((seconds, seconds / fixed))
+    load = os.getloadavg()[1]
+    return {
+        figure: {
+            "seconds": _spread([s for s, _ in pairs]), "ratio": _spread([r for _, r in pairs]),
+            "rounds": rounds, "load": round(load, 1),
+        }
+        for figure, pairs in found.items()
+    }  # fmt: skip
+
+
+def _spread(values: Sequence[float]) -> list[float]:
+    return [round(value, 4) for value in (median(values), min(values), max(values))]
+
+
+def page(figures: dict[str, dict[str, Any]]) -> str:
+    """The figures as docs/results/speed.md."""
+    lines = [
+        "# Speed", "",
+        "Made by `python benchmarks/speed.py --write`; `make bench-check` measures again and fails",
+        f"where a ratio is more than {BAND:.0%} above the one here. Ratios are to fixed work timed",
+        "in turns with ours: importing torch, scikit-learn's gradient boosting (processor",
+        "time), sixty convolutions. Median (least to greatest). Seconds are of the machine at the",
+        "load that is given: above 2 it was shared, and they say little.", "",
+        "| what | ratio | seconds | target | rounds | load |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for figure, own in figures.items():
+        ratio, seconds = ("{:.3g} ({:.3g} to {:.3g})".format(*own[k]) for k in ("ratio", "seconds"))
+        target = f"{TARGETS[figure]:g} s" if figure in TARGETS else ""
+        lines.append(
+            f"| {figure} | {ratio} | {seconds} | {target} | {own['rounds']} | {own['load']} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def slower(found: dict[str, dict[str, Any]], kept: dict[str, dict[str, Any]]) -> list[str]:
+    """A sentence for each figure whose ratio has grown beyond the band."""
+    return [
+        f"{figure}: ratio {found[figure]['ratio'][0]:.3g}, was {own['ratio'][0]:.3g}"
+        for figure, own in kept.items()
+        if figure in found and found[figure]["ratio"][0] > (1.0 + BAND) * own["ratio"][0]
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--write", action="store_true", help="keep the figures and make the page")
+    parser.add_argument("--check", action="store_true", help="fail where a ratio has grown")
+    options = parser.parse_args()
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    if options.check and not kept:
+        sys.exit(f"There is nothing to compare with in {KEPT}; run this with --write first.")
+    found = measure(options.only, options.rounds)
+    print(page(found))
+    if options.write:
+        whole = kept | found
+        KEPT.write_text(json.dumps(whole, indent=1) + "\n")
+        PAGE.write_text(page(whole))
+    if options.check and (worse := slower(found, kept)):
+        sys.exit("slower than what is kept:\n" + "\n".join(worse))
+
+
+if __name__ == "__main__":
+    main()

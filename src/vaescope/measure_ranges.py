@@ -1,0 +1,61 @@
+"""What a measure can be: no interval ends where no value can lie.
+
+Student's interval knows a spread and no limits: of 0, 0 and 1 passive latents it begins at -1.1.
+"""
+
+import math
+from collections.abc import Mapping
+
+__all__ = ["COUNTS", "RANGES", "range_of", "range_of_difference", "within"]
+
+Range = tuple[float, float]
+
+_SHARE: Range = (0.0, 1.0)
+_SIZE: Range = (0.0, math.inf)
+#: By the last word of a measure's name; others may be any number.
+RANGES: Mapping[str, Range] = {
+    **dict.fromkeys(
+        ("mig", "mig_sup", "modularity", "sap", "sap_continuous", "mcc", "mcc_spearman", "beta_vae",
+         "factor_vae", "explicitness", "downstream", "dci", "disentanglement", "completeness",
+         "informativeness", "dci_d", "dci_c", "dci_i", "udr_lasso", "udr_spearman",
+         "column_cosine", "hoyer", "passive_fraction"), _SHARE,
+    ),
+    **dict.fromkeys(
+        ("rate", "kl", "active", "mixed", "passive", "mean_variance", "variance_of_mean",
+         "total_correlation", "total_correlation_mean", "total_correlation_sample", "dto",
+         "dto_haar", "dto_random_decoder", "column_norm", "ima_contrast", "steps",
+         "seconds", "beta"), _SIZE,
+    ),
+    "irs": (-math.inf, 1.0),
+    "knn_score": (-1.0, 1.0),
+}  # fmt: skip
+#: Of a model's latents.
+COUNTS = ("active", "mixed", "passive")
+
+
+def range_of(measure: str, *, latents: int | None = None) -> Range:
+    """The least and the most that a measure can be; `latents`: how many there are to be counted.
+
+    >>> range_of("metrics.mean.mig"), range_of("passive", latents=10)
+    ((0.0, 1.0), (0.0, 10.0))
+    """
+    name = measure.rpartition(".")[2]
+    low, high = RANGES.get(name, (-math.inf, math.inf))
+    return (low, float(latents)) if name in COUNTS and latents is not None else (low, high)
+
+
+def range_of_difference(measure: str, *, latents: int | None = None) -> Range:
+    """The same of one value minus another."""
+    low, high = range_of(measure, latents=latents)
+    return low - high, high - low
+
+
+def within(interval: Range | None, allowed: Range) -> Range | None:
+    """The part of an interval in which values can lie.
+
+    >>> within((-1.5, 3.0), (0.0, 10.0))
+    (0.0, 3.0)
+    """
+    if interval is None:
+        return None
+    return max(interval[0], allowed[0]), min(interval[1], allowed[1])
