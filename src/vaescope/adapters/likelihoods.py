@@ -19,7 +19,7 @@ from vaescope.distributions import (
 )
 from vaescope.errors import UsageError
 
-__all__ = ["Counted", "ModelLikelihood", "Shares", "family_of"]
+__all__ = ["Counted", "ModelLikelihood", "SoftmaxCounts", "family_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Levels(Distribution):
 
 
 @dataclass(frozen=True, eq=False)
-class Shares(Distribution):
+class SoftmaxCounts(Distribution):
     """Counts by a softmax over all values: the log-density of what was counted, one after the
     other. The mean has `total` counts."""
 
@@ -158,7 +158,7 @@ class ModelLikelihood:
             return Categorical(y)
         if self.family == "multinomial":
             logits = y.clamp_min(1e-30).log() if self.output == "probabilities" else y
-            return Shares(logits, self.number or 1.0)
+            return SoftmaxCounts(logits, self.number or 1.0)
         if self.family == "bernoulli" and self.output == "logits":
             return Bernoulli(y)
         mean = pixels(y, self.output, self.output_range)
