@@ -149,3 +149,20 @@ def test_a_decoder_that_cannot_be_traced_says_why(made: Callable[[], nn.Module],
     network, why = network_of(decoder, START, decode=decoder)
     assert network is None
     assert re.search(says, why), why
+
+
+def test_a_constant_larger_than_the_tensor_is_a_reason_and_no_crash() -> None:
+    """As latents that are maps are moved: one number for a channel, added to its whole map."""
+
+    class Stretched(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.map = nn.Parameter(torch.rand(1, D, 3, 3))
+
+        def forward(self, z: Tensor) -> Tensor:
+            return self.map + z[:, :, None, None]
+
+    module = Stretched()
+    one = np.ones(D)
+    found, why = network_of(module, START, START, one, decode=module)
+    assert found is None and "larger than the tensor" in why

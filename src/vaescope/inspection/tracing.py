@@ -97,7 +97,10 @@ class _Tracer:
 
     def scaled(self, x: _Value, scale: Any, shift: Any) -> _Value:
         """x * scale + shift with constants that broadcast to x."""
-        own = [np.broadcast_to(np.asarray(c, dtype=np.float64), x.shape) for c in (scale, shift)]
+        constants = [np.asarray(c, dtype=np.float64) for c in (scale, shift)]
+        if np.broadcast_shapes(x.shape, *(c.shape for c in constants)) != tuple(x.shape):
+            raise Unsupported("it adds a constant that is larger than the tensor it is added to.")
+        own = [np.broadcast_to(constant, x.shape) for constant in constants]
         flat = [constant.ravel()[x.order] for constant in own]
         channels = x.shape[1] if len(x.shape) == 4 else x.shape[-1]
         for period in (1, channels):
