@@ -95,7 +95,7 @@ class FullPosterior(nn.Module):
         eye = torch.eye(self.latent, dtype=lower.dtype, device=lower.device)
         # By one product: einsum orders several by their sizes, which fixes a traced batch's.
         places = torch.einsum("ki,kj->kij", eye[self.rows], eye[self.columns]).flatten(1)
-        placed = (lower @ places).unflatten(-1, (self.latent, self.latent))
+        placed = torch.unflatten(lower @ places, -1, (self.latent, self.latent))
         diagonal = placed.diagonal(dim1=-2, dim2=-1)
         return FullGaussian(mean, placed.tril(-1) + torch.diag_embed(diagonal.exp()))
 
