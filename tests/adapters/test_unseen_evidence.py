@@ -12,6 +12,8 @@ from tests.adapters.corpus.style import LATENTS, digits
 from torch import Tensor, nn
 
 import vaescope as vs
+from vaescope.adapters.losses import rate_of
+from vaescope.adapters.posterior_format import Parts
 from vaescope.errors import ReadingError
 
 
@@ -102,6 +104,22 @@ def test_a_loss_shows_the_spread_and_the_prior() -> None:
     assert read(model, "posterior") == "pair,logstd"
     variance = vs.open_model(model, digits()).codes.prior.variance
     np.testing.assert_allclose(variance, 4.0, rtol=1e-3)
+
+
+class OfLogVariances(Mute):
+    def kl_loss(self, mu: Tensor, logvar: Tensor) -> Tensor:
+        return 0.5 * (mu**2 + logvar.exp() - 1 - logvar).sum(1).mean()
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.02, 1.0])
+def test_a_loss_shows_its_prior_also_where_it_is_called_with_narrow_variances(size: float) -> None:
+    """A loss of log variances that gets variances: exp(v) is nearly linear in small v."""
+    generator = torch.Generator().manual_seed(0)
+    mean = 2 * torch.randn(256, 10, generator=generator)
+    spread = size * (0.1 + 2 * torch.rand(256, 10, generator=generator))
+    found = rate_of(seeded(OfLogVariances), digits(), digits(), Parts(mean, spread))
+    assert found is not None
+    np.testing.assert_allclose(found.variance, 1.0, rtol=0.01)
 
 
 def test_idle_parameters_as_wide_as_the_latents_are_asked_about() -> None:

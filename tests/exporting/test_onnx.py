@@ -50,20 +50,7 @@ RUNS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(
-            case,
-            marks=pytest.mark.xfail(
-                strict=False, reason="torch fixes the batch size of this encoder under pytest only"
-            ),
-        )
-        if case == "u and full covariance"
-        else case
-        for case in RUNS
-    ],
-)
+@pytest.mark.parametrize("case", RUNS)
 def test_the_files_of_a_run_equal_torch_at_any_batch_size(case: str, tmp_path: Path) -> None:
     run = run_of(tmp_path, from_command_line(RUNS[case][0], RUNS[case][1]))
     made = vs.export_onnx(run, tmp_path / "onnx")

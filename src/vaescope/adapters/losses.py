@@ -192,13 +192,15 @@ def _points(x: Tensor, parts: Parts) -> list[Given]:
     assert parts.spread is not None
     generator = torch.Generator().manual_seed(0)
     positive = bool((parts.spread > 0).all())
+    # Kinds of spread differ at sizes near 1; of small ones exp, softplus and others are all linear.
+    centred = parts.spread / parts.spread.mean() if positive else parts.spread - parts.spread.mean()
     points = []
     for _ in range(POINTS):
         # One size for all of a point: sums of independent noise would hardly differ.
         a, b = torch.rand(2, generator=generator).tolist()
         noise = torch.randn(parts.mean.shape, generator=generator).to(parts.mean)
         mean = parts.mean + 2 * a * noise
-        spread = parts.spread * (0.2 + 2 * b) if positive else parts.spread + 3 * b - 1.5
+        spread = centred * (0.2 + 2 * b) if positive else centred + 3 * b - 1.5
         points.append(Given(x, mean, spread))
     return points
 

@@ -93,7 +93,9 @@ class FullPosterior(nn.Module):
         mean, lower = output[..., : self.latent], output[..., self.latent :]
         # Placed by a product with constants: indexed assignment does not stack under vmap.
         eye = torch.eye(self.latent, dtype=lower.dtype, device=lower.device)
-        placed = torch.einsum("...k,ki,kj->...ij", lower, eye[self.rows], eye[self.columns])
+        # By one product: einsum orders several by their sizes, which fixes a traced batch's.
+        places = torch.einsum("ki,kj->kij", eye[self.rows], eye[self.columns]).flatten(1)
+        placed = torch.unflatten(lower @ places, -1, (self.latent, self.latent))
         diagonal = placed.diagonal(dim1=-2, dim2=-1)
         return FullGaussian(mean, placed.tril(-1) + torch.diag_embed(diagonal.exp()))
 
