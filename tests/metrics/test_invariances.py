@@ -36,7 +36,7 @@ TOLERANCE = {
 #: They do not ask on which axes the factors are.
 BLIND = (
     "beta_vae", "dci_informativeness", "monotonicity", "smoothness", "active_units",
-    "entropy_of_means",
+    "entropy_of_means", "dci_explicitness",
 )  # fmt: skip
 ROWS = 300
 EXPENSIVE = ("dci_disentanglement", "dci_completeness", "dci_informativeness")

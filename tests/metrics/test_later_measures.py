@@ -45,7 +45,8 @@ def test_entropy_of_means_of_even_latents_is_the_logarithm_of_the_bins(make: Any
     wide, half, none, thin = score.details["entropy"]
     # The outer hundredths have bins of their own: 20 bins of .049 and two of .01.
     assert wide == pytest.approx(-20 * 0.049 * np.log(0.049) - 0.02 * np.log(0.01), abs=1e-3)
-    assert half == pytest.approx(np.log(10.2), abs=0.03)
+    # Half as wide, about the middle of a bin: nine whole bins and two of six tenths.
+    assert half == pytest.approx(-9 * 0.098 * np.log(0.098) - 2 * 0.059 * np.log(0.059), abs=1e-3)
     assert (none, thin) == (0.0, 0.0)
     assert score.value == pytest.approx((wide + half) / 4)
 

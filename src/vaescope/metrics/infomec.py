@@ -2,9 +2,9 @@
 https://arxiv.org/abs/2305.18378, section 4."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class InfoMEC:
             raise ShapeError(
                 "infom compares factors; got one that varies.", "Use data with more factors."
             )
-        return self._score(modularity_ratio, self.information.shape[1])
+        return self._score(modularity_ratio)
 
     @property
     def compactness(self) -> Score:
@@ -56,9 +56,9 @@ class InfoMEC:
                 "infoc compares latents; one is left of those that vary.",
                 "Use a model with more latents.",
             )
-        return self._score(compactness, int(self.kept.sum()))
+        return self._score(compactness)
 
-    def _score(self, ratio: Any, _: int) -> Score:
+    def _score(self, ratio: Callable[[Floats], float]) -> Score:
         kept = self.information[self.kept]
         value = ratio(kept) if len(kept) else 0.0
         chance = ratio(self.chance[self.kept]) if len(kept) else 0.0
@@ -114,7 +114,7 @@ def _kept(rows: Labelled, pruning: Pruning) -> NDArray[np.bool_]:
 
     kept = np.zeros(rows.codes.d, dtype=bool)
     kept[types(rows.codes).of("active", "mixed")] = True
-    return kept & (np.ptp(rows.z, axis=0) > 0)
+    return np.asarray(kept & (np.ptp(rows.z, axis=0) > 0))
 
 
 def modularity_ratio(information: Floats) -> float:
@@ -141,7 +141,7 @@ def _rescaled(information: Floats, *, axis: int) -> float:
     total = information.sum(axis=axis)
     share = np.where(total > 0, information.max(axis=axis) / np.where(total > 0, total, 1.0), 0.0)
     mean = float(np.where(total > 0, share, 1.0 / size).mean())
-    return max(0.0, (mean - 1.0 / size) / (1.0 - 1.0 / size))
+    return max(0.0, float((mean - 1.0 / size) / (1.0 - 1.0 / size)))
 
 
 def infoe(

@@ -104,7 +104,7 @@ def _scored(
 
     def latents(permuted: NDArray[np.int64]) -> NDArray[np.int64]:
         v = np.stack([own[permuted] for own in classes], axis=1)
-        return np.asarray(np.abs(correlations(ranked, ranks(v))).argmax(axis=0))
+        return np.asarray(np.abs(correlations(ranked, ranks(v.astype(np.float64)))).argmax(axis=0))
 
     def of(latent: NDArray[np.int64], labels: NDArray[np.int64], drawn: Floats) -> list[float]:
         """The law of each factor, on rows that count `drawn` times."""

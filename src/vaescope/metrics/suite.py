@@ -1,7 +1,7 @@
 """All metrics of a set of codes at once, sharing what they have in common."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 
@@ -31,7 +31,8 @@ from vaescope.metrics.rows import Representation, sizes, split
 from vaescope.metrics.sap import sap
 from vaescope.metrics.sap_continuous import sap_continuous
 from vaescope.metrics.score import Score
-from vaescope.metrics.table import InformationTable, Tally, counted
+from vaescope.metrics.table import RESAMPLES, InformationTable, Tally, counted
+from vaescope.metrics.validity import findings, validity_of
 
 __all__ = ["METRICS", "STANDARD", "WITHOUT_FACTORS", "Metric", "known_metrics", "measure_metrics"]
 
@@ -46,6 +47,11 @@ class Work:
     train: int | None
     test: int | None
     seed: int
+    intervals: bool = True
+
+    def resamples(self, usual: int = RESAMPLES) -> int:
+        """For the interval of a metric that draws as many; none where nobody wants intervals."""
+        return usual if self.intervals else 0
 
     @cached_property
     def of_factors(self) -> InformationTable:
@@ -69,7 +75,7 @@ class Work:
     def _tally(self) -> Tally:
         return counted(
             self.codes, "information", bins=self.protocol.bins, on=self.on,
-            limit=self.protocol.points, seed=self.seed,
+            limit=self.protocol.points, seed=self.seed, resamples=self.resamples(),
         )  # fmt: skip
 
     @cached_property
@@ -145,7 +151,7 @@ def _factor_vae(work: Work) -> Score:
 
 def _explicitness(work: Work) -> Score:
     if work.protocol.rescaled_explicitness and not work.protocol.folds:
-        return explicitness_of(work.readout, rescaled=True, resamples=100)
+        return explicitness_of(work.readout, rescaled=True, resamples=work.resamples(100))
     return explicitness(
         work.codes, rescaled=work.protocol.rescaled_explicitness, on=work.on, train=work.train,
         test=work.test, seed=work.seed,
@@ -153,8 +159,10 @@ def _explicitness(work: Work) -> Score:
 
 
 def _irs(work: Work) -> Score:
-    return irs(work.codes, factor_bins=work.protocol.factor_bins, on=work.on,
-               limit=work.protocol.points, seed=work.seed)  # fmt: skip
+    return irs(
+        work.codes, factor_bins=work.protocol.factor_bins, on=work.on,
+        limit=work.protocol.points, resamples=work.resamples(40), seed=work.seed,
+    )  # fmt: skip
 
 
 def _dci_explicitness(work: Work) -> Score:
@@ -172,7 +180,8 @@ METRICS: Mapping[str, Metric] = {
     "sap": Metric(_sap),
     "sap_continuous": Metric(
         lambda work: sap_continuous(
-            work.codes, on=work.on, limit=work.protocol.points, seed=work.seed
+            work.codes, on=work.on, limit=work.protocol.points, seed=work.seed,
+            resamples=work.resamples(),
         )
     ),
     "beta_vae": Metric(_beta_vae),
@@ -181,23 +190,43 @@ METRICS: Mapping[str, Metric] = {
     "explicitness": Metric(_explicitness, rotation=True),
     "irs": Metric(_irs, scale=False),  # latents are weighted by their largest deviation
     "mcc": Metric(
-        lambda work: mcc(work.codes, on=work.on, limit=work.protocol.points, seed=work.seed)
+        lambda work: mcc(
+            work.codes, on=work.on, limit=work.protocol.points, seed=work.seed,
+            resamples=work.resamples(),
+        )
     ),
-    "knn_score": Metric(lambda work: knn_score(work.codes, on=work.on, seed=work.seed)),
+    "knn_score": Metric(
+        lambda work: knn_score(
+            work.codes, on=work.on, seed=work.seed, resamples=work.resamples()
+        )
+    ),
     "downstream": Metric(lambda work: downstream_of(work.readout), rotation=True),
     # With types for the pruning of InfoM and InfoC, a latent's scale says whether it is passive.
     "infom": Metric(lambda work: work.infomec.modularity, scale=False),
     "infoc": Metric(lambda work: work.infomec.compactness, scale=False),
-    "infoe": Metric(lambda work: infoe(work.codes, on=work.on, seed=work.seed), rotation=True),
+    "infoe": Metric(
+        lambda work: infoe(
+            work.codes, on=work.on, seed=work.seed, resamples=work.resamples()
+        ),
+        rotation=True,
+    ),
     "dci_explicitness": Metric(_dci_explicitness),
     "dci_size": Metric(lambda work: dci_size(work.codes, on=work.on), rotation=True),
-    "monotonicity": Metric(lambda work: monotonicity(work.codes, on=work.on, seed=work.seed)),
-    "smoothness": Metric(lambda work: smoothness(work.codes, on=work.on, seed=work.seed)),
+    "monotonicity": Metric(lambda work: monotonicity(
+            work.codes, on=work.on, seed=work.seed, resamples=work.resamples(100)
+        )
+    ),
+    "smoothness": Metric(lambda work: smoothness(
+            work.codes, on=work.on, seed=work.seed, resamples=work.resamples(100)
+        )
+    ),
     "active_units": Metric(
         lambda work: active_units(work.codes, on=work.on), scale=False, factors=False
     ),
     "entropy_of_means": Metric(
-        lambda work: entropy_of_means(work.codes, on=work.on, seed=work.seed),
+        lambda work: entropy_of_means(
+            work.codes, on=work.on, seed=work.seed, resamples=work.resamples(100)
+        ),
         scale=False, factors=False,
     ),
     "id_mle": Metric(
@@ -253,13 +282,17 @@ def measure_metrics(
     for representation in on:
         work = Work(codes, representation, settings, train, test, seed)
         scores[representation] = {}
+        broken = findings(codes, on=representation, seed=seed)
         for name in chosen:
             try:
                 score = METRICS[name].compute(work)
             except VaescopeError as error:
                 reasons.setdefault(name, {})[representation] = str(error)
             else:
-                scores[representation][name] = score.named(settings.name)
+                validity = validity_of(name, broken)
+                scores[representation][name] = replace(
+                    score.named(settings.name), validity=validity
+                )
     skipped = {}
     for name, found in reasons.items():
         if len(found) == len(on):
