@@ -50,7 +50,7 @@ CELLS = {
 BAND = (0.85, 1.18)
 REST = 0.05
 SIZE, LATENT, IMAGES = 16, 8, 4_000
-STEPS, BATCH, RATE = 3_000, 64, 2e-3
+STEPS, BATCH, RATE = 2_500, 64, 2e-3
 
 
 def waves(n: int, seed: int = 0) -> Floats:
@@ -151,7 +151,6 @@ def main() -> None:
         run = trained(cell, data, arguments.seed)
         with arguments.kept.open("a") as file:
             file.write(json.dumps(run) + "\n")
-        print(cell, run["found"]["value"], f"{run['seconds']:.0f} s", flush=True)
     arguments.out.write_text("\n".join(page(_kept(arguments.kept), len(cells))) + "\n")
 
 
