@@ -29,7 +29,15 @@ from vaescope.seeds import rng
 from vaescope.types import Integers
 from vaescope.wording import listed
 
-__all__ = ["CLASSES", "Exchange", "Exchanges", "LatentMap", "exchange", "translate"]
+__all__ = [
+    "CLASSES",
+    "Exchange",
+    "Exchanges",
+    "LatentMap",
+    "exchange",
+    "exchange_opened",
+    "translate",
+]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -169,14 +177,16 @@ def exchange(
         opened = _opened(list(a), data, rows, reading)
         names = _names(opened)
         return Exchanges(names, {
-            (i, j): _exchanged(opened[i], opened[j], (names[i], names[j]), rows, seed)
+            (i, j): exchange_opened(
+                opened[i], opened[j], (names[i], names[j]), rows=rows, seed=seed
+            )
             for i in range(len(opened)) for j in range(len(opened)) if i != j
         })  # fmt: skip
     if b is None:
         raise UsageError("Got one model.", "Give two: vs.exchange(a, b, images).")
     first, second = _opened([a, b], data, rows, reading)
     names = _names([first, second])
-    return _exchanged(first, second, (names[0], names[1]), rows, seed)
+    return exchange_opened(first, second, (names[0], names[1]), rows=rows, seed=seed)
 
 
 def translate(
@@ -230,9 +240,10 @@ def _names(opened: Sequence[OpenModel]) -> tuple[str, ...]:
     return tuple(f"{name} ({place + 1})" for place, name in enumerate(names))
 
 
-def _exchanged(
-    a: OpenModel, b: OpenModel, names: tuple[str, str], rows: int, seed: int
+def exchange_opened(
+    a: OpenModel, b: OpenModel, names: tuple[str, str], *, rows: int = ROWS, seed: int = 0
 ) -> Exchange:
+    """`exchange` of two models that are open on the same rows."""
     if b.undecoded:
         raise UsageError(f"{names[1]} cannot decode: {b.undecoded}.", "Decode with another model.")
     order = rng(seed, "exchange").permutation(len(a.rows))[:rows]

@@ -72,6 +72,12 @@ def test_a_permuted_and_mirrored_model_is_matched_exactly_and_differs_in_nothing
     assert found["differs"] is False
     assert not any(gap["differs"] for gap in gaps(found))
     assert max(abs(gap["difference"]) for gap in gaps(found)) < 1e-4  # samples too
+    there, back = found["exchange"]
+    assert (there["a"], there["b"], back["a"], back["b"]) == ("A", "B", "B", "A")
+    for way in (there, back):
+        assert way["costs"]["permutation"] == pytest.approx(way["own"], rel=1e-4)
+        assert way["costs"]["identity"] > way["own"] + 0.01
+    assert f"A to B: {there['says']}" in comparison.summary()
 
 
 def test_a_latent_with_more_noise_is_named_and_no_other(make: Make) -> None:
