@@ -160,7 +160,8 @@ def test_codes_that_rounding_makes_constant_are_said(caplog: pytest.LogCaptureFi
 def test_ctrl_c_during_the_imports_ends_in_one_line(tmp_path: Path) -> None:
     """A module of the command line that takes for ever to import."""
     code = (
-        "import sys, time, types\n"
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a job may begin without\n"
         "class Slow:\n"
         "    def find_spec(self, name, *rest):\n"
         "        if name == 'vaescope.cli.app':\n"
