@@ -104,7 +104,7 @@ def test_damaged_rows_of_a_tune_are_named(tmp_path: Path, content: str) -> None:
 )
 def test_damaged_tables_of_studies_are_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.json").write_text(content, encoding="latin-1")
-    with pytest.raises(RunError, match=r"a\.json is no table of a study"):
+    with pytest.raises(RunError, match=r"a\.json is not a table of a study"):
         load_outcome(tmp_path / "a.json")
 
 

@@ -69,7 +69,7 @@ def test_a_table_is_saved_and_read_with_its_digest(outcome: Outcome, tmp_path: P
 
 def test_a_damaged_table_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "table.json").write_text('{"study": "zietlow2022')
-    with pytest.raises(RunError, match=r"table\.json is no table of a study"):
+    with pytest.raises(RunError, match=r"table\.json is not a table of a study"):
         load_outcome(tmp_path / "table.json")
 
 
@@ -224,7 +224,7 @@ def test_registered_tables_were_committed_after_their_registration() -> None:
     """By ancestry, where there is a history."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
-        pytest.skip("this is no checkout with a history")
+        pytest.skip("this is not a checkout with a history")
 
     def git(*words: str) -> str:
         run = ["git", "-C", str(root), *words]
