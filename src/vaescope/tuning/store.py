@@ -1,4 +1,4 @@
-"""The folder of a tune: points, rounds and weights, so that a killed one goes on.
+"""The folder of a tune: points, rounds and weights, so that a killed one resumes.
 
 All file names of a tune are here and nowhere else.
 """
