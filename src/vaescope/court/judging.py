@@ -32,11 +32,12 @@ class Judgement:
     draws: int
     verdict: Verdict
 
-    @property
-    def e(self) -> float:
-        """Of the verdict's own side."""
-        votes = self.right if self.verdict == "right" else self.draws - self.right
-        return evidence(votes, self.draws)
+    def summary(self) -> str:
+        """One line, e.g. `mig  0.32 beside 0.95 of identity; lower: right in 32 of 32 draws`."""
+        return (
+            f"{self.metric:20} {self.value:.2f} beside {self.reference:.2f} of identity; "
+            f"{self.promise}: right in {self.right} of {self.draws} draws ({self.verdict})"
+        )
 
 
 def judge(court: Court) -> tuple[Judgement, ...]:

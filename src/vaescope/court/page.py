@@ -88,9 +88,9 @@ def _number(value: float) -> str:
     return "-" if not np.isfinite(value) else f"{value:.2f}"
 
 
-def _listed(judged: Sequence[Judgement]) -> str:
+def _listed(judged: Sequence[Judgement], tried: int) -> str:
     if not judged:
-        return "none found"
+        return "none found" if tried else "not tried"
     return "; ".join(
         f"{j.cell.encoder} of {j.cell.generator} ({_number(j.value)} beside "
         f"{_number(j.reference)}, "
@@ -101,17 +101,16 @@ def _listed(judged: Sequence[Judgement]) -> str:
 
 def _wrong(found: Sequence[Judgement]) -> str:
     praised, blamed = by_metric(found, "false positive"), by_metric(found, "false negative")
+    tried = {name: sum(j.draws for j in found if j.metric == name) for name in METRICS}
     rows = [
-        [f"`{name}`", _listed(praised[name]), _listed(blamed[name])]
+        [f"`{name}`", *(_listed(own[name], tried[name]) for own in (praised, blamed))]
         for name in METRICS
         if name not in COUNTED
     ]
     return (
         "## Where they are wrong\n\nMedian of the code beside that of the perfect one, and the "
-        "draws that "
-        "were wrong. To see one again: `vaescope court --draws 8 --out court`, whose "
-        "`court.jsonl` has a line "
-        "for each cell and draw.\n\n"
+        "draws that were wrong. To see one again, e.g. the code `rotated 45` of the factors "
+        '`correlated .9`: `vaescope court --cell "correlated .9/rotated 45"`.\n\n'
         + _table(["metric", "false positives", "false negatives"], rows)
     )
 

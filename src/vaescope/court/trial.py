@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,17 @@ from vaescope.metrics.suite import METRICS, Work
 from vaescope.paths import disk_errors
 from vaescope.seeds import rng
 
-__all__ = ["CELLS", "DEAR", "DRAWS", "RECORD", "Cell", "Court", "hold_court", "read_court"]
+__all__ = [
+    "CELLS",
+    "DEAR",
+    "DRAWS",
+    "RECORD",
+    "Cell",
+    "Court",
+    "cell_named",
+    "hold_court",
+    "read_court",
+]
 
 DRAWS = 32
 #: Metrics that learn trees, or from many pairs: nine tenths of the time.
@@ -71,6 +82,18 @@ class Court:
 
     def of(self, metric: str, cell: Cell) -> np.ndarray:
         return self.values.get((metric, cell), np.empty(0))
+
+
+def cell_named(name: str) -> Cell:
+    """The cell of a name such as `correlated .9/rotated 45`."""
+    known = {f"{cell.generator}/{cell.encoder}": cell for cell in CELLS if not cell.variant}
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        raise UsageError(
+            f"There is no cell {name!r}; there are {', '.join(known)}.",
+            f"Did you mean {near[0]!r}?" if near else "Use one of those.",
+        )
+    return known[name]
 
 
 def _wanted(cell: Cell, draw: int, draws: int, dear_draws: int) -> tuple[str, ...]:
@@ -130,6 +153,7 @@ def hold_court(
     *,
     draws: int = DRAWS,
     dear_draws: int = DRAWS,
+    cells: Sequence[Cell] | None = None,
     on_cell: Callable[[int, int], None] | None = None,
 ) -> Court:
     """Measures what `out` lacks, one line per cell and draw, and returns all of it.
@@ -137,17 +161,23 @@ def hold_court(
     Args:
         out: folder of the record; the same call again continues it.
         draws: of each cell; `dear_draws` of the metrics in `DEAR`.
+        cells: those to try, with the perfect codes that they are compared with; None: all.
         on_cell: told after each cell how many are done, and of how many.
     """
     if draws < 1 or dear_draws < 0:
         raise UsageError(f"{draws} and {dear_draws} draws were asked for.", "Ask for 32.")
+    chosen = (
+        None
+        if cells is None
+        else dict.fromkeys(own for cell in cells for own in (cell.reference, cell))
+    )
     path = out / RECORD
     with disk_errors(path):
         out.mkdir(parents=True, exist_ok=True)
     recorded = _recorded(path)
     todo = []
     for draw in range(max(draws, dear_draws)):  # all cells of a draw, so that a part is a court
-        for cell in CELLS:
+        for cell in CELLS if chosen is None else chosen:
             have = recorded.get((cell, draw), {})
             missing = [m for m in _wanted(cell, draw, draws, dear_draws) if m not in have]
             if missing:
