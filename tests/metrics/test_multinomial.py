@@ -38,7 +38,7 @@ def test_many_rows_are_summed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_constant_column_and_more_weights_than_rows_have_a_fit() -> None:
-    x, y = _rows("overlapping")
+    x, _ = _rows("overlapping")
     x[:, 1] = 0.0
     few = fit_multinomial(x[:9], np.arange(9), strength=1e4)
     assert np.isfinite(few.weights).all()

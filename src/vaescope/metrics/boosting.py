@@ -165,7 +165,7 @@ def _leaf_numbers(sides: list[NDArray[np.bool_]]) -> Places:
     for side in sides:
         leaf *= 2
         leaf += side
-    return leaf + (np.arange(len(leaf)) * 2 ** len(sides))[:, None]
+    return np.asarray(leaf + (np.arange(len(leaf)) * 2 ** len(sides))[:, None])
 
 
 def _grid(x: NDArray[np.float64], bins: int) -> _Grid:
@@ -218,7 +218,7 @@ def _probability(score: Single) -> Single:
 
 def _highest(score: Single) -> Long:
     if len(score) == 1:
-        return (score[0] > 0).astype(np.int64)
+        return np.asarray(score[0] > 0, dtype=np.int64)
     return np.asarray(score.argmax(axis=0))
 
 

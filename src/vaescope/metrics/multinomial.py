@@ -82,7 +82,7 @@ def _scores(rows: Matrix, weights: Matrix) -> Matrix:
 def _probabilities(scores: Matrix) -> Matrix:
     power = np.exp(scores - scores.max(axis=1, keepdims=True))
     power /= power.sum(axis=1, keepdims=True)
-    return power
+    return np.asarray(power)
 
 
 def _loss(
