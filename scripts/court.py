@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vaescope.court.judging import Judgement, judge, ranking
 from vaescope.court.page import page
-from vaescope.court.trial import DRAWS, Cell, Court, hold_court, read_court
+from vaescope.court.trial import DRAWS, Court, CourtCell, hold_court, read_court
 from vaescope.figures.court import court_picture
 from vaescope.metrics.validity import FINDINGS
 
@@ -27,7 +27,7 @@ def counts(court: Court, found: tuple[Judgement, ...]) -> dict[str, dict[str, li
                 "right", own.right, own.draws,
             ]  # fmt: skip
         if cell.generator != "independent" and cell.encoder == "rotated 45":
-            won = ranking(court, own.metric, Cell(cell.generator, "identity"), cell)
+            won = ranking(court, own.metric, CourtCell(cell.generator, "identity"), cell)
             if own.promise == "lower" and won is not None:
                 kept.setdefault(own.metric, {})[f"{cell.generator}/identity"] = ["rank", *won]
     return kept

@@ -11,7 +11,7 @@ from vaescope.court.generators import GENERATORS
 from vaescope.court.judging import judge, ranking
 from vaescope.court.page import page, plain
 from vaescope.court.promises import ASKS, COUNTED, DISPUTED, promise
-from vaescope.court.trial import CELLS, Cell, Court, hold_court, read_court
+from vaescope.court.trial import CELLS, Court, CourtCell, hold_court, read_court
 from vaescope.figures.court import court_picture
 from vaescope.metrics.suite import METRICS
 from vaescope.seeds import rng
@@ -60,7 +60,7 @@ def test_encoders_keep_or_lose_what_they_say(name: str) -> None:
 def test_a_record_is_continued_and_a_torn_line_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cells = (Cell("independent", "identity"), Cell("independent", "duplicated"))
+    cells = (CourtCell("independent", "identity"), CourtCell("independent", "duplicated"))
     monkeypatch.setattr(trial, "CELLS", cells)
     seen: list[int] = []
     hold_court(tmp_path, draws=1, dear_draws=0, on_cell=lambda done, total: seen.append(total))
@@ -78,7 +78,7 @@ def test_a_record_is_continued_and_a_torn_line_is_left_out(
 
 
 def test_verdicts_follow_the_votes() -> None:
-    good, cell = Cell("independent", "identity"), Cell("independent", "duplicated")
+    good, cell = CourtCell("independent", "identity"), CourtCell("independent", "duplicated")
     one, zero = np.ones(32), np.zeros(32)
     court = Court(
         {("mig", good): one, ("mig", cell): zero, ("modularity", good): one,

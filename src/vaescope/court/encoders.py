@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.codes import Codes
-from vaescope.court.generators import Drawn
+from vaescope.court.generators import FactorDraw
 
-__all__ = ["ENCODERS", "PROPERTIES", "Encoder", "codes_of"]
+__all__ = ["ENCODERS", "PROPERTIES", "CodeMaker", "codes_of"]
 
 Matrix = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class Posteriors:
 
 
 @dataclass(frozen=True)
-class Encoder:
+class CodeMaker:
     """One line about it, what it breaks and why, and how it encodes."""
 
     says: str
@@ -102,82 +102,82 @@ def _nothing(rng: np.random.Generator, z: Matrix) -> Posteriors:
 
 _ALL = frozenset(set(PROPERTIES) - {"lean"})
 
-ENCODERS: Mapping[str, Encoder] = {
-    "identity": Encoder(
+ENCODERS: Mapping[str, CodeMaker] = {
+    "identity": CodeMaker(
         "each factor in a latent of its own", frozenset(), "it is perfect by any definition",
         lambda rng, z: _narrow(z),
     ),
-    "permuted": Encoder(
+    "permuted": CodeMaker(
         "the same in another order, some with their sign changed", frozenset(),
         "order and sign of latents mean nothing",
         lambda rng, z: _narrow(
             z[:, rng.permutation(z.shape[1])] * rng.choice([-1.0, 1.0], size=z.shape[1])
         ),
     ),
-    "scaled": Encoder(
+    "scaled": CodeMaker(
         "latents in units between a half and two", frozenset(),
         "no definition names the unit of a latent",
         lambda rng, z: _narrow(z * np.exp2(rng.uniform(-1.0, 1.0, size=z.shape[1]))),
     ),
-    "warped": Encoder(
+    "warped": CodeMaker(
         "each latent cubed, from 0 upwards", frozenset({"linear", "even"}),
         "what is known stays, and its order; the steps are uneven",
         lambda rng, z: _narrow(np.power((z - z.min(axis=0)) / np.ptp(z, axis=0), 3.0) * 4.0),
     ),
-    "rotated 10": Encoder(
+    "rotated 10": CodeMaker(
         "two latents rotated by 10 degrees", frozenset({"modular", "compact", "alone", "linear"}),
         "each of the two knows a little of the other's factor", _rotated(10.0),
     ),
-    "rotated 45": Encoder(
+    "rotated 45": CodeMaker(
         "two latents rotated by 45 degrees", frozenset({"modular", "compact", "alone", "linear"}),
         "both know both factors alike", _rotated(45.0),
     ),
-    "split": Encoder(
+    "split": CodeMaker(
         "the lower and the upper half of a factor in two latents",
         frozenset({"compact", "alone", "linear", "lean"}), "neither latent knows the other half",
         _split,
     ),
-    "duplicated": Encoder(
+    "duplicated": CodeMaker(
         "each latent twice", frozenset({"compact", "lean"}), "two latents know the same factor",
         lambda rng, z: _narrow(np.hstack([z, z])),
     ),
-    "merged": Encoder(
+    "merged": CodeMaker(
         "two factors in the digits of one latent",
         frozenset({"modular", "explicit", "linear"}),
         "one latent knows both; a line reads only the first", _merged,
     ),
-    "dead": Encoder(
+    "dead": CodeMaker(
         "with two constant latents", frozenset({"lean"}), "a constant knows nothing",
         lambda rng, z: _with(z, np.zeros((len(z), 2)), 1.0),
     ),
-    "passive": Encoder(
+    "passive": CodeMaker(
         "with two passive latents, whose means follow two factors by a thousandth",
         frozenset({"lean"}), "their samples are the prior's; their means are a copy of no use",
         lambda rng, z: _with(z, 1e-3 * (z[:, :2] - z[:, :2].mean(axis=0)), 1.0),
     ),
-    "mixed": Encoder(
+    "mixed": CodeMaker(
         "with a latent that copies a factor in three rows of ten",
         frozenset({"compact", "lean"}), "a second latent knows the factor, at times", _mixed,
     ),
-    "noise": Encoder(
+    "noise": CodeMaker(
         "with three latents of noise", frozenset({"lean"}), "noise knows nothing",
         lambda rng, z: _with(z, rng.normal(size=(len(z), 3)), _NARROW),
     ),
-    "fewer": Encoder(
+    "fewer": CodeMaker(
         "without a latent for the third factor",
         frozenset({"informative", "explicit", "alone", "linear", "ordered", "even"}),
         "nothing knows the third factor", lambda rng, z: _narrow(z[:, :-1]),
     ),
-    "leak": Encoder(
+    "leak": CodeMaker(
         "the identity, by an encoder that saw the factors", frozenset(),
         "the code is as good; that it was told is in the protocol",
         lambda rng, z: _narrow(z), supervised=True,
     ),
-    "nothing": Encoder("noise alone", _ALL, "nothing knows any factor", _nothing),
+    "nothing": CodeMaker("noise alone", _ALL, "nothing knows any factor", _nothing),
 }  # fmt: skip
 
 
-def codes_of(encoder: Encoder, drawn: Drawn, rng: np.random.Generator) -> Codes:
+def codes_of(encoder: CodeMaker, drawn: FactorDraw, rng: np.random.Generator) -> Codes:
     """The codes of a draw: means with noise of a tenth of a step, samples, factors."""
     z = drawn.values
     if drawn.cyclic:

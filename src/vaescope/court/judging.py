@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from vaescope.court.promises import DISPUTED_GENERATORS, LOWER, SAME, Promise, promise
-from vaescope.court.trial import CELLS, Cell, Court
+from vaescope.court.trial import CELLS, Court, CourtCell
 from vaescope.metrics.suite import METRICS
 from vaescope.studies.votes import e_bh, evidence
 
@@ -24,7 +24,7 @@ class Judgement:
     """One metric on one cell: the right answer, the votes of the draws, the verdict."""
 
     metric: str
-    cell: Cell
+    cell: CourtCell
     promise: Promise
     value: float  # median over draws; NaN where it refused
     reference: float  # that of the perfect code
@@ -47,37 +47,41 @@ def judge(court: Court) -> tuple[Judgement, ...]:
         if cell != cell.reference and len(court.of(metric, cell))
     ]  # fmt: skip
     votes = [_votes(court, metric, cell) for metric, cell in tried]
-    decided = e_bh(
-        [evidence(v.sum(), len(v)) for v in votes] + [evidence((~v).sum(), len(v)) for v in votes],
-        LEVEL,
-    )
+    answers = [_promised(metric, cell) for metric, cell in tried]
+    judged = [p for p, own in enumerate(votes) if answers[p] != "open" and len(own)]
+    sides = [evidence(int(votes[p].sum()), len(votes[p])) for p in judged]
+    sides += [evidence(int((~votes[p]).sum()), len(votes[p])) for p in judged]
+    fallen = e_bh(sides, LEVEL)
+    for_it = dict(zip(judged, fallen[: len(judged)], strict=True))
+    against = dict(zip(judged, fallen[len(judged) :], strict=True))
     found = []
     for place, ((metric, cell), own) in enumerate(zip(tried, votes, strict=True)):
-        answer = _promised(metric, cell)
+        answer = answers[place]
         values, reference = court.of(metric, cell), court.of(metric, cell.reference)
         verdict: Verdict = "undecided"
         if not len(own):
             verdict = "refused"
         elif answer == "open":
             verdict = "open"
-        elif decided[place]:
+        elif for_it[place]:
             verdict = "right"
-        elif decided[len(tried) + place]:
-            verdict = "false positive" if answer == "lower" else "false negative"
+        elif against[place]:
+            praised = answer == "lower" or _median(values) > _median(reference)
+            verdict = "false positive" if praised else "false negative"
         medians = _median(values), _median(reference)
         right = int(own.sum())
         found.append(Judgement(metric, cell, answer, *medians, right, len(own), verdict))
     return tuple(found)
 
 
-def _promised(metric: str, cell: Cell) -> Promise:
+def _promised(metric: str, cell: CourtCell) -> Promise:
     answer = promise(metric, cell.encoder)
     if cell.encoder == "identity" and answer != "open":
         return "open" if cell.generator in DISPUTED_GENERATORS else "same"
     return answer
 
 
-def _votes(court: Court, metric: str, cell: Cell) -> np.ndarray:
+def _votes(court: Court, metric: str, cell: CourtCell) -> np.ndarray:
     """Which draws are right; draws that either code refuses are left out."""
     values, reference = court.of(metric, cell), court.of(metric, cell.reference)
     n = min(len(values), len(reference))
@@ -92,7 +96,9 @@ def _median(values: np.ndarray) -> float:
     return float(np.median(finite)) if len(finite) else float("nan")
 
 
-def ranking(court: Court, metric: str, better: Cell, worse: Cell) -> tuple[int, int] | None:
+def ranking(
+    court: Court, metric: str, better: CourtCell, worse: CourtCell
+) -> tuple[int, int] | None:
     """In how many draws the better code scored higher, and of how many; None: not tried."""
     a, b = court.of(metric, better), court.of(metric, worse)
     n = min(len(a), len(b))

@@ -10,6 +10,7 @@ from vaescope.court.encoders import ENCODERS, PROPERTIES
 from vaescope.court.generators import GENERATORS
 from vaescope.court.judging import LEVEL, Judgement, by_metric, ranking
 from vaescope.court.promises import (
+    AFTERWARDS,
     ASKS,
     COUNTED,
     DISPUTED,
@@ -17,7 +18,7 @@ from vaescope.court.promises import (
     LOWER,
     SAME,
 )
-from vaescope.court.trial import VARIANTS, Cell, Court
+from vaescope.court.trial import VARIANTS, Court, CourtCell
 from vaescope.metrics.suite import METRICS
 
 __all__ = ["page", "plain"]
@@ -61,7 +62,8 @@ def page(court: Court, found: Sequence[Judgement]) -> str:
         f"*lower* than the perfect code of the same draw (by more than {LOWER:g}), else *the same* "
         f"(within {SAME:g}). A perfect code of factors that are not independent should score "
         f"what one of "
-        "independent factors does. A *false positive* praises a broken code, a *false negative* "
+        "independent factors does. A *false positive* praises a broken code, "
+        "or scores a good one above the perfect, a *false negative* "
         "blames "
         "a good one. Each draw votes; a verdict needs evidence by the e-process that decides "
         "the papers' "
@@ -122,7 +124,9 @@ def _ranks(court: Court) -> str:
             continue
         shares = []
         for generator in GENERATORS:
-            won = ranking(court, name, Cell(generator, "identity"), Cell(generator, "rotated 45"))
+            won = ranking(
+                court, name, CourtCell(generator, "identity"), CourtCell(generator, "rotated 45")
+            )
             shares.append("-" if won is None else f"{won[0]} of {won[1]}")
         rows.append([f"`{name}`", *shares])
     return (
@@ -160,24 +164,27 @@ def _generators() -> str:
 def _disputed() -> str:
     rows = [[f"`{metric}`", encoder, why] for (metric, encoder), why in DISPUTED.items()]
     rows += [["all", f"identity of {name}", why] for name, why in DISPUTED_GENERATORS.items()]
+    later = [[f"`{metric}`", encoder, why] for (metric, encoder), why in AFTERWARDS.items()]
     return (
         "## Right answers that can be disputed\n\nThey are shown as open and not counted.\n\n"
         + _table(["metric", "code", "why"], rows)
+        + "\n\nWhat was seen afterwards, and changed neither an answer nor a verdict:\n\n"
+        + _table(["metric", "code", "what can be said for it"], later)
     )
 
 
 def _sensitivity(court: Court) -> str:
-    plain_cell = Cell("independent", "rotated 10")
+    plain_cell = CourtCell("independent", "rotated 10")
     rows = []
     for name in METRICS:
         cells = []
         for variant in VARIANTS:
             if variant:
                 cells.append(
-                    _moved(court, name, plain_cell, Cell("independent", "rotated 10", variant))
+                    _moved(court, name, plain_cell, CourtCell("independent", "rotated 10", variant))
                 )
-        small = court.of(name, Cell("small n", "identity"))
-        many = court.of(name, Cell("independent", "identity"))
+        small = court.of(name, CourtCell("small n", "identity"))
+        many = court.of(name, CourtCell("independent", "identity"))
         both = _number(np.nanmedian(many)) if np.isfinite(many).any() else "-"
         few = _number(np.nanmedian(small)) if np.isfinite(small).any() else "refused"
         rows.append([f"`{name}`", *cells, both, few])
@@ -190,7 +197,7 @@ def _sensitivity(court: Court) -> str:
     )
 
 
-def _moved(court: Court, name: str, before: Cell, after: Cell) -> str:
+def _moved(court: Court, name: str, before: CourtCell, after: CourtCell) -> str:
     a, b = court.of(name, before), court.of(name, after)
     n = min(len(a), len(b))
     change = np.abs(a[:n] - b[:n])
@@ -198,7 +205,7 @@ def _moved(court: Court, name: str, before: Cell, after: Cell) -> str:
 
 
 def _chance(court: Court) -> str:
-    cell = Cell("independent", "nothing")
+    cell = CourtCell("independent", "nothing")
     rows = []
     for name in METRICS:
         own = court.of(name, cell)
@@ -223,7 +230,7 @@ def _counted(court: Court) -> str:
     names = ("identity", "dead", "passive", "noise", "duplicated", "nothing")
     rows = []
     for name in COUNTED:
-        found = [court.of(name, Cell("independent", encoder)) for encoder in names]
+        found = [court.of(name, CourtCell("independent", encoder)) for encoder in names]
         rows.append(
             [
                 f"`{name}`",

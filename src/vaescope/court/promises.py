@@ -10,7 +10,17 @@ from typing import Literal
 
 from vaescope.court.encoders import ENCODERS, PROPERTIES
 
-__all__ = ["ASKS", "COUNTED", "DISPUTED", "LOWER", "SAME", "Asks", "Promise", "promise"]
+__all__ = [
+    "AFTERWARDS",
+    "ASKS",
+    "COUNTED",
+    "DISPUTED",
+    "LOWER",
+    "SAME",
+    "Asks",
+    "Promise",
+    "promise",
+]
 
 Promise = Literal["lower", "same", "open"]
 
@@ -92,6 +102,23 @@ DISPUTED: Mapping[tuple[str, str], str] = {
 DISPUTED_GENERATORS: Mapping[str, str] = {
     "cyclic": "an angle needs two latents, so that its own topology breaks compactness",
     "continuous": "classes of numbers have edges within which nothing can be read",
+}
+
+#: What can be said for a metric after its verdict was seen. Answers and verdicts stay as they were.
+AFTERWARDS: Mapping[tuple[str, str], str] = {
+    ("mcc", "rotated 10"): "two of three factors keep a correlation of cos 10 = 0.985, so that its "
+    "definition promises 0.99: lower, by less than the margin",
+    ("mig_sup", "split"): "the gap is in shares of the factor's entropy, so that a latent that "
+    "knows half of a factor counts half",
+    ("mig_sup", "mixed"): "as for split",
+    ("mig_sup", "fewer"): "it averages over latents, so that a factor without one is not seen",
+    ("mig", "warped"): "the information stays, but bins of equal width put the lower values into "
+    "one: its estimator is to blame, not its definition",
+    ("mig_sup", "warped"): "as for mig",
+    ("factor_vae", "split"): "either half stays still while the factor does, and majority votes "
+    "give both to it",
+    ("sap", "identity"): "accuracies depend on the number of values, so that two numbers of values "
+    "cannot be compared",
 }
 
 

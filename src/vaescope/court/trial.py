@@ -23,8 +23,8 @@ __all__ = [
     "DEAR",
     "DRAWS",
     "RECORD",
-    "Cell",
     "Court",
+    "CourtCell",
     "cell_named",
     "hold_court",
     "read_court",
@@ -53,7 +53,7 @@ _EVERYWHERE = ("identity", "rotated 45", "nothing")
 
 
 @dataclass(frozen=True)
-class Cell:
+class CourtCell:
     """A generator, an encoder, and the settings of the metrics."""
 
     generator: str
@@ -61,30 +61,32 @@ class Cell:
     variant: str = ""
 
     @property
-    def reference(self) -> "Cell":
+    def reference(self) -> "CourtCell":
         """The perfect code it is compared with: of the same draw, or of independent factors."""
-        return Cell("independent" if self.encoder == "identity" else self.generator, "identity")
+        return CourtCell(
+            "independent" if self.encoder == "identity" else self.generator, "identity"
+        )
 
 
-CELLS: tuple[Cell, ...] = tuple(
-    Cell(generator, encoder)
+CELLS: tuple[CourtCell, ...] = tuple(
+    CourtCell(generator, encoder)
     for generator in GENERATORS
     for encoder in (ENCODERS if generator == "independent" else _EVERYWHERE)
-) + tuple(Cell("independent", "rotated 10", variant) for variant in VARIANTS if variant)
+) + tuple(CourtCell("independent", "rotated 10", variant) for variant in VARIANTS if variant)
 
 
 @dataclass(frozen=True, eq=False)
 class Court:
     """Values by metric and cell: one per draw, NaN where a metric refused."""
 
-    values: Mapping[tuple[str, Cell], np.ndarray]
-    chance: Mapping[tuple[str, Cell], float]  # mean over draws, where the metric has one
+    values: Mapping[tuple[str, CourtCell], np.ndarray]
+    chance: Mapping[tuple[str, CourtCell], float]  # mean over draws, where the metric has one
 
-    def of(self, metric: str, cell: Cell) -> np.ndarray:
+    def of(self, metric: str, cell: CourtCell) -> np.ndarray:
         return self.values.get((metric, cell), np.empty(0))
 
 
-def cell_named(name: str) -> Cell:
+def cell_named(name: str) -> CourtCell:
     """The cell of a name such as `correlated .9/rotated 45`."""
     known = {f"{cell.generator}/{cell.encoder}": cell for cell in CELLS if not cell.variant}
     if name not in known:
@@ -96,7 +98,7 @@ def cell_named(name: str) -> Cell:
     return known[name]
 
 
-def _wanted(cell: Cell, draw: int, draws: int, dear_draws: int) -> tuple[str, ...]:
+def _wanted(cell: CourtCell, draw: int, draws: int, dear_draws: int) -> tuple[str, ...]:
     if cell.variant:
         if draw >= _VARIANT_DRAWS:
             return ()
@@ -104,7 +106,9 @@ def _wanted(cell: Cell, draw: int, draws: int, dear_draws: int) -> tuple[str, ..
     return tuple(m for m in METRICS if draw < (dear_draws if m in DEAR else draws))
 
 
-def measure_cell(cell: Cell, draw: int, metrics: Sequence[str]) -> dict[str, list[float | None]]:
+def measure_cell(
+    cell: CourtCell, draw: int, metrics: Sequence[str]
+) -> dict[str, list[float | None]]:
     """Value and chance of each metric on one draw of a cell; None where there is none.
 
     The draw of a generator, and the noise, are the same for all encoders.
@@ -134,13 +138,13 @@ def _lines(path: Path) -> Iterator[dict[str, object]]:
             continue  # the last line of a run that was killed
 
 
-Key = tuple[Cell, int]
+Key = tuple[CourtCell, int]
 
 
 def _recorded(path: Path) -> dict[Key, dict[str, list[float | None]]]:
     found: dict[Key, dict[str, list[float | None]]] = {}
     for line in _lines(path):
-        cell = Cell(str(line["generator"]), str(line["encoder"]), str(line["variant"]))
+        cell = CourtCell(str(line["generator"]), str(line["encoder"]), str(line["variant"]))
         draw, own = line["draw"], line["values"]
         assert isinstance(draw, int)
         assert isinstance(own, dict)
@@ -153,7 +157,7 @@ def hold_court(
     *,
     draws: int = DRAWS,
     dear_draws: int = DRAWS,
-    cells: Sequence[Cell] | None = None,
+    cells: Sequence[CourtCell] | None = None,
     on_cell: Callable[[int, int], None] | None = None,
 ) -> Court:
     """Measures what `out` lacks, one line per cell and draw, and returns all of it.
@@ -198,8 +202,8 @@ def hold_court(
 def read_court(out: Path) -> Court:
     """What a folder holds so far."""
     recorded = _recorded(out / RECORD)
-    values: dict[tuple[str, Cell], dict[int, float]] = {}
-    chance: dict[tuple[str, Cell], list[float]] = {}
+    values: dict[tuple[str, CourtCell], dict[int, float]] = {}
+    chance: dict[tuple[str, CourtCell], list[float]] = {}
     for (cell, draw), found in recorded.items():
         for metric, (value, own) in found.items():
             values.setdefault((metric, cell), {})[draw] = math.nan if value is None else value

@@ -23,7 +23,7 @@ from vaescope.metrics.sap_continuous import correlations
 from vaescope.metrics.table import counted
 from vaescope.wording import listed
 
-__all__ = ["FINDINGS", "Finding", "findings", "validity_of"]
+__all__ = ["FINDINGS", "BrokenAssumption", "findings", "validity_of"]
 
 #: Rows of a class below which what is counted or learnt of it is mostly noise.
 FEWEST_ROWS = 20
@@ -49,7 +49,7 @@ _EVERY = (*_AXES, *_READING, *_COURSES)
 
 
 @dataclass(frozen=True)
-class Finding:
+class BrokenAssumption:
     """One assumption that the codes break: in words, for which metrics, and the court's cell."""
 
     says: str
@@ -58,7 +58,9 @@ class Finding:
     encoder: str = "identity"
 
 
-def findings(codes: Codes, *, on: Representation = "mean", seed: int = 0) -> tuple[Finding, ...]:
+def findings(
+    codes: Codes, *, on: Representation = "mean", seed: int = 0
+) -> tuple[BrokenAssumption, ...]:
     """What is broken at hand; empty where nothing is, or where there are no factors to ask."""
     try:
         rows = labelled(codes, "validity", on=on, limit=_ROWS, seed=seed)
@@ -87,7 +89,7 @@ def _shares(counts: Counts) -> NDArray[np.float64]:
     return np.where(beyond, (information - chance) / entropy, 0.0)
 
 
-def _of_factors(rows: Labelled, share: NDArray[np.float64]) -> list[Finding]:
+def _of_factors(rows: Labelled, share: NDArray[np.float64]) -> list[BrokenAssumption]:
     found = []
     if share.max() > 0:
         a, b = np.unravel_index(int(share.argmax()), share.shape)
@@ -95,72 +97,80 @@ def _of_factors(rows: Labelled, share: NDArray[np.float64]) -> list[Finding]:
         names = rows.names[int(b)], rows.names[int(a)]
         # Shares of factors of four values at these correlations, from the law of large numbers.
         near = {"correlated .3": 0.03, "correlated .6": 0.16, "correlated .9": 0.5, "function": 1.0}
-        found.append(Finding(
+        found.append(BrokenAssumption(
             f"the factors depend on each other: {names[1]} tells {most:.0%} of {names[0]}", _AXES,
             min(near, key=lambda name: abs(near[name] - most)),
         ))  # fmt: skip
     least = [int(np.bincount(column)[np.unique(column)].min()) for column in rows.factors.T]
     scarce = int(np.argmin(least))
     if least[scarce] < FEWEST_ROWS:
-        found.append(Finding(
+        found.append(BrokenAssumption(
             f"a value of {rows.names[scarce]} has {least[scarce]} rows", _EVERY, "small n",
         ))  # fmt: skip
     two = [rows.names[k] for k, v in enumerate(rows.factors.T) if len(np.unique(v)) == 2]
     if two:
-        found.append(Finding(
+        found.append(BrokenAssumption(
             f"{listed(two)} {'has' if len(two) == 1 else 'have'} two values, of which a guess is "
             "right in half of the rows or more", ("sap", "dci_informativeness", "downstream"),
             "few values",
         ))  # fmt: skip
     if rows.codes.factor_values is not None:
         classes = tuple(name for name in _AXES if name not in _NUMBERS)
-        found.append(Finding("classes are cuts of numbers here", classes, "continuous"))
+        found.append(BrokenAssumption("classes are cuts of numbers here", classes, "continuous"))
     return found
 
 
-def _of_latents(rows: Labelled, knows: NDArray[np.bool_], codes: Codes) -> list[Finding]:
+def _of_latents(rows: Labelled, knows: NDArray[np.bool_], codes: Codes) -> list[BrokenAssumption]:
     found = []
     idle = np.flatnonzero(~knows.any(axis=1))
     if len(idle) == codes.d:
-        found.append(Finding("no latent knows any factor beyond chance", _EVERY, encoder="nothing"))
+        found.append(
+            BrokenAssumption("no latent knows any factor beyond chance", _EVERY, encoder="nothing")
+        )
     elif len(idle):
         moves = np.ptp(rows.z[:, idle], axis=0).max() > 0
         says = f"{len(idle)} of {codes.d} latents know no factor ({listed(idle.tolist())})"
-        found.append(Finding(says, (*_AXES, "dci_size"), encoder="noise" if moves else "dead"))
+        found.append(
+            BrokenAssumption(says, (*_AXES, "dci_size"), encoder="noise" if moves else "dead")
+        )
     from vaescope.latents.types import types
 
     passive = [int(j) for j in types(codes).passive if knows[j].any()]
     if passive:
-        found.append(Finding(
+        found.append(BrokenAssumption(
             f"the means of passive latents ({listed(passive)}) copy factors", _AXES,
             encoder="passive",
         ))  # fmt: skip
     missing = [rows.names[k] for k in np.flatnonzero(~knows.any(axis=0))]
     if missing and len(idle) < codes.d:
-        found.append(Finding(f"no latent knows {listed(missing)}", _EVERY, encoder="fewer"))
+        found.append(
+            BrokenAssumption(f"no latent knows {listed(missing)}", _EVERY, encoder="fewer")
+        )
     several = np.flatnonzero(knows.sum(axis=1) > 1)
     spread = np.flatnonzero(knows.sum(axis=0) > 1)
     if len(several) and len(spread):
-        found.append(Finding(
+        found.append(BrokenAssumption(
             f"latents share factors ({listed(several.tolist())}), as rotated ones do", _AXES,
             encoder="rotated 45",
         ))  # fmt: skip
     elif len(several):
-        found.append(Finding(
+        found.append(BrokenAssumption(
             f"one latent knows several factors ({listed(several.tolist())})",
             (*_AXES, *_READING), encoder="merged",
         ))  # fmt: skip
     elif len(spread):
         names = [rows.names[k] for k in spread]
-        found.append(Finding(
+        found.append(BrokenAssumption(
             f"several latents know {listed(names)}", (*_AXES, "dci_size"), encoder="duplicated",
         ))  # fmt: skip
     if codes.supervised:
-        found.append(Finding("the encoder saw the factors", (*_EVERY, "dci_size"), encoder="leak"))
+        found.append(
+            BrokenAssumption("the encoder saw the factors", (*_EVERY, "dci_size"), encoder="leak")
+        )
     return found
 
 
-def _of_relations(rows: Labelled, knows: NDArray[np.bool_]) -> list[Finding]:
+def _of_relations(rows: Labelled, knows: NDArray[np.bool_]) -> list[BrokenAssumption]:
     v = rows.factors.astype(np.float64)
     straight = np.abs(correlations(rows.z, v))
     bent = np.abs(correlations(ranks(rows.z), ranks(v))) - straight
@@ -169,7 +179,7 @@ def _of_relations(rows: Labelled, knows: NDArray[np.bool_]) -> list[Finding]:
     if not curved:
         return []
     says = f"{listed(curved)} {'is' if len(curved) == 1 else 'are'} no linear function of a latent"
-    return [Finding(says, ("mcc", "sap_continuous", "smoothness"), encoder="warped")]
+    return [BrokenAssumption(says, ("mcc", "sap_continuous", "smoothness"), encoder="warped")]
 
 
 @lru_cache(maxsize=1)
@@ -178,12 +188,12 @@ def _record() -> Mapping[str, Any]:
     return dict(json.loads(file.read_text())) if file.is_file() else {}
 
 
-def validity_of(metric: str, found: tuple[Finding, ...]) -> tuple[str, ...]:
+def validity_of(metric: str, found: tuple[BrokenAssumption, ...]) -> tuple[str, ...]:
     """One sentence for each finding that concerns the metric, with the court's count."""
     return tuple(f"{own.says}{_measured(metric, own)}" for own in found if metric in own.metrics)
 
 
-def _measured(metric: str, finding: Finding) -> str:
+def _measured(metric: str, finding: BrokenAssumption) -> str:
     own = _record().get(metric, {}).get(f"{finding.generator}/{finding.encoder}")
     if own is None:
         return ""
