@@ -31,7 +31,7 @@ from vaescope.training.api import choose_device
 from vaescope.training.loop import new_state, steps
 from vaescope.training.precision import choose, threads_for
 from vaescope.training.run import check_range
-from vaescope.tuning.front import template_of
+from vaescope.tuning.tune import template_of
 from vaescope.user_data import as_dataset
 
 __all__ = [
