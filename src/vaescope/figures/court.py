@@ -13,7 +13,7 @@ __all__ = ["court_picture"]
 _LOOKS = {
     "right": ("#4c9f70", ""), "false positive": ("#c0392b", "+"),
     "false negative": ("#2c5aa0", "-"), "undecided": ("#e5c76b", "?"), "open": ("#dddddd", ""),
-    "refused": ("#ffffff", "x"),
+    "refused": ("#f7f7f7", "x"),
 }  # fmt: skip
 _SQUARE, _LEFT, _TOP = 20, 170, 190
 
@@ -23,7 +23,7 @@ def court_picture(found: Sequence[Judgement]) -> str:
     cells = list(dict.fromkeys(j.cell for j in found))
     metrics = [name for name in METRICS if name not in COUNTED]
     verdicts = {(j.metric, j.cell): j for j in found}
-    width, height = _LEFT + _SQUARE * len(cells) + 20, _TOP + _SQUARE * len(metrics) + 50
+    width, height = _LEFT + _SQUARE * len(cells) + 110, _TOP + _SQUARE * len(metrics) + 50
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'font-family="sans-serif" font-size="12" role="img" '
@@ -49,7 +49,7 @@ def court_picture(found: Sequence[Judgement]) -> str:
             parts.append(
                 f'<rect x="{x}" y="{y}" width="{_SQUARE - 2}" height="{_SQUARE - 2}" rx="2" '
                 f'fill="{colour}" stroke="#bbbbbb" stroke-width="0.5"><title>{escape(said)}</title>'
-                f'</rect><text x="{x + 9}" y="{y + 14}" text-anchor="middle" fill="#ffffff" '
+                f'</rect><text x="{x + 9}" y="{y + 14}" text-anchor="middle" fill="{_ink(colour)}" '
                 f'font-weight="bold" pointer-events="none">{letter}</text>'
             )
     x = _LEFT
@@ -58,7 +58,12 @@ def court_picture(found: Sequence[Judgement]) -> str:
         parts.append(
             f'<rect x="{x}" y="{y}" width="18" height="18" rx="2" fill="{colour}" '
             f'stroke="#bbbbbb"/><text x="{x + 9}" y="{y + 13}" text-anchor="middle" '
-            f'fill="#ffffff">{letter}</text><text x="{x + 24}" y="{y + 13}">{name}</text>'
+            f'fill="{_ink(colour)}">{letter}</text><text x="{x + 24}" y="{y + 13}">{name}</text>'
         )
         x += 40 + 7 * len(name)
     return "".join([*parts, "</svg>"]) + "\n"
+
+
+def _ink(colour: str) -> str:
+    """Of a letter on that colour."""
+    return "#666666" if colour == _LOOKS["refused"][0] else "#ffffff"
