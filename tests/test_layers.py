@@ -31,7 +31,7 @@ FLOORS = {
     "inspection": 4, "verdicts": 4, "sweeps": 4, "tables": 4, "statistics": 4,
     "pruning": 4, "tuning": 4, "integrations": 4, "exporting": 4, "studies": 4, "comparing": 4,
     "checking": 4,
-    "figures": 5, "report": 5, "cli": 5, "__main__": 5, "__init__": 5,
+    "figures": 5, "report": 5, "serving": 5, "cli": 5, "__main__": 5, "__init__": 5,
 }  # fmt: skip
 
 NO_TORCH = (
@@ -53,7 +53,7 @@ NO_TORCH = (
     "wording",
     "latent_types",
 )
-SHOWING_ONLY = ("matplotlib", "jinja2", "typer", "rich")
+SHOWING_ONLY = ("matplotlib", "jinja2", "typer", "rich", "fastapi", "starlette", "uvicorn")
 
 
 def modules() -> list[Path]:
