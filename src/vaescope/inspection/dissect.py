@@ -36,7 +36,7 @@ from vaescope.specs import to_dict
 from vaescope.traversals import Decode, Reconstructions, Traversals, reconstruct, traverse
 from vaescope.types import Floats, Integers
 
-__all__ = ["PARTS", "dissect", "silent"]
+__all__ = ["PARTS", "dissect", "prior_units", "silent"]
 
 SHOWN = 12  # examples beside their reconstructions
 
@@ -102,7 +102,7 @@ def _decoded(
         weight = _effective_beta(model, effort)
         progress("pictures")
         decode = _means(model.decode_codes, model.device)
-        centre, scale = _prior_units(codes)
+        centre, scale = prior_units(codes)
         typical = codes.mean[central((codes.mean - centre) / scale)]
         moved = traverse(decode, typical, centre=centre, scale=scale)
         network, why = None, ""
@@ -155,7 +155,7 @@ def _likelihood(model: OpenModel, places: Integers) -> Distribution:
     return model.decode(z, model.u(model.rows[places]))
 
 
-def _prior_units(codes: Codes) -> tuple[Floats, Floats]:
+def prior_units(codes: Codes) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the prior, over all examples where it depends on them; that of
     an unused latent where it has none."""
     if codes.prior.standard:
@@ -176,7 +176,7 @@ def _geometry(model: OpenModel, effort: Effort) -> tuple[Overview | None, dict[s
     used = list(range(codes.d))
     if codes.stochastic:  # points have no types
         used = [j for j, name in enumerate(types(codes).names) if name != "passive"]
-    centre, scale = _prior_units(codes)
+    centre, scale = prior_units(codes)
     try:
         return overview(
             model.decoder_of_codes, codes.mean, codes.variance, columns=used,

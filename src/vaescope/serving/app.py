@@ -5,13 +5,14 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from vaescope.errors import VaescopeError
-from vaescope.serving import folder_pages, job_pages, saving
+from vaescope.serving import bench_pages, folder_pages, job_pages, saving
 from vaescope.serving.confinement import OutsideError
 from vaescope.serving.guard import Guard
 from vaescope.serving.listing import listed
@@ -57,6 +58,7 @@ def create_app(options: Options) -> Guard:
     _add_run(app, site)
     job_pages.add(app, site)
     folder_pages.add(app, site)
+    bench_pages.add(app, site)
     return Guard(app, host=options.host, token=options.token)
 
 
@@ -77,6 +79,13 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(VaescopeError)
     async def refused(request: Request, error: VaescopeError) -> Response:
         return answer(request, 400, "That cannot be shown", str(error), None)
+
+    @app.exception_handler(RequestValidationError)
+    async def misread(request: Request, error: RequestValidationError) -> Response:
+        # What was sent is not repeated: it may be no text at all.
+        names = sorted({str(own["loc"][-1]) for own in error.errors()})
+        says = f"The request lacks or misstates {', '.join(names)[:200]}."
+        return answer(request, 422, "That was not understood", says, None)
 
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> Response:

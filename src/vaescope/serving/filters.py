@@ -16,7 +16,7 @@ __all__ = ["FilterCondition", "column_named", "holds", "parse_filter"]
 
 #: Characters of a filter, at most.
 LONGEST = 1000
-_CONDITION = re.compile(r'([\w.\-]+)\s*(>=|<=|!=|>|<|=)\s*("[^"]*"|[^\s"]+)|("[^"]*"|[^\s"]+)')
+_CONDITION = re.compile(r'([\w.\-]+)\s*(>=|<=|!=|>|<|=)\s*("[^"]*"|[^\s"<>=]+)|("[^"]*"|[^\s"]+)')
 _EXAMPLE = "Write conditions such as beta>=4 active>2 data=dsprites, separated by spaces."
 
 

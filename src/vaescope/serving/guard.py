@@ -60,30 +60,43 @@ class Guard:
             await _answer(send, *refusal)
             return
 
+        most = UPLOAD if scope["path"].startswith("/api/bench/") else BODY
+        if int(headers.get("content-length", "0")) > most:
+            await _answer(send, 413, f"A request has at most {most:,} bytes.", [])
+            return
+        await self._limited(scope, receive, send, most)
+
+    async def _limited(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
+        """The application's answer, or 413 where a body is longer than it said."""
+        got, started = 0, False
+
+        async def counted() -> MutableMapping[str, Any]:
+            nonlocal got
+            message = await receive()
+            got += len(message.get("body", b""))
+            return {"type": "http.disconnect"} if got > most else message
+
         async def guarded(message: MutableMapping[str, Any]) -> None:
+            nonlocal started
+            if got > most and not started:
+                return
+            started = True
             if message["type"] == "http.response.start":
                 own = {name.lower() for name, _ in message["headers"]}
                 added = [*_HEADERS, (b"content-security-policy", POLICY.encode())]
                 message["headers"] = [
-                    *message["headers"], *(h for h in added if h[0] not in own)
-                ]  # fmt: skip
+                    *message["headers"],
+                    *(header for header in added if header[0] not in own),
+                ]
             await send(message)
 
-        most = UPLOAD if scope["path"].startswith("/api/bench/") else BODY
-        if int(headers.get("content-length", "0") or 0) > most:
+        try:
+            await self._app(scope, counted, guarded)
+        except Exception:  # what the application says of a body that ends too early
+            if got <= most:
+                raise
+        if got > most and not started:
             await _answer(send, 413, f"A request has at most {most:,} bytes.", [])
-            return
-        got = 0
-
-        async def limited() -> MutableMapping[str, Any]:
-            nonlocal got
-            message = await receive()
-            got += len(message.get("body", b""))
-            if got > most:  # it said less, or nothing, of its length
-                return {"type": "http.disconnect"}
-            return message
-
-        await self._app(scope, limited, guarded)
 
     def _refusal(
         self, scope: Scope, headers: dict[str, str]

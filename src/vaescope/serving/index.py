@@ -31,8 +31,6 @@ DEPTH = 6
 #: Files whose time stamp and size say whether a run changed; vaescope renames all others into
 #: place, which changes the folder's own time stamp.
 FILES = ("spec.json", "history.jsonl", "scores.json")
-#: Files that are read: none of them may be a link that leaves the folder.
-READ = (*FILES, "done.json", "failed.json", "environment.json", "weights.safetensors")
 #: Seconds between two scans, at least; and how many times as long as a scan took.
 PAUSE, SHARE = 2.0, 3.0
 #: Settings that do not change what is trained.
@@ -159,10 +157,9 @@ class Index:
         def damaged(says: str) -> Entry:
             return Entry(path, stamp, inode, -1, None, "damaged", self._shape(()), b"", says)
 
-        for name in READ:
-            file = f"{folder}/{name}"
-            if os.path.islink(file) and not is_inside(str(self.root), file):
-                return damaged(f"{name} is a link that leaves the folder that is served.")
+        leaving = _leaving(str(self.root), folder)
+        if leaving:
+            return damaged(f"{leaving} is a link that leaves the folder that is served.")
         try:
             row = read_row(Path(os.path.dirname(folder)), os.path.basename(folder))
         except VaescopeError as error:
@@ -278,6 +275,17 @@ def _subfolders(root: str, folder: str) -> list[tuple[str, str]]:
 def _readable(name: str) -> bool:
     """Whether a name is text: other bytes have no place in an address."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def _leaving(root: str, folder: str) -> str:
+    """The first file of a run that is a link to somewhere outside."""
+    try:
+        with os.scandir(folder) as entries:
+            return next(
+                (e.name for e in entries if e.is_symlink() and not is_inside(root, e.path)), ""
+            )
+    except OSError:
+        return ""
 
 
 def _stamp(folder: str) -> tuple[str, int]:

@@ -155,6 +155,8 @@ def _listed(snapshot: Snapshot, view: View, stars: frozenset[str], rows: int | N
         sort = column_named(sort, available)
         groups = _sorted(groups, sort, columns, setting, counted, stars, view.sort.startswith("-"))
     shown = _shown_columns(view, columns, groups, counted, setting, available)
+    if sort and sort not in (*shown, *OF_RUNS):
+        shown = (*shown, sort)
     size = rows or max(len(groups), 1)
     pages = max(1, -(-len(groups) // size))
     first = (min(view.page, pages) - 1) * size
@@ -298,7 +300,7 @@ def _points(
     means = [
         _means(columns.measure(n), setting, counted) if n in columns.measures else {} for n in axes
     ]
-    found = []
+    found: list[dict[str, Any]] = []
     for group, places in groups:
         entries = [snapshot.entries[p] for p in places]
         shown = next((e for e in entries if e.state == "done"), entries[0])

@@ -11,6 +11,7 @@ from typing import Any
 from vaescope import __version__
 from vaescope.paths import cache_folder
 from vaescope.serving.confinement import OutsideError, require_inside, require_run
+from vaescope.serving.decoder_process import DecoderProcess
 from vaescope.serving.index import Entry, Index, Snapshot
 from vaescope.serving.jobs import Jobs
 from vaescope.serving.live import held_locks, is_running
@@ -56,6 +57,7 @@ class Site:
         self.root = self.index.root
         self.notes = Notes(self.root)
         self.jobs = Jobs(cache / "pages")
+        self.decoder = DecoderProcess()
         self.running: frozenset[str] = frozenset()
         self._asked = time.monotonic()
         self._over = threading.Event()
@@ -110,6 +112,7 @@ class Site:
         self._over.set()
         self._watch.join(30.0)
         self.jobs.close()
+        self.decoder.close()
         self.index.close()
 
     def _look(self) -> None:
