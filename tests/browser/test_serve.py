@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.serving.conftest import Server, server
-from tests.waiting import LIMIT
+from tests.waiting import LIMIT, until
 
 __all__ = ["server"]  # a fixture
 
@@ -123,8 +123,9 @@ def test_the_report_is_made_on_demand(look: Any, server: Server) -> None:
 
 def test_strips_are_drawn_for_rows_that_are_seen(look: Any) -> None:
     page = look("/?q=demo")
-    page.wait_for_function("document.querySelector('.strip img').naturalWidth > 0")
-    assert page.evaluate("document.querySelector('.strip img').naturalHeight") >= 64
+    height = "document.querySelector('.strip img').naturalHeight"
+    until(lambda: page.evaluate(height) > 0)
+    assert page.evaluate(height) == 96  # three latents of 32 pixels
 
 
 def test_the_bench_decodes_and_takes_an_image(look: Any, server: Server, tmp_path: Path) -> None:
@@ -136,9 +137,7 @@ def test_the_bench_decodes_and_takes_an_image(look: Any, server: Server, tmp_pat
     dial = page.locator("input[type=range]").first
     dial.focus()
     page.keyboard.press("End")
-    page.wait_for_function(
-        "before => document.getElementById('decoded').src !== before", arg=before
-    )
+    until(lambda: page.get_attribute("#decoded", "src") != before)
     for name, colour in (("one.png", "white"), ("two.png", "black")):
         Image.new("RGB", (48, 40), colour).save(tmp_path / name)
     page.set_input_files("#file", [tmp_path / "one.png", tmp_path / "two.png"])
@@ -147,8 +146,8 @@ def test_the_bench_decodes_and_takes_an_image(look: Any, server: Server, tmp_pat
     assert page.locator("#dropped img").count() == 12
     assert page.locator("#between").is_visible()
     (tmp_path / "no.png").write_bytes(b"not an image")
-    with page.expect_console_message():  # Chromium names every refusal
-        page.set_input_files("#file", [tmp_path / "no.png"])
+    page.set_input_files("#file", [tmp_path / "no.png"])
+    page.wait_for_selector("html[data-refused]")
     assert "not an image" in page.inner_text("#bench-status")
 
 
@@ -165,7 +164,7 @@ def test_a_training_is_seen_live_and_its_death_too(look: Any, server: Server) ->
         live = look(f"/run?path={name}")
         live.wait_for_selector("html[data-records] .charts svg")
         count = int(live.get_attribute("html", "data-records"))
-        live.wait_for_function(f"Number(document.documentElement.dataset.records) > {count}")
+        until(lambda: int(live.get_attribute("html", "data-records")) > count)
         assert "of 100,000" in live.inner_text("#progress")
     finally:
         training.kill()

@@ -5,12 +5,12 @@ import json
 import re
 import shlex
 import shutil
-import time
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 from tests.serving.conftest import ORIGIN
+from tests.waiting import until
 
 from vaescope.errors import DiskError
 from vaescope.runs import Run
@@ -22,14 +22,6 @@ from vaescope.serving.site import Site
 from vaescope.settings import from_command_line
 
 FAILED = "beta-vae-s3-failed"
-
-
-def soon(check: object, seconds: float = 60.0) -> None:
-    """Waits until something holds."""
-    until = time.monotonic() + seconds
-    while not check():  # type: ignore[operator]
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def test_a_failed_run_shows_its_message(client: TestClient) -> None:
@@ -58,15 +50,15 @@ def test_a_run_that_is_renamed_or_deleted_while_its_page_is_open(
 ) -> None:
     site, client = site_client
     shutil.copytree(folder / "beta-vae-s0-b4", folder / "moving")
-    soon(lambda: site.snapshot().find("moving"))
+    until(lambda: site.snapshot().find("moving"))
     assert client.get("/run?path=moving").status_code == 200
     (folder / "moving").rename(folder / "moved")
-    soon(lambda: client.get("/run?path=moving").status_code == 404)
-    soon(lambda: "It is now moved" in client.get("/run?path=moving").text)
+    until(lambda: client.get("/run?path=moving").status_code == 404)
+    until(lambda: "It is now moved" in client.get("/run?path=moving").text)
     assert client.get("/api/live?path=moving").status_code == 404
     shutil.rmtree(folder / "moved")
     assert client.get("/run?path=moved").status_code == 404
-    soon(lambda: site.snapshot().find("moved") is None)
+    until(lambda: site.snapshot().find("moved") is None)
     assert client.get("/").status_code == 200
 
 
@@ -74,7 +66,7 @@ def test_new_runs_appear_by_themselves(site_client: tuple[Site, TestClient], fol
     _, client = site_client
     tag = client.get("/api/version").json()["tag"]
     shutil.copytree(folder / "beta-vae-s1-b4", folder / "fresh")
-    soon(lambda: client.get("/api/version").json()["tag"] != tag)
+    until(lambda: client.get("/api/version").json()["tag"] != tag)
     assert "/run?path=fresh" in client.get("/?q=fresh").text
     shutil.rmtree(folder / "fresh")
 
@@ -135,7 +127,7 @@ def test_work_that_nobody_waits_for_is_stopped(
     jobs = Jobs(tmp_path)
     task = {"kind": "report", "runs": [str(tmp_path)], "root": str(tmp_path)}
     job = jobs.ask("key", {**task, "imports": False, "public": False})
-    soon(lambda: job.state == "cancelled")
+    until(lambda: job.state == "cancelled")
     assert not (tmp_path / "key.html").exists()
     jobs.close()
 
@@ -149,4 +141,4 @@ def test_a_view_is_saved_as_one_file(client: TestClient) -> None:
 
 
 def test_sweeps_show_their_progress(client: TestClient) -> None:
-    soon(lambda: 'max="8" value="6"' in client.get("/folders").text)  # copies of above are gone
+    until(lambda: 'max="8" value="6"' in client.get("/folders").text)  # copies of above are gone

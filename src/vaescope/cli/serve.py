@@ -56,6 +56,7 @@ def serve(
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address, port))
+        listener.listen(128)  # whoever reads the address below can connect
     except OSError as error:
         raise UsageError(
             f"Cannot listen on {address} port {port}: {error.strerror or error}.",

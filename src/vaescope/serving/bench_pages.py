@@ -68,7 +68,10 @@ def add(app: FastAPI, site: Site) -> None:
 
     def _encoded(content: bytes, path: str) -> dict[str, Any]:
         opened = site.decoder.ask(task("open", path))
-        pixels, words = decoded_upload(content, tuple(opened["shape"]))
+        try:
+            pixels, words = decoded_upload(content, tuple(opened["shape"]))
+        except DataError as error:  # an answer like others: an error would be on the console
+            return {"error": str(error)}
         told = task("encode", path, pixels=base64.b64encode(pixels).decode())
         return {**site.decoder.ask(told), "fitted": words}
 

@@ -35,7 +35,7 @@ __all__ = ["main"]
 #: Seconds without a task until the process ends; models that stay open; rows that each encodes.
 IDLE, OPEN, ROWS = 300.0, 2, 2000
 #: Of a strip: latents, steps, and its height in pixels.
-LATENTS, STEPS, HEIGHT = 3, 7, 72
+LATENTS, STEPS, HEIGHT = 3, 7, 96
 #: How far sliders go at least, in standard deviations of the prior.
 SPAN = 3.0
 NEAREST = 4
