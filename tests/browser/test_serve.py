@@ -172,5 +172,7 @@ def test_a_training_is_seen_live_and_its_death_too(look: Any, server: Server) ->
     live.wait_for_selector("#state.stopped")
     assert "vaescope train demo" in live.inner_text("pre")
     page.wait_for_selector("tr.setting .state.unfinished")
-    shutil.rmtree(server.folder / name)
+    (server.folder / name).rename(server.folder / "renamed")
+    live.wait_for_selector("text=It is now renamed.")
+    shutil.rmtree(server.folder / "renamed")
     page.wait_for_selector("tr.setting", state="detached")

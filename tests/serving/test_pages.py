@@ -55,7 +55,8 @@ def test_a_run_that_is_renamed_or_deleted_while_its_page_is_open(
     (folder / "moving").rename(folder / "moved")
     until(lambda: client.get("/run?path=moving").status_code == 404)
     until(lambda: "It is now moved" in client.get("/run?path=moving").text)
-    assert client.get("/api/live?path=moving").status_code == 404
+    gone = client.get("/api/live?path=moving").json()
+    assert (gone["state"], gone["moved"]) == ("gone", "moved")
     shutil.rmtree(folder / "moved")
     assert client.get("/run?path=moved").status_code == 404
     until(lambda: site.snapshot().find("moved") is None)

@@ -214,7 +214,10 @@ def _add_run(app: FastAPI, site: Site) -> None:
 
     @app.get("/api/live")
     def live(path: PathQuery, offset: Annotated[int, Query(ge=0, le=2**60)] = 0) -> dict[str, Any]:
-        state, says, _ = state_of(path)
+        try:
+            state, says, _ = state_of(path)
+        except MovedError as error:  # an answer like others: the page is open and says it
+            return {"state": "gone", "says": str(error), "moved": error.path}
         records = records_after(site.folder(path), offset)
         rows = [{k: v for k, v in row.items() if _is_plain(v)} for row in records.rows]
         return {

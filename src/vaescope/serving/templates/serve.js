@@ -181,8 +181,19 @@
     const poll = async () => {
       try {
         const answer = await fetch(`/api/live?${new URLSearchParams({ path: live.dataset.path, offset })}`);
-        if (answer.status === 404) { location.reload(); return; }
         const news = await answer.json();
+        if (news.state === "gone") {
+          document.getElementById("state").textContent = "gone";
+          const place = document.getElementById("progress");
+          place.textContent = `${news.says} `;
+          if (news.moved) {
+            const link = document.createElement("a");
+            link.href = `/run?${new URLSearchParams({ path: news.moved })}`;
+            link.textContent = `It is now ${news.moved}.`;
+            place.append(link);
+          }
+          return;
+        }
         if (news.restarted) rows.length = 0;
         rows.push(...news.rows);
         offset = news.offset;
