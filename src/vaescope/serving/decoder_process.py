@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from vaescope.errors import RunError
+from vaescope.reading import parse_json
 
 __all__ = ["DecoderProcess"]
 
@@ -70,7 +71,7 @@ class DecoderProcess:
             if not got:
                 raise OSError("it died")
             answer += got
-        found: dict[str, Any] = json.loads(answer)
+        found: dict[str, Any] = parse_json(answer)
         return found
 
     def _kill(self) -> None:

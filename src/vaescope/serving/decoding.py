@@ -23,6 +23,7 @@ from vaescope.errors import RunError, VaescopeError
 from vaescope.latents import types
 from vaescope.models import OpenModel
 from vaescope.opening import open_model
+from vaescope.reading import parse_json
 from vaescope.report.pictures import rows_of
 from vaescope.report.signals import as_pictures
 from vaescope.runs import Run
@@ -191,7 +192,7 @@ def main() -> None:
             return
         *whole, waiting = (waiting + got).split(b"\n")
         for line in whole:
-            print(json.dumps(_answer(json.loads(line))), file=answers, flush=True)
+            print(json.dumps(_answer(parse_json(line))), file=answers, flush=True)
 
 
 def _answer(task: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from vaescope.errors import VaescopeError
 from vaescope.paths import cache_folder
+from vaescope.reading import parse_json
 from vaescope.serving.confinement import is_inside
 from vaescope.tables import Value, read_row
 
@@ -119,11 +120,11 @@ class Index:
 
     def _load(self) -> None:
         for (content,) in self._database.execute("select content from settings order by id"):
-            setting = json.loads(content)
+            setting = parse_json(content)
             self._numbers[tuple(setting.items())] = len(self._settings)
             self._settings.append(setting)
         for (content,) in self._database.execute("select content from measures order by id"):
-            self._measures[tuple(json.loads(content))] = len(self._measures)
+            self._measures[tuple(parse_json(content))] = len(self._measures)
         rows = map(Entry._make, self._database.execute("select * from runs"))
         self._entries = {entry.path: entry for entry in rows}
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from vaescope.reading import parse_json
+
 __all__ = ["Job", "Jobs"]
 
 #: Seconds without anybody asking after which work is stopped, and seconds that it may take.
@@ -124,7 +126,7 @@ def _left(job: Job) -> bool:
 def _listen(lines: Any, job: Job) -> None:
     """What a process says, one JSON object in each line."""
     for line in lines:
-        content = json.loads(line)
+        content = parse_json(line)
         if "progress" in content:
             job.says = str(content["progress"])
         elif "error" in content:

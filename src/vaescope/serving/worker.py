@@ -14,6 +14,7 @@ from typing import Any
 
 from vaescope.errors import RunError, VaescopeError
 from vaescope.paths import data_folder, replace_file
+from vaescope.reading import parse_json
 from vaescope.runs import Run
 from vaescope.serving.confinement import is_inside
 
@@ -98,7 +99,7 @@ def main() -> None:
     """The life of the process."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever a library prints is no answer
-    task = json.loads(sys.stdin.readline())
+    task = parse_json(sys.stdin.readline())
 
     def tell(**content: Any) -> None:
         print(json.dumps(content), file=answers, flush=True)
