@@ -23,7 +23,7 @@ from vaescope.reading import parse_json
 from vaescope.serving.confinement import is_inside
 from vaescope.tables import Value, read_row
 
-__all__ = ["Entry", "Index", "Snapshot"]
+__all__ = ["Index", "IndexedRun", "Snapshot"]
 
 #: Of the cache: another one is thrown away.
 VERSION = 1
@@ -40,7 +40,7 @@ IGNORED = ("logging.",)
 State = str  # done, unfinished, failed or damaged
 
 
-class Entry(NamedTuple):
+class IndexedRun(NamedTuple):
     """What the index knows of one run; a row of the cache as it is."""
 
     path: str  # below the folder that is served
@@ -66,7 +66,7 @@ class Snapshot:
     """The runs as one scan saw them; never changed afterwards."""
 
     version: int
-    entries: tuple[Entry, ...]
+    entries: tuple[IndexedRun, ...]
     settings: tuple[Mapping[str, Value], ...]
     measures: tuple[tuple[str, ...], ...]  # names of numbers that some runs have together
     places: Mapping[str, int]  # path -> place in `entries`
@@ -74,11 +74,11 @@ class Snapshot:
     read: int  # runs that it read
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # made of it
 
-    def find(self, path: str) -> Entry | None:
+    def find(self, path: str) -> IndexedRun | None:
         place = self.places.get(path)
         return None if place is None else self.entries[place]
 
-    def results(self, entry: Entry) -> dict[str, float]:
+    def results(self, entry: IndexedRun) -> dict[str, float]:
         """The numbers of a run by name."""
         return dict(zip(self.measures[entry.measures], entry.values(), strict=True))
 
@@ -92,7 +92,7 @@ class Index:
         self._settings: list[dict[str, Value]] = []
         self._numbers: dict[tuple[tuple[str, Value], ...], int] = {}  # setting -> its place
         self._measures: dict[tuple[str, ...], int] = {}
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, IndexedRun] = {}
         self._gone: dict[str, int] = {}  # path that vanished -> inode
         self._scanned = 0.0
         self._asked = time.monotonic()
@@ -125,13 +125,13 @@ class Index:
             self._settings.append(setting)
         for (content,) in self._database.execute("select content from measures order by id"):
             self._measures[tuple(parse_json(content))] = len(self._measures)
-        rows = map(Entry._make, self._database.execute("select * from runs"))
+        rows = map(IndexedRun._make, self._database.execute("select * from runs"))
         self._entries = {entry.path: entry for entry in rows}
 
     def _scan(self) -> None:
         begun = time.monotonic()
-        found: dict[str, Entry] = {}
-        fresh: list[Entry] = []
+        found: dict[str, IndexedRun] = {}
+        fresh: list[IndexedRun] = []
         for path, folder in _run_folders(str(self.root)):
             stamp, inode = _stamp(folder)
             known = self._entries.get(path)
@@ -154,9 +154,9 @@ class Index:
             )  # fmt: skip
         self._scanned = time.monotonic()
 
-    def _read(self, path: str, folder: str, stamp: str, inode: int) -> Entry | None:
-        def damaged(says: str) -> Entry:
-            return Entry(path, stamp, inode, -1, None, "damaged", self._shape(()), b"", says)
+    def _read(self, path: str, folder: str, stamp: str, inode: int) -> IndexedRun | None:
+        def damaged(says: str) -> IndexedRun:
+            return IndexedRun(path, stamp, inode, -1, None, "damaged", self._shape(()), b"", says)
 
         leaving = _leaving(str(self.root), folder)
         if leaving:
@@ -177,7 +177,7 @@ class Index:
         seed = row.settings.get("seed")
         numbers = {n: float(v) for n, v in row.results.items() if isinstance(v, int | float)}
         failure = str(row.results.get("error", ""))
-        return Entry(
+        return IndexedRun(
             path, stamp, inode, self._number(settings), seed if isinstance(seed, int) else None,
             "done" if row.done else "failed" if failure else "unfinished",
             self._shape(tuple(numbers)), array("d", numbers.values()).tobytes(), failure,
@@ -193,14 +193,14 @@ class Index:
     def _shape(self, names: tuple[str, ...]) -> int:
         return self._measures.setdefault(names, len(self._measures))
 
-    def _store(self, fresh: list[Entry], lost: set[str]) -> None:
+    def _store(self, fresh: list[IndexedRun], lost: set[str]) -> None:
         with suppress(sqlite3.Error), self._database:  # a full disk costs the cache, not the page
             for table, contents in (("settings", self._settings), ("measures", [*self._measures])):
                 stored = self._database.execute(f"select count(*) from {table}").fetchone()[0]  # noqa: S608
                 new = ((n, json.dumps(contents[n])) for n in range(stored, len(contents)))
                 self._database.executemany(f"insert into {table} values (?, ?)", new)  # noqa: S608
             self._database.executemany("delete from runs where path = ?", ((p,) for p in lost))
-            marks = ", ".join("?" * len(Entry._fields))
+            marks = ", ".join("?" * len(IndexedRun._fields))
             self._database.executemany(f"insert or replace into runs values ({marks})", fresh)  # noqa: S608
 
 

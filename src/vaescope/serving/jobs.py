@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from vaescope.reading import parse_json
 
-__all__ = ["Job", "Jobs"]
+__all__ = ["Jobs", "PageJob"]
 
 #: Seconds without anybody asking after which work is stopped, and seconds that it may take.
 PATIENCE, MOST = 8.0, 3600.0
@@ -24,7 +24,7 @@ JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
 
 @dataclass
-class Job:
+class PageJob:
     """One page that is being made."""
 
     key: str
@@ -40,7 +40,7 @@ class Jobs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, PageJob] = {}
         self._change = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -49,12 +49,12 @@ class Jobs:
     def path(self, key: str) -> Path:
         return self._folder / f"{key}.html"
 
-    def ask(self, key: str, task: Mapping[str, Any]) -> Job:
+    def ask(self, key: str, task: Mapping[str, Any]) -> PageJob:
         """The job of this key, which is begun if there is none or if it was cancelled."""
         with self._change:
             job = self._jobs.get(key)
             if job is None or job.state == "cancelled" or _lost(job):
-                job = Job(key, task, self.path(key))
+                job = PageJob(key, task, self.path(key))
                 if job.out.exists():
                     job.state, job.says = "done", ""
                 self._jobs[key] = job
@@ -90,7 +90,7 @@ class Jobs:
                 waiting.state, waiting.says = "running", "starting"
             self._make(waiting)
 
-    def _make(self, job: Job) -> None:
+    def _make(self, job: PageJob) -> None:
         process = subprocess.Popen(
             [sys.executable, "-m", "vaescope.serving.worker"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -114,16 +114,16 @@ class Jobs:
             job.state, job.says = "failed", "Its process died: does it fit in memory?"
 
 
-def _lost(job: Job) -> bool:
+def _lost(job: PageJob) -> bool:
     """Whether its page was deleted with the cache."""
     return job.state == "done" and not job.out.exists()
 
 
-def _left(job: Job) -> bool:
+def _left(job: PageJob) -> bool:
     return time.monotonic() - job.asked > PATIENCE
 
 
-def _listen(lines: Any, job: Job) -> None:
+def _listen(lines: Any, job: PageJob) -> None:
     """What a process says, one JSON object in each line."""
     for line in lines:
         content = parse_json(line)

@@ -12,7 +12,7 @@ from vaescope.errors import UsageError
 from vaescope.estimates import Estimate
 from vaescope.measure_ranges import range_of, within
 from vaescope.serving.filters import FilterCondition, column_named, holds, parse_filter
-from vaescope.serving.index import Entry, Snapshot
+from vaescope.serving.index import IndexedRun, Snapshot
 from vaescope.serving.view import View
 from vaescope.statistics import mean_by_student
 from vaescope.tables import Value
@@ -34,12 +34,12 @@ class Grouped:
 
     key: str
     settings: Mapping[str, Value]
-    entries: tuple[Entry, ...]
+    entries: tuple[IndexedRun, ...]
     counted: tuple[int, ...]  # places of finished runs, each seed once
     means: Mapping[str, Estimate]
 
     @property
-    def shown(self) -> Entry:
+    def shown(self) -> IndexedRun:
         """The run whose pictures stand for the setting."""
         return next((e for e in self.entries if e.state == "done"), self.entries[0])
 
@@ -56,7 +56,7 @@ class Listed:
     runs: int  # that the filter lets through
     pages: int
     available: tuple[str, ...]  # all columns there are
-    damaged: tuple[Entry, ...]
+    damaged: tuple[IndexedRun, ...]
     points: tuple[Mapping[str, Any], ...]
     problem: str = ""
 
@@ -197,7 +197,7 @@ def _meets(condition: FilterCondition, columns: _Columns, stars: frozenset[str])
         return np.array([*by_setting, False], dtype=bool)[columns.setting]
     word = condition.value.casefold()
 
-    def meets(entry: Entry) -> bool:
+    def meets(entry: IndexedRun) -> bool:
         if not condition.op:
             return word in entry.path.casefold()
         return holds(condition, _of_run(entry, condition.name, stars))
@@ -205,7 +205,7 @@ def _meets(condition: FilterCondition, columns: _Columns, stars: frozenset[str])
     return np.array([meets(entry) for entry in snapshot.entries], dtype=bool)
 
 
-def _of_run(entry: Entry, name: str, stars: frozenset[str]) -> Value:
+def _of_run(entry: IndexedRun, name: str, stars: frozenset[str]) -> Value:
     if name == "star":
         return entry.path in stars
     return {"seed": entry.seed, "state": entry.state, "run": entry.path}[name]

@@ -12,7 +12,7 @@ from vaescope import __version__
 from vaescope.paths import cache_folder
 from vaescope.serving.confinement import OutsideError, require_inside, require_run
 from vaescope.serving.decoder_process import DecoderProcess
-from vaescope.serving.index import Entry, Index, Snapshot
+from vaescope.serving.index import Index, IndexedRun, Snapshot
 from vaescope.serving.jobs import Jobs
 from vaescope.serving.live import held_locks, is_running
 from vaescope.serving.notes import Notes
@@ -76,7 +76,7 @@ class Site:
         content = f"{sorted(self.running)} {sorted(self.notes.read().items(), key=lambda n: n[0])}"
         return f"{self.snapshot().version}-{zlib.crc32(content.encode('utf-8', 'replace')):08x}"
 
-    def entry(self, path: str) -> Entry:
+    def entry(self, path: str) -> IndexedRun:
         """The run at a path, which the index knows and which still is there."""
         entry = self.snapshot().find(path)
         if entry is None:
