@@ -22,6 +22,7 @@ __all__ = [
     "Summary",
     "mean_by_bootstrap",
     "mean_by_student",
+    "mean_of",
     "mean_over_seeds",
     "paired",
     "rank_correlations",
@@ -45,6 +46,17 @@ def mean_by_student(values: ArrayLike) -> Estimate:
     known = _known(values)
     mean = float(known.mean()) if known.size else float("nan")
     return Estimate(mean, interval_of_mean(known), known.size)
+
+
+def mean_of(measure: str, values: ArrayLike) -> Estimate:
+    """The mean with the part of Student's interval in which the measure can lie.
+
+    An estimate of the measure may err beyond its range: the interval of such values is whole."""
+    estimate, allowed = mean_by_student(values), range_of(measure)
+    known = _known(values)
+    if known.size and allowed[0] <= known.min() and known.max() <= allowed[1]:
+        return _within(estimate, allowed)
+    return estimate
 
 
 def mean_by_bootstrap(values: ArrayLike, *, seed: int = 0) -> Estimate:

@@ -50,6 +50,7 @@ class PageTable:
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
+    sortable: bool = False  # by a click on a heading
 
 
 @dataclass(frozen=True)
