@@ -26,6 +26,7 @@ __all__ = [
     "mean_over_seeds",
     "paired",
     "rank_correlations",
+    "ranked",
     "summarise",
     "variance_shares",
 ]
@@ -114,7 +115,7 @@ def summarise(
     _check(table, [measure])
     values = table.numbers(measure)
     allowed = range_of(measure, latents=_latents(table))
-    groups = sorted(_groups(table, by).items(), key=lambda group: _rank(group[0]))
+    groups = sorted(_groups(table, by).items(), key=lambda group: ranked(group[0]))
     return [
         Summary(dict(zip(by, key, strict=True)), _within(mean(values[places]), allowed))
         for key, places in groups
@@ -134,7 +135,7 @@ def _latents(table: Table) -> int | None:
     return int(known.max()) if known.size else None
 
 
-def _rank(key: tuple[Value, ...]) -> list[tuple[int, float, str]]:
+def ranked(key: tuple[Value, ...]) -> list[tuple[int, float, str]]:
     """Numbers by size, then words by letter, then what is missing."""
     return [
         (2, 0.0, "") if v is None else (1, 0.0, v) if isinstance(v, str) else (0, float(v), "")

@@ -12,6 +12,7 @@ from vaescope.comparing.compared_runs import Member, differing, letter, one_shap
 from vaescope.comparing.differences import latent_of, of_numbers, of_rows
 from vaescope.comparing.intervals import Side, sides_of
 from vaescope.comparing.matching import Match, match_latents
+from vaescope.comparing.names import latent_names
 from vaescope.comparing.pictures import show
 from vaescope.comparing.result import ComparedNumber, Comparison
 from vaescope.comparing.scores import ResampledNumber, numbers_of, wanted, with_noise
@@ -98,6 +99,7 @@ def _compare(
         members, tuple(kinds), sides, latents, fitted | measured, differing(members), given.name,
         len(rows), len(given), (), _notes(members, given=data is not None), skipped | not_fitted,
         show(opened, matches, most=PICTURED) if images else None,
+        latent_names(codes, kinds, matches),
     )  # fmt: skip
     return judge(found)
 

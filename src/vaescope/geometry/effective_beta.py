@@ -21,6 +21,7 @@ from vaescope.distributions import DiagonalGaussian, Distribution
 from vaescope.estimates import percentiles
 from vaescope.latents.types import types
 from vaescope.models import OpenModel
+from vaescope.notebook_card import card_of
 from vaescope.opening import open_model
 from vaescope.seeds import rng
 from vaescope.types import Integers
@@ -68,6 +69,9 @@ class EffectiveBeta:
                 f"{self.pixel_variance_ratio:.2g} times the mean squared error (1: sigma-VAE)."
             )
         return " ".join([*lines, self.nominal]).strip()
+
+    def _repr_html_(self) -> str:
+        return card_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         return {

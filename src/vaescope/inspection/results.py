@@ -1,6 +1,5 @@
 """What a dissection finds: frozen numbers. Nothing here computes, draws or writes a page."""
 
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -257,7 +256,7 @@ class Inspection:
         import_module("vaescope.report").save(self, path, images=images)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        return str(import_module("vaescope.report.cards").inspection_card(self))
 
 
 def _line(verdict: Verdict) -> str:

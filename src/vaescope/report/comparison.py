@@ -31,6 +31,7 @@ from vaescope.report.page import (
 )
 from vaescope.report.pictures import columns_of, rows_of
 from vaescope.report.render import render
+from vaescope.report.shared import shared_screen
 
 __all__ = ["comparison_page", "save_comparison"]
 
@@ -49,15 +50,15 @@ def save_comparison(comparison: Comparison, path: str | Path, *, images: bool = 
 
 
 def comparison_page(comparison: Comparison, *, images: bool = True) -> Page:
-    """Verdicts, then runs, latents, numbers, settings and pictures."""
-    sections = [
+    """What the runs share, verdicts, then pictures, runs, latents, numbers and settings."""
+    pictures = [_traversals(comparison), _reconstructions(comparison)] if images else []
+    sections = [section for section in pictures if section is not None]
+    sections += [
         _runs(comparison),
         _latents(comparison),
         _metrics(comparison),
         _settings(comparison),
     ]
-    pictures = [_reconstructions(comparison), _traversals(comparison)] if images else []
-    sections += [section for section in pictures if section is not None]
     return Page(
         " and ".join(dict.fromkeys(own.name for own in comparison.members[:2]))
         + (f" and {len(comparison.members) - 2} more" if len(comparison.members) > 2 else ""),
@@ -77,6 +78,7 @@ def comparison_page(comparison: Comparison, *, images: bool = True) -> Page:
             if any(section is not None for section in pictures)
             else "It shows no examples of the data.",
         ),
+        shared_screen(comparison, images=images),
     )
 
 
@@ -128,10 +130,11 @@ def _latents(comparison: Comparison) -> Section:
     names = [letter(place) for place in range(len(comparison.members))]
     matching = PageTable(
         "matching", "Matched latents: the number in each run, and the rank correlation of means.",
-        (*(Column(own) for own in names), Column("Type"), Column("Differs")),
+        (*(Column(own) for own in names), Column("Name"), Column("Type"), Column("Differs")),
         tuple(
-            (*(_found(own) for own in latent.match), _types(latent), _differs(latent))
-            for latent in _ordered(comparison)
+            (*(_found(own) for own in comparison.latents[place].match), comparison.name_of(place),
+             _types(comparison.latents[place]), _differs(comparison.latents[place]))
+            for place in certain_first(comparison)
         ),
     )  # fmt: skip
     parts: list[Part] = [matching]
@@ -203,7 +206,7 @@ def _ends(gap: SideGap, digits: int = 3) -> str | None:
 def _latents_table(comparison: Comparison, place: int) -> PageTable:
     side = comparison.sides[place]
     first, second = map(letters, (side.first, side.second))
-    columns = [Column("ComparedLatent")]
+    columns = [Column("Latent")]
     for label in ("KL", "Variance"):
         columns += [
             Column(f"{label} in {first}", "number"), Column(f"in {second}", "number"),

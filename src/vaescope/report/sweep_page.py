@@ -39,7 +39,7 @@ from vaescope.tables import Table as Runs
 __all__ = ["save_sweep", "sweep_page"]
 
 #: Bytes that the columns of runs may take; those that do not fit are named on the page.
-ROOM = 3_300_000
+ROOM = 3_200_000
 #: Measures in the curves and in the correlations: more cannot be read.
 MEASURES = 16
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from vaescope.report.page import Column, Figure, PageTable
-from vaescope.statistics import Shares, Source, rank_correlations, summarise
+from vaescope.statistics import Shares, Source, rank_correlations, ranked, summarise
 from vaescope.tables import Table as Runs
 from vaescope.tables import Value
 
@@ -57,12 +57,12 @@ def unit_of(measure: str) -> str:
 
 
 def settings_of(runs: Runs) -> dict[tuple[Value, ...], list[int]]:
-    """Places of the runs that differ in their seeds only."""
+    """Places of the runs that differ in their seeds only, in the order of their settings."""
     by = [name for name in runs.varying() if name != "seed"]
     found: dict[tuple[Value, ...], list[int]] = {}
     for place in range(len(runs)):
         found.setdefault(tuple(runs.settings[name][place] for name in by), []).append(place)
-    return found
+    return dict(sorted(found.items(), key=lambda setting: ranked(setting[0])))
 
 
 def setting_name(runs: Runs, place: int) -> str:
@@ -213,7 +213,8 @@ def curves_figure(runs: Runs, measures: Sequence[str]) -> Figure | None:
                     "encoding": {
                         "y": {"field": "mean", **y},
                         "tooltip": [
-                            {"field": name} for name in ("line", "strength", "mean", "low", "high", "n")
+                            {"field": name}
+                            for name in ("line", "strength", "mean", "low", "high", "n")
                         ],
                     },
                 },

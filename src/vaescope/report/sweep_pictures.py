@@ -18,6 +18,8 @@ __all__ = ["strips_section"]
 
 #: Settings that have a strip, images in it, and bytes of all strips.
 SETTINGS, DRAWN, BUDGET = 16, 10, 400_000
+#: Letters of a name that fit beside a strip without a break.
+SHORT, HOLD = 10, "\N{NO-BREAK SPACE}"
 
 
 def strips_section(runs: Runs, folder: Path) -> Section | None:
@@ -46,13 +48,14 @@ def strips_section(runs: Runs, folder: Path) -> Section | None:
     pictures = tuple(
         Picture(
             rows_of(outputs[None], BUDGET // len(strips), height=min(largest, 64))[0],
-            f"Outputs of {run} at codes drawn from its prior.", label=name,
+            f"Outputs of {run} at codes drawn from its prior.",
+            label=name.replace(" ", HOLD) if len(name) <= SHORT else name,
         )
         for (name, run), outputs in zip(names, strips, strict=True)
     )  # fmt: skip
     caption = (
-        f"Outputs at {DRAWN} codes from the prior, of the first run of each setting. Where all "
-        "latents are passive, all images are the same."
+        f"Outputs at {DRAWN} codes from the prior, of the first run of each setting. A decoder "
+        "that ignores its latents draws the same image at all of them."
     )
     parts: list[Part] = [Pictures(caption, pictures, "rows")]
     more = len([place for place in chosen.values() if place is not None]) - len(few)

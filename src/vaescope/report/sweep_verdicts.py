@@ -1,14 +1,13 @@
 """What the settings of a sweep did, in sentences, each with the rule it follows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from vaescope.report.page import PageStatement
 from vaescope.report.sweep_parts import pareto, strength_of
-from vaescope.statistics import Shares, summarise
+from vaescope.statistics import Shares
 from vaescope.tables import Table as Runs
-from vaescope.tables import Value
 from vaescope.types import Floats
 from vaescope.wording import listed
 
@@ -71,7 +70,7 @@ def _collapse(runs: Runs) -> PageStatement | None:
     elif strength is not None and where is not None:
         at, whole = where
         says = f"All latents are passive from {_name(strength)} {at:g} on"
-        says += "." if whole else f"; {some[0].lower()}{some[1:]}."
+        says += "." if whole else f", and in {empty.sum():,} of {counted.sum():,} runs in all."
     else:
         says = f"{some}."
     return PageStatement(

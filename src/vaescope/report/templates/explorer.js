@@ -157,7 +157,7 @@
       width, height: 400, autosize: { type: "fit", contains: "padding" },
       data: { values },
       params: [{ name: "brush", select: { type: "interval", mark: { stroke: ink, fill: ink, fillOpacity: 0.08 } } }],
-      mark: { type: "circle", size: values.length > 2000 ? 14 : 36, tooltip: null },
+      mark: { type: "circle", size: values.length > 2000 ? 14 : 56, tooltip: null },
       encoding: {
         x: { field: "x", type: "quantitative", title: title(chosen.x), scale: scale(chosen.x) },
         y: { field: "y", type: "quantitative", title: title(chosen.y), scale: scale(chosen.y) },
