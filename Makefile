@@ -25,10 +25,12 @@ $(VENV)/bench: $(VENV)/core
 demo: $(VENV)/core
 	$(BIN)/vaescope demo --out demo
 
-# Everything: the fast tests, then those that train; each file's on one core, as it shares fixtures.
+# A file's tests run on one core, as they share fixtures; tests/conftest.py puts long files first.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 20
+
+# Everything, in one collection.
 test: $(VENV)/tests
-	$(BIN)/python -m pytest -n 2 -m 'not slow' tests src
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow tests --durations 20
+	$(PYTEST) tests src
 
 lint: $(VENV)/tests
 	$(BIN)/ruff format --check .
@@ -36,7 +38,7 @@ lint: $(VENV)/tests
 	$(BIN)/mypy
 
 check: lint
-	$(BIN)/python -m pytest -n 2 -m 'not slow' tests src
+	$(PYTEST) -m 'not slow' tests src
 
 bench: $(VENV)/bench
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done

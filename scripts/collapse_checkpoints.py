@@ -9,7 +9,6 @@ means and variances.
 import argparse
 import copy
 import gzip
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from torch.nn import functional as F
 
 import vaescope as vs
 from vaescope.errors import UsageError, VaescopeError
+from vaescope.paths import data_folder
 
 HEADING = "84 checkpoints of the basic example"
 EXPLAINED = (
@@ -124,12 +124,12 @@ def outcome(model: Example, images: Tensor) -> tuple[str, float | None]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="the folder of MNIST's files; default: mnist "
-                        "below $VAESCOPE_DATA")  # fmt: skip
+                        "below $VAESCOPE_DATA or the user's cache folder")  # fmt: skip
     parser.add_argument("--out", type=Path, help="the page whose section is written anew")
     parser.add_argument("--betas", type=float, nargs="*", default=list(BETAS))
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    images = mnist(arguments.data or Path(os.environ["VAESCOPE_DATA"]) / "mnist")
+    images = mnist(arguments.data or data_folder() / "mnist")
     shown = images[:ROWS]
     head = " | ".join(f"step {step}" for step in CHECKPOINTS)
     lines = [f"| beta | {head} |", "|---" * (len(CHECKPOINTS) + 1) + "|"]

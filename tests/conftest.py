@@ -33,6 +33,13 @@ _FOLDERS = [
     Path(os.environ["VAESCOPE_DATA"]) if "VAESCOPE_DATA" in os.environ else None,
     Path(__file__).parents[2] / "shared" / "data",
 ]
+#: These begin first, so that no core is left with a long file at the end.
+_LONG = (
+    "sweeps/test_disturbed.py", "adapters/test_corpus.py", "studies/test_running.py",
+    "adapters/test_fields.py", "geometry/test_trained.py", "test_wheel.py",
+    "adapters/test_scvi_extra.py", "browser/test_report.py", "own_parts/test_lab.py",
+    "metrics/test_dci.py", "training/test_many.py", "tuning/test_tune_beta.py",
+)  # fmt: skip
 _WANT = "wants real data"
 _CHROMIUM = Path("/usr/bin/chromium")
 _QUIET = [
@@ -66,6 +73,11 @@ def pytest_fixture_setup() -> None:
 def pytest_runtest_call() -> None:
     """A test draws the same whatever ran before it in this process."""
     _seed()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {Path(__file__).parent / name: place for place, name in enumerate(_LONG)}
+    items.sort(key=lambda item: order.get(item.path, len(order)))  # stable: the rest as it was
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,7 @@ def test_the_loop_in_plain_torch_is_told_of_a_collapse(tmp_path: Path) -> None:
     assert "Posterior collapse: all 10 latents" in says
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     find_spec("lightning") is None,
     reason="Lightning is an extra: pip install 'vaescope[lightning]'",

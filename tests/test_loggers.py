@@ -3,16 +3,14 @@
 import csv
 import io
 import json
-import os
 import struct
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from tests.command import vaescope
 
 import vaescope as vs
 from vaescope.build import build_data
@@ -219,9 +217,6 @@ def test_a_bar_ends_at_the_last_step_and_is_drawn_only_when_asked_for(
 
 def test_the_command_takes_a_logger(tmp_path: Path) -> None:
     words = ["train", "vae", "data.name=pinwheel", "latent=2", "steps=4", "--logger", "csv"]
-    ended = subprocess.run(
-        [sys.executable, "-m", "vaescope", *words, "--json", "--quiet", "--out", str(tmp_path)],
-        capture_output=True, text=True, check=True, env=dict(os.environ),
-    )  # fmt: skip
+    ended = vaescope(*words, "--json", "--quiet", "--out", tmp_path, check=True)
     run = Run(Path(json.loads(ended.stdout)["runs"][0]["path"]))
     assert sorted(read_csv(run)) == [4]

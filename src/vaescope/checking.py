@@ -115,7 +115,7 @@ def _findings(path: Path) -> Iterator[Finding]:
         yield from _of_run(run)
     elif run.published:
         yield from _of_export(run)
-    elif (path / "tune.json").exists():
+    elif any((path / name).exists() for name in ("tune.json", *_ROWS)):
         yield from _of_tune(path)
     elif path.is_dir():
         for inner in sorted(path.iterdir()):
@@ -327,6 +327,12 @@ def _of_export(run: Run) -> Iterator[Finding]:
 
 
 def _of_tune(path: Path) -> Iterator[Finding]:
+    about = path / "tune.json"
+    again = "The same command writes it again."
+    if about.exists():
+        yield _document(about, f"It can be deleted. {again}", about.unlink)
+    else:
+        yield Finding(about, "lost", "It is missing.", again)
     for file in sorted(path.glob("*.safetensors")):
         yield _checkpoint(file, _facts(file), "Delete the folder and tune again.")
     for file in (path / name for name in _ROWS):

@@ -147,7 +147,7 @@ def _with_gaps(
         )  # fmt: skip
     except ReadingError as error:
         raise RangeError(
-            f"{share}, and how the model encodes such rows is not seen.",
+            f"{share}, and the model does not show how it encodes such rows.",
             f"{fill} If it takes NaN, say what it returns with posterior=, e.g. pair,logvar.",
         ) from error
     if np.isfinite(found.codes.mean).all() and np.isfinite(found.codes.variance).all():

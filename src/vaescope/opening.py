@@ -125,7 +125,7 @@ def open_model(
         return _open_run(model, given, rows)
     if given is None:
         raise UsageError(
-            "Only a run knows its data.",
+            "Only a run records its data.",
             "Pass data: vs.inspect(model, data), or encode=, decode= and data=.",
         )
     if _is_fitted_vae(model):
@@ -208,7 +208,7 @@ def encode(
     """
     if isinstance(model, VAE):
         if data is None:
-            raise UsageError("A bare model does not know its data.", "Pass the dataset to encode.")
+            raise UsageError("A bare model comes without data.", "Pass the dataset to encode.")
         opened = open_vae(model, as_dataset(data), auxiliary=auxiliary)
     else:
         opened = open_model(model, data)

@@ -77,7 +77,7 @@ class Pruned(nn.Module):
         return self.decode(self.encode(x).mean)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Functions of `read` hold on to their module: a copy must be read again, or it would go on
+        # Functions of `read` hold on to their module: a copy must be read again, or it would keep
         # decoding with the weights of this one.
         kept = self.places.argmax(1)
         return _again, (*self.made_of, kept, self.constants, self.training)

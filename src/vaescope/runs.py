@@ -258,7 +258,7 @@ class Run:
 
     def _refuse_changed_source(self, spec: Experiment) -> None:
         """The same settings with other source are another run. Where one is under way, who gives
-        its command again wants to go on with it."""
+        its command again wants to resume it."""
         if not spec.own:
             return
         for path in sorted(self.path.parent.glob(f"{self.path.name.rpartition('-')[0]}-*")):

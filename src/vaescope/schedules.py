@@ -1,6 +1,6 @@
 """Values that change with the step: strengths, capacities, learning rates.
 
-A schedule is a function of the step tensor, so that nothing recompiles as training goes on and
+A schedule is a function of the step tensor, so that nothing recompiles as training proceeds and
 many models with different settings can be stacked.
 """
 

@@ -8,18 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.command import vaescope
 
 from vaescope.cli.app import PLANNED
 
 
-def vaescope(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "vaescope", *arguments], capture_output=True, text=True, check=check
-    )
-
-
 def failed(*arguments: str) -> tuple[int, dict[str, Any]]:
-    done = vaescope(*arguments, "--json", check=False)
+    done = vaescope(*arguments, "--json")
     return done.returncode, json.loads(done.stdout)["error"]
 
 

@@ -14,7 +14,7 @@ EXAMPLE = "zietlow2022/worked-example"
 
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Path) -> Any:
-    """A call of the command in a folder that is no checkout: its exit code and its JSON."""
+    """A call of the command in a folder that is not a checkout: its exit code and its JSON."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[int, Any]:

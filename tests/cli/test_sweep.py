@@ -3,14 +3,13 @@
 import csv
 import io
 import json
-import subprocess
-import sys
 from collections import deque
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.command import vaescope
 
 from vaescope.cli.sweep import _drawn
 from vaescope.sweeps import Status
@@ -23,17 +22,10 @@ grid: {objective.beta: [0.01, 0.1], seed: 0..1}
 """
 
 
-def vaescope(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "vaescope", *arguments], capture_output=True, text=True, check=check
-    )
-
-
 def sweep(folder: Path, content: str, *more: str) -> tuple[int, dict[str, Any]]:
     (folder / "sweep.yaml").write_text(content)
     done = vaescope(
-        "sweep", str(folder / "sweep.yaml"), "--out", str(folder / "out"), "--json", *more,
-        check=False,
+        "sweep", folder / "sweep.yaml", "--out", folder / "out", "--json", *more
     )  # fmt: skip
     return done.returncode, json.loads(done.stdout)
 
@@ -106,5 +98,5 @@ def test_mistakes_are_explained(tmp_path: Path, content: str, more: list[str], s
 
 
 def test_a_table_of_nothing_is_explained(tmp_path: Path) -> None:
-    done = vaescope("table", str(tmp_path / "none"), "--json", check=False)
+    done = vaescope("table", str(tmp_path / "none"), "--json")
     assert done.returncode == 1 and json.loads(done.stdout)["error"]["type"] == "RunError"

@@ -3,12 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from tests.command import vaescope
 
 import vaescope as vs
 from vaescope.build import build_data
@@ -213,8 +213,7 @@ def test_a_csv_that_is_no_table_of_numbers_is_named(tmp_path: Path, text: str, s
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "vaescope", *arguments, "--quiet", "--json"]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+    return vaescope(*arguments, "--quiet", "--json")
 
 
 @pytest.mark.slow

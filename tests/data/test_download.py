@@ -1,4 +1,4 @@
-"""Downloads go on where they broke off, and a wrong file never gets its name."""
+"""Downloads resume where they broke off, and a wrong file never gets its name."""
 
 import hashlib
 from collections.abc import Iterator

@@ -2,17 +2,15 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaescope.data import shapes3d_rendered as module
 from vaescope.data.dataset import Dataset
-from vaescope.data.shapes3d_rendered import CARD, FACTORS, Rooms, render_all, shapes3d_rendered
-from vaescope.errors import DataError, DiskError, UsageError
+from vaescope.data.shapes3d_rendered import CARD, FACTORS, Rooms, shapes3d_rendered
+from vaescope.errors import UsageError
 
 GRID = {"floor_hue": [0, 5], "wall_hue": [2, 9, 4], "scale": [0, 7], "orientation": [1, 13]}
 
@@ -106,68 +104,6 @@ def test_two_processes_see_the_same_images(part: Dataset) -> None:
 def test_an_unknown_factor_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"no factor hue.*floor_hue"):
         shapes3d_rendered(grid={"hue": [0]})
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of it, if there were one shape, two scales and two views: 4,000 images."""
-    scenes = module.render([0, 7], [2], [0, 14])
-    monkeypatch.setattr(module, "render", lambda *_: scenes)
-
-
-@pytest.mark.usefixtures("small")
-def test_the_memory_map_holds_the_same_images_and_is_written_once(tmp_path: Path) -> None:
-    path, told = tmp_path / "deep" / "rooms.npy", []
-    data = render_all(path, lambda name, done, total: told.append((name, done, total)))
-    assert told[-1] == ("rooms.npy", 4000 * 12288, 4000 * 12288) and len(told) == 1000
-    written = path.stat().st_mtime_ns
-    again = render_all(path)
-    assert path.stat().st_mtime_ns == written
-    index = np.array([3999, 0, 17])
-    rooms = Rooms(module.render(), (np.arange(10),) * 3)  # type: ignore[call-arg]
-    np.testing.assert_array_equal(data.rows(index), rooms.rows(index))
-    np.testing.assert_array_equal(again.rows(index), rooms.rows(index))
-
-
-@pytest.mark.usefixtures("small")
-def test_a_file_of_another_renderer_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "rooms.npy"
-    render_all(path)
-    other = np.load(path)
-    other[0, 0, 0, 0] ^= 1
-    np.save(path, other)
-    with pytest.raises(DataError, match=r"other images.*Delete"):
-        render_all(path)
-    np.save(path, other[:10])
-    with pytest.raises(DataError, match=r"shape \(10, 3, 64, 64\)"):
-        render_all(path)
-    path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(DataError, match=r"cannot be read.*Delete"):
-        render_all(path)
-
-
-@pytest.mark.usefixtures("small")
-def test_an_interrupted_rendering_leaves_nothing_behind(tmp_path: Path) -> None:
-    def stop(name: str, done: int, total: int | None) -> None:
-        raise KeyboardInterrupt
-
-    path = tmp_path / "rooms.npy"
-    with pytest.raises(KeyboardInterrupt):
-        render_all(path, stop)
-    assert [file for file in tmp_path.iterdir() if file.suffix != ".lock"] == []
-
-
-@pytest.mark.usefixtures("small")
-def test_too_small_a_disk_is_refused_before_writing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import shutil
-
-    usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))
-    with pytest.raises(DiskError, match=r"needs 0\.05 GB"):
-        render_all(tmp_path / "rooms.npy")
-    assert not list(tmp_path.glob("*.npy"))
 
 
 def test_other_sizes_are_drawn_under_the_same_name() -> None:

@@ -177,7 +177,7 @@ def test_a_run_and_a_model_need_what_they_need(tmp_path: Path) -> None:
     run = run_of(tmp_path, from_command_line("vae", VECTORS))
     with pytest.raises(UsageError, match="meaning of outputs is known"):
         vs.export_onnx(run, tmp_path / "onnx", output="logits")
-    with pytest.raises(UsageError, match="Only a run knows its data"):
+    with pytest.raises(UsageError, match="Only a run records its data"):
         vs.export_onnx(Small(), tmp_path / "onnx")
 
 

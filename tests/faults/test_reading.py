@@ -195,7 +195,7 @@ def test_every_file_is_written_and_read_by_one_module() -> None:
 
 
 def test_training_into_a_closed_pipe_is_saved(tmp_path: Path) -> None:
-    """`vaescope train ... 2>&1 | head -1`: the run goes on from its step, not from the first."""
+    """`vaescope train ... 2>&1 | head -1`: the run resumes from its step, not from the first."""
     words = ["train", "vae", "data.name=synth-linear", "data.n=200", "latent=2", "steps=200000",
              "logging.every=50", "--out", str(tmp_path)]  # fmt: skip
     started = subprocess.Popen(

@@ -14,7 +14,7 @@ from vaescope.checking import check
 from vaescope.errors import DiskError, RunError, VaescopeError
 from vaescope.exporting.hub import publish
 from vaescope.inspection import inspect
-from vaescope.runs import Run
+from vaescope.runs import Run, strict_json
 from vaescope.sealing import checkpoint_facts, is_sealed, seal_document, seal_row, sealed_rows
 from vaescope.settings import from_command_line
 from vaescope.tables import read_table
@@ -182,6 +182,11 @@ def test_check_finds_random_damage_to_every_kind_of_file(run: Run, tmp_path: Pat
     tune.create({"format": 1})
     for step in range(8):
         tune.add_round("beta-1", step, (0.1,))
+    table = tmp_path / "table.json"
+    table.write_text(strict_json(seal_document({"results": {"r": [0.5, 0.25]}}), indent=1))
+    cell = tmp_path / "study" / "computed" / "cell.json"
+    cell.parent.mkdir(parents=True)
+    cell.write_text(strict_json(seal_document({"measured": {"mig": 0.5}}), indent=1))
     (run.path / ".state.safetensors.99999999").write_text("half")
     assert [f.state for f in check(run.path, repair=True).findings if f.state != "sound"] == [
         "repaired"
@@ -189,12 +194,15 @@ def test_check_finds_random_damage_to_every_kind_of_file(run: Run, tmp_path: Pat
     ours = ["spec.json", "spec.yaml", "done.json", "weights.safetensors", "history.jsonl",
             "timing.jsonl", "environment.json", "state.safetensors"]  # fmt: skip
     files = [run.path / name for name in ours]
-    files += [export.config, export.model, export.card, export.history, tune.path / "rounds.jsonl"]
+    files += [export.config, export.model, export.card, export.history]
+    files += [tune.path / "tune.json", tune.path / "rounds.jsonl", table, cell]
     rebuilt = set(files[:4])
     for number in range(200):
         file = files[number % len(files)]
         before = file.read_bytes()
-        if number // len(files) % 3 == 0 and file.suffix != ".jsonl" and file != export.config:
+        whole = (export.config, table, cell)  # without them there is nothing to check
+        place = file if file == table else file.parent
+        if number // len(files) % 3 == 0 and file.suffix != ".jsonl" and file not in whole:
             file.unlink()
             if file.name in ("done.json", "state.safetensors"):
                 file.write_bytes(b"")
@@ -203,8 +211,8 @@ def test_check_finds_random_damage_to_every_kind_of_file(run: Run, tmp_path: Pat
         else:  # not white space, of which JSON has some that says nothing
             letters = [at for at, byte in enumerate(before) if chr(byte).isalnum()]
             flip(file, 8 * int(generator.choice(letters)) + int(generator.integers(7)))
-        assert any(finding.path == file for finding in check(file.parent).damaged), (number, file)
-        left = check(file.parent, repair=True)
+        assert any(finding.path == file for finding in check(place).damaged), (number, file)
+        left = check(place, repair=True)
         if file in rebuilt:
             assert file.read_bytes() == before, (number, file)
             assert not left.damaged

@@ -153,12 +153,12 @@ def show(name: str, found: dict[str, np.ndarray], settled: dict[str, np.ndarray]
 
 @pytest.mark.slow
 def test_a_linear_vae_becomes_orthogonal_and_its_relatives_do_not() -> None:
-    seeds = range(20)
+    seeds = range(10)
     data = [rows(synth_linear())] * len(seeds)
     found, settled = {}, {}
     for kind in KINDS:
         trained = train_stacked(
-            experiment_losses("synth-linear", kind, seeds), data, seeds, steps=8000
+            experiment_losses("synth-linear", kind, seeds), data, seeds, steps=4000
         )
         found[kind], settled[kind] = distances(trained, data), trained.settled
         assert np.abs(trained.settled).max() < 0.01
@@ -170,7 +170,7 @@ def test_a_linear_vae_becomes_orthogonal_and_its_relatives_do_not() -> None:
 
 @pytest.mark.slow
 def test_on_random_networks_the_order_is_the_same() -> None:
-    generators, seeds = range(3), range(5)
+    generators, seeds = range(3), range(3)
     pairs = [(g, seed) for g in generators for seed in seeds]
     by_generator = [rows(synth_nonlinear(generator_seed=g)) for g in generators]
     data = [by_generator[g] for g, _ in pairs]
@@ -183,7 +183,7 @@ def test_on_random_networks_the_order_is_the_same() -> None:
         found[kind], settled[kind] = distances(trained, data), trained.settled
         assert np.abs(trained.settled).max() < 0.01
     show("synth-nonlinear", found, settled)
-    per_generator = {kind: values.reshape(3, 5) for kind, values in found.items()}
+    per_generator = {kind: values.reshape(3, 3) for kind, values in found.items()}
     for kind in ("ae", "full"):
         assert excess(found[kind], found["beta-vae"])[0] > 0
         for g in generators:

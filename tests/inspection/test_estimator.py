@@ -56,5 +56,5 @@ def test_unfitted_other_rows_and_overrides_are_refused() -> None:
         vs.inspect(estimator, X[:, :4])
     with pytest.raises(UsageError, match="meaning of outputs is known"):
         vs.inspect(estimator, X, posterior="halves")
-    with pytest.raises(UsageError, match="Only a run knows its data"):
+    with pytest.raises(UsageError, match="Only a run records its data"):
         vs.inspect(estimator)

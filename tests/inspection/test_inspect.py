@@ -178,7 +178,7 @@ def test_a_point_encoder_is_inspected_without_types() -> None:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: vs.inspect(Autoencoder()), "Only a run knows its data"),
+        (lambda: vs.inspect(Autoencoder()), "Only a run records its data"),
         (lambda: vs.inspect(decode=encode, data=vectors()), "both functions"),
         (lambda: vs.inspect(nn.Linear(2, 2), vectors()), "neither encode nor encoder"),
         (lambda: vs.inspect(Autoencoder(), vectors(), effort="lazy"), "no effort"),

@@ -155,7 +155,7 @@ def broken() -> Decoder:
                 nn.Sequential(nn.Linear(D, 4), Doubled(), nn.Unflatten(-1, (1, 2, 2))),
                 nn.Identity(),
             ),
-            "knows no Doubled and no Identity",
+            "does not support Doubled and Identity",
         ),
         (
             lambda: Decoder(

@@ -137,7 +137,7 @@ def strided() -> nn.Module:
 @pytest.mark.parametrize(
     ("made", "says"),
     [
-        (Attention, "knows no"),
+        (Attention, "does not support"),
         (strided, "stride"),
         (Looks, "recorded|off by"),
         (lambda: nn.Linear(D, 9), "not decode to images"),

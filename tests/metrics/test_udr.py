@@ -6,7 +6,7 @@ import pytest
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
 from vaescope.metrics import udr_lasso, udr_spearman
-from vaescope.metrics.udr import relative_strength
+from vaescope.metrics.udr import _strengths
 
 
 @pytest.fixture
@@ -22,6 +22,12 @@ def models(make: Any, generator: np.random.Generator) -> list[Codes]:
         make(z @ turn, **sharp),
         make(z * [1.0, 1.0, 1.0, 1e-6], **dead),
     ]
+
+
+def relative_strength(similarity: np.ndarray) -> float:
+    """Of two models of three latents with these similarities."""
+    both = np.block([[np.eye(3), similarity], [similarity.T, np.eye(3)]])
+    return float(_strengths(both, np.ones(6, dtype=bool), np.array([0, 3]))[0, 1])
 
 
 def test_vectors_of_disentanglement_lib() -> None:

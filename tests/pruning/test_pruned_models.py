@@ -151,7 +151,7 @@ class Full(nn.Module):
 def test_full_covariances_data_and_folders_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="share their noise"):
         vs.prune(Full(), vectors())
-    with pytest.raises(UsageError, match="Only a run knows its data"):
+    with pytest.raises(UsageError, match="Only a run records its data"):
         vs.prune(Toy())
     with pytest.raises(UsageError, match="Only a run"):
         vs.prune(Toy(), vectors(), out=tmp_path)

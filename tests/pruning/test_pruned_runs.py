@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.command import vaescope
 
 import vaescope as vs
 from vaescope.build import build_vae
@@ -308,10 +307,7 @@ def test_the_summary_has_the_numbers(tmp_path: Path) -> None:
 
 
 def command(*arguments: str | Path) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "vaescope", *map(str, arguments), "--json"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = vaescope(*arguments, "--json")
     content: dict[str, Any] = json.loads(done.stdout)
     return content | {"code": done.returncode}
 

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from vaescope.figures.palette import TYPES
 from vaescope.report.render import asset
 
 STYLE = asset("templates", "style.css")
@@ -38,8 +37,3 @@ def contrast(one: str, other: str) -> float:
 def test_colours_stand_out_from_their_paper(name: str, least: float) -> None:
     for colour, paper in zip(colours(name), colours("paper"), strict=True):
         assert contrast(colour, paper) >= least, (name, colour, paper)
-
-
-@pytest.mark.parametrize("kind", sorted(TYPES))
-def test_dots_of_types_stand_out_from_white(kind: str) -> None:
-    assert contrast(TYPES[kind].lower(), "#ffffff") >= 3  # type: ignore[index]

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.command import vaescope
 
 from vaescope.errors import DataError, Interrupted, RunError
 from vaescope.report.render import render
@@ -21,12 +21,6 @@ from vaescope.studies.registry import read_registry, register, status, withdrawn
 from vaescope.studies.running import Outcome, load_outcome, run_study, save_outcome
 from vaescope.studies.sampling import add_units, next_units, sample
 from vaescope.tables import Row, Table, table_of
-
-
-def vaescope(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "vaescope", *arguments], capture_output=True, text=True, check=False
-    )
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +69,7 @@ def test_a_table_is_saved_and_read_with_its_digest(outcome: Outcome, tmp_path: P
 
 def test_a_damaged_table_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "table.json").write_text('{"study": "zietlow2022')
-    with pytest.raises(RunError, match=r"table\.json is no table of a study"):
+    with pytest.raises(RunError, match=r"table\.json is not a table of a study"):
         load_outcome(tmp_path / "table.json")
 
 
@@ -134,14 +128,8 @@ def test_a_part_that_is_lost_is_measured_again(example: Study, tmp_path: Path) -
 
 def everything(run: dict[str, tuple[Outcome, str]]) -> list[Judged]:
     """The whole catalogue as the scoreboard has it."""
-    verdicts = {
-        study.id: [
-            v
-            for v in decide(cases({n: (o.table, s) for n, (o, s) in run.items()}))
-            if v.claim in study.claims
-        ]
-        for study in STUDIES
-    }
+    decided = decide(cases({name: (one.table, state) for name, (one, state) in run.items()}))
+    verdicts = {study.id: [v for v in decided if v.claim in study.claims] for study in STUDIES}
     return [
         Judged(study, *run.get(study.id, (None, "not run")), verdicts[study.id])
         for study in STUDIES
@@ -236,7 +224,7 @@ def test_registered_tables_were_committed_after_their_registration() -> None:
     """By ancestry, where there is a history."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
-        pytest.skip("this is no checkout with a history")
+        pytest.skip("this is not a checkout with a history")
 
     def git(*words: str) -> str:
         run = ["git", "-C", str(root), *words]

@@ -114,7 +114,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"the loss went from [\d.]+ in its third quarter to [\d.]+ in its last": lambda s, _: (
         quarters(s)[1] == quarters(s)[0]
     ),
-    r"The number of active latents is the same since step 10\.": lambda s, _: bool(s.losses),
+    r"The number of active latents has not changed since step 10\.": lambda s, _: bool(s.losses),
     r"A plateau can look the same: compare the reconstructions with the data": lambda s, _: (
         settled(s) is True
     ),

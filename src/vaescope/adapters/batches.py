@@ -228,14 +228,14 @@ def _posterior(
     if means and (asked.posterior == "mean" or not [o for o in found if o.layout == "pair"]):
         if asked.posterior != "mean" and _stochastic(source):
             raise ReadingError(
-                f"{name} returns no spread, and how {source.name} draws its latents is not seen.",
+                f"{name} returns no spread; {source.name} does not show how it draws latents.",
                 "Pass posterior=mean for codes without noise, or encode= as a function "
                 "encode(batch) that returns (mean, logvar).",
             )
         return _after(call, means[0]), means[0].layout, "none", "means only, without noise"
     raise ReadingError(
-        f"{name} returns {_described(outputs[0])}; whether its second part are log variances or "
-        "standard deviations is not seen, since nothing draws from it.",
+        f"{name} returns {_described(outputs[0])}; nothing draws from it, so its second part "
+        "may be log variances or standard deviations.",
         "Say which with posterior=, e.g. pair,logvar or pair,std, or pass encode= as a function "
         "encode(batch) that returns (mean, logvar).",
     )

@@ -142,7 +142,7 @@ def _torch(path: Path) -> Any:
         raise DataError(
             f"{path} holds more than weights: reading it would run code, so nothing of it was "
             f"read{f' (it asks for {asked[1]})' if asked else ''}.",
-            f"Where you trust it, load it yourself and write the weights alone with {_SAVE}.",
+            f"If you trust it, load it yourself and write the weights alone with {_SAVE}.",
         ) from error
     except Exception as error:  # of a damaged file torch's reader raises whatever it stumbles over
         raise DataError(

@@ -84,7 +84,7 @@ def vocabulary_told(
         spread = f"{opening.candidate.layout},{opening.spread}"
         said = "" if opening.spread is None else f', with posterior="{spread}"'
         raise ReadingError(
-            f"{name} returns shape {tuple(raw.shape)}: which axis is the vocabulary is not seen.",
+            f"{name} returns shape {tuple(raw.shape)}: its vocabulary may be either axis.",
             f"Pass decode=model.{name} where it is the last, else "
             f"decode=lambda z: model.{name}(z).transpose(1, 2){said}.",
         )

@@ -63,6 +63,6 @@ def _mapped(outputs: list[Any], change: Callable[[list[Tensor]], Tensor]) -> Any
         return first
     raise UsageError(
         f"The model takes batches of one size only and returned {type(first).__name__}, which "
-        "cannot be put together.",
+        "cannot be concatenated.",
         "Pass encode= and decode= as functions that return tensors for batches of any size.",
     )

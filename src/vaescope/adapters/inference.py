@@ -250,8 +250,8 @@ def _refuse_absurd(first: Reading, asked: Asked) -> None:
     if first.spread != "none" and not named and low >= 0 and high > LARGEST_STD:
         raise UsageError(
             f"The encoder's second output is between {low:.3g} and {high:.3g}: too large for "
-            "standard deviations, and log variances would be below 0 for latents that know "
-            "anything.",
+            "standard deviations, and log variances would be below 0 for latents that "
+            "encode anything.",
             "Say what it is with posterior=, one of logvar, std, variance, logstd.",
         )
 

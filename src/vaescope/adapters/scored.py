@@ -124,8 +124,7 @@ def _refuse_unseen(source: Source, x: Tensor, kind: str | None, masks: list[Mask
     """Raises where no loss is shown and some values may not be scored."""
     if masks:
         raise UnscoredError(
-            f"{source.name} is given a mask, and whether masked values are scored is not seen: it "
-            "shows no loss.",
+            f"{source.name} takes a mask and shows no loss, so masked values may be scored or not.",
             "Pass scored= with an array of the shape of the data, 1 where a value is scored: the "
             "mask itself, or np.ones_like(data) where all are.",
         )
@@ -136,7 +135,7 @@ def _refuse_unseen(source: Source, x: Tensor, kind: str | None, masks: list[Mask
     if padding:
         raise UnscoredError(
             f"{source.name} has an Embedding with padding_idx={padding[0]}, and rows end in "
-            f"{padding[0]}; whether padding is scored is not seen: it shows no loss.",
+            f"{padding[0]}; it shows no loss, so padding may be scored or not.",
             f"Pass scored=(tokens != {padding[0]}) where it is not, or np.ones_like(tokens) where "
             "it is.",
         )

@@ -35,7 +35,7 @@ def compare(
 ) -> None:
     """Compare models: match their latents and show what differs, with intervals.
 
-    Runs that differ in their seeds only are one setting; intervals are over seeds where there are
+    Runs that differ only in their seed are one setting; intervals are over seeds where there are
     enough of them, else over images.
 
     Example: vaescope compare runs/demo-s0-1a2b3c4d runs/demo-s1-5e6f7a8b

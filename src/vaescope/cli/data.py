@@ -51,7 +51,7 @@ def _place(row: dict[str, Any]) -> str:
 
 @data.command("list")
 def list_(as_json: JsonOption = False) -> None:
-    """List every dataset with its factors, size, place and licence.
+    """List every dataset with its factors, size, location and licence.
 
     Example: vaescope data list
     """

@@ -24,15 +24,15 @@ def exchange(
         str | None, typer.Option(help="A dataset's name or a file, instead of A's own.")
     ] = None,
     rows: Annotated[
-        int, typer.Option(help="Images: half fit the maps, half price them.", min=4)
+        int, typer.Option(help="Images: half to fit the maps, half to measure them.", min=4)
     ] = 2_000,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Encode with A, map, decode with B: are they the same space, and up to which map?
+    """Encode with A, map, decode with B: do A and B share a latent space, and up to which map?
 
-    Maps are the identity, signed permutations, rotations and affine maps; each is priced in nats of
-    an image, beside B's own reconstruction and the mean image.
+    Maps are the identity, signed permutations, rotations and affine maps. The cost of each is given
+    in nats per image, beside that of B's own reconstruction and of the mean image.
 
     Example: vaescope exchange runs/demo-s0-1a2b3c4d runs/demo-s1-5e6f7a8b
     """

@@ -60,7 +60,7 @@ def inspect(
     ] = None,
     mean: Annotated[
         str | None,
-        typer.Option(help="With --std: mean by which data were standardised, e.g. 0.5,0.4."),
+        typer.Option(help="With --std: the mean that standardised the data, e.g. 0.5,0.4."),
     ] = None,
     std: Annotated[str | None, typer.Option(help="With --mean: numbers, or an npy file.")] = None,
     effort: Annotated[

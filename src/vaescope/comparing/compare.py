@@ -109,7 +109,7 @@ def _data(members: Sequence[Member], data: Any) -> Dataset:
         return as_dataset(data, most=ROWS)
     spec = next((own.spec for own in members if own.spec is not None), None)
     if spec is None:
-        raise UsageError("Only runs know their data.", "Pass data= with these models.")
+        raise UsageError("Only runs record their data.", "Pass data= with these models.")
     return build_data(spec.data)
 
 

@@ -121,7 +121,7 @@ def _where(measured: ComparedNumber, judged: Sequence[bool]) -> ComparedNumber:
 
 def _is_alone(match: Match, side: Side) -> bool:
     """Whether one side has no such latent: none at all, or one that shares less than half of the
-    variance with what the match is held against, where other runs on the first side share more."""
+    variance with what the match is compared with, where other runs on the first side share more."""
     first, second = ([match[place] for place in own] for own in (side.first, side.second))
     if not any(first) or not any(second):
         return True

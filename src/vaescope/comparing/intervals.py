@@ -36,7 +36,7 @@ RELATIVE, ABSOLUTE = 1e-5, 1e-6
 
 @dataclass(frozen=True)
 class Side:
-    """Runs that are held against others, and what an interval between them is over."""
+    """Runs that are compared with others, and what an interval between them is over."""
 
     first: tuple[int, ...]  # places of runs
     second: tuple[int, ...]
@@ -82,7 +82,7 @@ class SideGap:
 
 
 def sides_of(members: Sequence[Member]) -> tuple[Side, ...]:
-    """What is held against what.
+    """What is compared with what.
 
     Several settings: each against the first. One setting with four seeds or more: each run against
     the others, so that the odd one shows. Fewer seeds: each run against the first.

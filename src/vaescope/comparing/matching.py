@@ -29,7 +29,7 @@ class Found:
     """A latent of one model, and how it came to its match."""
 
     latent: int
-    correlation: float  # rank correlation of the means with the one that the match is held against
+    correlation: float  # rank correlation of the means with the one that the match is compared with
     how: How  # first: it began the match; rest: paired with what was left
 
     @property
@@ -66,7 +66,7 @@ def match_latents(codes: Sequence[Codes], kinds: Sequence[Types]) -> tuple[Match
             found = pairs.get(number)
             row.append(found)
             if found is not None and used[found.latent] and not first_used[number]:
-                # The first that carries something is what later models are held against.
+                # The first that carries something is what later models are compared with.
                 first_used[number] = True
                 first_ranks[:, number] = found.sign * own_ranks[:, found.latent]
         spare = [latent for latent in range(own.d) if latent not in taken]

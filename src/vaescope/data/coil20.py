@@ -37,7 +37,7 @@ CARD = Card(
 
 
 def coil20() -> Dataset:
-    """The grid of 1,440 grey photographs: 20 objects, each turned in steps of 5 degrees."""
+    """The grid of 1,440 grey photographs: 20 objects, each rotated in steps of 5 degrees."""
     path = locate(CARD, CARD.files[0])
     return require_all(read(path), path)
 

@@ -33,7 +33,7 @@ _log = logging.getLogger("vaescope")
 def get(card: Card, progress: Progress | None = None) -> list[Path]:
     """The files of a dataset: those that are there and right, the others downloaded.
 
-    What a broken connection leaves behind is kept in `<name>.part`, and the next call goes on from
+    What a broken connection leaves behind is kept in `<name>.part`, and the next call resumes from
     there. A file with a wrong checksum is removed.
     """
     return [_there(card, file) or _download(card, file, progress) for file in card.files]

@@ -4,16 +4,10 @@ https://jfly.uni-koeln.de/color/.
 The report has its own, for light and dark, in `report/templates/style.css`.
 """
 
-from collections.abc import Mapping
-
-from vaescope.latent_types import LatentType
-
-__all__ = ["ACCENT", "INK", "MUTED", "SERIES", "TYPES"]
+__all__ = ["ACCENT", "INK", "MUTED", "SERIES"]
 
 ACCENT = "#0072B2"
 INK = "#1B1F24"
 MUTED = "#767D86"
 #: Lines and dots that must be told apart.
 SERIES = (ACCENT, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-
-TYPES: Mapping[LatentType, str] = {"active": "#0072B2", "mixed": "#C07F00", "passive": "#868D95"}

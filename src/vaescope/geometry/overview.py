@@ -169,7 +169,7 @@ def _untrained_distance(
     likelihood: LikelihoodOf | None,
     columns: list[int],
 ) -> tuple[GeometryMeasure | None, str]:
-    """The distance of untrained decoders, or why it cannot be had."""
+    """The distance of untrained decoders, or why it is not available."""
     if untrained is None:
         return None, "no way to initialise this decoder anew was given"
     try:

@@ -19,7 +19,6 @@ __all__ = [
     "entropy",
     "joint_counts",
     "mutual_information",
-    "permutation_baseline",
 ]
 
 Matrix = NDArray[np.float64]
@@ -80,7 +79,7 @@ class Counts:
         return np.maximum(self.information() - self.bias(), 0.0)
 
     def chance(self) -> Matrix:
-        """Mean plug-in information if rows were paired at random: `permutation_baseline`'s limit.
+        """Mean plug-in information if rows were paired at random.
 
         Cell by cell: with both margins given, the count of a cell is hypergeometric with mean
         m = a b / n. E[x log x] - m log m is taken from the Poisson distribution of that mean and
@@ -170,23 +169,9 @@ def mutual_information(a: Integers, b: Integers) -> Matrix:
     """Plug-in mutual information of each column of `a` with each of `b`, never negative.
 
     Biased upwards by about (|a| - 1)(|b| - 1) / 2n: see `Counts.corrected_information` and
-    `permutation_baseline`.
+    `Counts.chance`.
     """
     return joint_counts(a, b).information()
-
-
-def permutation_baseline(
-    a: Integers, b: Integers, *, rng: np.random.Generator, permutations: int = 20
-) -> Matrix:
-    """Mean plug-in information after the rows of `b` are permuted: what mere counting gives.
-
-    The pairing of a with b is lost, the pairing within b is kept. Each permutation costs as much
-    as the information itself.
-    """
-    total = np.zeros((a.shape[1], b.shape[1]))
-    for _ in range(permutations):
-        total += mutual_information(a, b[rng.permutation(len(b))])
-    return total / permutations
 
 
 def _chunks(n: int) -> Iterator[slice]:

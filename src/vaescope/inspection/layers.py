@@ -60,7 +60,9 @@ def _deconvolution(layer: nn.ConvTranspose2d, so_far: _Reading) -> _Reading:
     sides = {so_far.height, so_far.width}, {*layer.kernel_size}, {*layer.stride}, {*layer.padding}
     plain = (layer.groups, {*layer.dilation}, {*layer.output_padding}) == (1, {1}, {0})
     if not plain or any(len(side) > 1 for side in sides):
-        raise Unsupported("it has a transposed convolution that the page's script does not know.")
+        raise Unsupported(
+            "it has a transposed convolution that the page's script does not support."
+        )
     weight = array(layer.weight).transpose(2, 3, 0, 1)
     bias = _bias(layer.bias, layer.out_channels)
     stride, padding = int(layer.stride[0]), int(layer.padding[0])
@@ -133,7 +135,7 @@ def _bias(bias: Tensor | None, outputs: int) -> Array:
 
 def _last(so_far: _Reading) -> Weighted:
     if not so_far.layers or not isinstance(so_far.layers[-1], Weighted):
-        raise Unsupported("its layers come in an order that the page's script does not know.")
+        raise Unsupported("its layers come in an order that the page's script does not support.")
     return so_far.layers[-1]
 
 
@@ -153,8 +155,8 @@ def _read(decoder: Decoder, latent: int) -> Network:
     kinds = {type(module) for module in modules} - set(READERS)
     kinds |= {type(likelihood)} - set(MEANS)
     if kinds:
-        names = " and no ".join(sorted(kind.__name__ for kind in kinds))
-        raise Unsupported(f"the page's script knows no {names}.")
+        names = " and ".join(sorted(kind.__name__ for kind in kinds))
+        raise Unsupported(f"the page's script does not support {names}.")
     read = _Reading((), 1, 1, latent)
     for module in modules:
         read = READERS[type(module)](module, read)

@@ -126,7 +126,7 @@ class _Tracer:
         weight, bias, stride, padding, dilation, transposed, extra, groups = args
         sides = ({*x.shape[2:]}, {*stride}, {*padding}, {*weight.shape[2:]}, {*extra})
         if len(x.shape) != 4 or groups != 1 or {*dilation} != {1} or any(len(s) > 1 for s in sides):
-            raise Unsupported("it has a convolution that the page's script does not know.")
+            raise Unsupported("it has a convolution that the page's script does not support.")
         size, step, pad, more = int(x.shape[2]), int(stride[0]), int(padding[0]), int(extra[0])
         kernel = int(weight.shape[2])
         if transposed:
@@ -208,7 +208,7 @@ def _arithmetic(tracer: _Tracer, name: str, args: Any, kwargs: Any) -> _Value:
             sign = -alpha if name == "sub" else alpha
             other = tracer.scaled(other, sign, 0.0)
         if name == "div":
-            raise Unsupported("the page's script knows no division of two results.")
+            raise Unsupported("the page's script does not support division of two results.")
         return tracer.joined("mul" if name == "mul" else "add", one, other)
     if isinstance(one, _Value):
         c = _constant(other)
@@ -220,7 +220,7 @@ def _arithmetic(tracer: _Tracer, name: str, args: Any, kwargs: Any) -> _Value:
         }[name]()
     c = np.asarray(_constant(one))
     if name == "div":
-        raise Unsupported("the page's script knows no division by a result.")
+        raise Unsupported("the page's script does not support division by a result.")
     if name == "mul":
         return tracer.scaled(other, c, 0.0)
     return tracer.scaled(other, -alpha if name == "sub" else alpha, c)
@@ -269,7 +269,7 @@ def _operation(tracer: _Tracer, target: Any, args: Any, kwargs: Any) -> Any:
     if name in ("cat", "concat") and all(isinstance(part, _Value) for part in args[0]):
         return tracer.concatenated(args[0], args[1] if len(args) > 1 else 0)
     if x is None:
-        raise Unsupported(f"the page's script knows no {name}.")
+        raise Unsupported(f"the page's script does not support {name}.")
     if name in ("add", "sub", "mul", "div"):
         return _arithmetic(tracer, name, args, kwargs)
     if x is args[0]:
@@ -301,7 +301,7 @@ def _operation(tracer: _Tracer, target: Any, args: Any, kwargs: Any) -> Any:
             return found
     if name == "addmm" and x is args[1] and not kwargs:
         return tracer.linear(x, args[2], args[0])
-    raise Unsupported(f"the page's script knows no {name}.")
+    raise Unsupported(f"the page's script does not support {name}.")
 
 
 def traced(decode: Callable[[Tensor], Tensor], latent: int, *, exact: bool = False) -> Network:
@@ -309,7 +309,7 @@ def traced(decode: Callable[[Tensor], Tensor], latent: int, *, exact: bool = Fal
     `exact` keeps weights of 32 bits.
 
     Raises:
-        Unsupported: it has an operation that the page's script does not know.
+        Unsupported: it has an operation that the page's script does not support.
     """
     try:
         with torch.no_grad():

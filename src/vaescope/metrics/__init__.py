@@ -5,6 +5,7 @@ from vaescope.metrics.dci import DCI, dci
 from vaescope.metrics.downstream import downstream
 from vaescope.metrics.explicitness import explicitness
 from vaescope.metrics.factor_vae import factor_vae
+from vaescope.metrics.intrinsic_dimension import mle_dimension, two_nn_dimension
 from vaescope.metrics.irs import irs
 from vaescope.metrics.knn_score import knn_score
 from vaescope.metrics.mcc import mcc, mcc_spearman
@@ -38,9 +39,11 @@ __all__ = [
     "measure_metrics",
     "mig",
     "mig_sup",
+    "mle_dimension",
     "modularity",
     "sap",
     "sap_continuous",
+    "two_nn_dimension",
     "udr_lasso",
     "udr_spearman",
 ]

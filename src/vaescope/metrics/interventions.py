@@ -72,7 +72,7 @@ class Groups:
 
 
 def groups(seen: Labelled, what: str) -> Groups:
-    """The rows of each value, or an error that says why batches cannot be had."""
+    """The rows of each value, or an error that says why batches are not available."""
     factors = seen.factors
     order = np.argsort(factors, axis=0, kind="stable").T
     values = int(factors.max()) + 1

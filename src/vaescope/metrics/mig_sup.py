@@ -22,11 +22,11 @@ def mig_sup(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Score:
-    """How much better a latent knows its best factor than its second best.
+    """How much better a latent encodes its best factor than its second best.
 
-    Mean over the latents that know anything of the gap between the two largest I(z; v_k) / H(v_k).
-    Sees what MIG does not: a latent that holds two factors. Information is adjusted for chance,
-    since the bias of counting grows with a factor's classes; zero if no latent knows anything.
+    Mean over informative latents of the gap between the two largest I(z; v_k) / H(v_k). Sees what
+    MIG does not: a latent that encodes two factors. Information is adjusted for chance, since the
+    bias of counting grows with a factor's classes; zero if no latent is informative.
     """
     tally = counted(codes, "mig_sup", bins=bins, on=on, limit=limit, resamples=resamples, seed=seed)
     table = tally.adjusted() if adjusted else tally.plug_in()

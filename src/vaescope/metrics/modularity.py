@@ -22,9 +22,9 @@ def modularity(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Score:
-    """How far each latent knows one factor only.
+    """How far each latent encodes one factor only.
 
-    Mean over the latents that know anything of 1 - sum_{k != best} I_k^2 / ((K - 1) I_best^2): one
+    Mean over informative latents of 1 - sum_{k != best} I_k^2 / ((K - 1) I_best^2): one
     if every latent has a single factor, also if several share it. disentanglement_lib gives dead
     latents 0 and averages over all, which makes it a count of dead latents (`adjusted=False`). High
     for nearly anything, as the information is squared: compare, do not admire.

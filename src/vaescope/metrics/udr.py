@@ -20,7 +20,7 @@ from vaescope.metrics.score import Protocol, Score
 from vaescope.notebook_card import bars_of, card_of
 from vaescope.types import Floats
 
-__all__ = ["UDR", "relative_strength", "udr_lasso", "udr_spearman"]
+__all__ = ["UDR", "udr_lasso", "udr_spearman"]
 
 #: Of a constant's variance to its square: float64 leaves 1e-32.
 _ROUNDING = 1e-24
@@ -96,22 +96,6 @@ def udr_spearman(
     return _scored(models, similarity, used, starts, "spearman", least_kl, on)
 
 
-def relative_strength(similarity: Floats) -> float:
-    """Mean over columns, and over rows, of max^2 / sum; a column of zeros counts 0.
-
-    >>> relative_strength(np.eye(3))
-    1.0
-    """
-    if not similarity.size:
-        return 0.0
-    halves = []
-    for axis in (0, 1):
-        total = similarity.sum(axis=axis)
-        share = np.square(similarity.max(axis=axis)) / np.where(total > 0, total, 1.0)
-        halves.append(float(share.mean()))
-    return 0.5 * (halves[0] + halves[1])
-
-
 def _gathered(
     models: Sequence[Codes], least_kl: float, on: Representation
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
@@ -157,7 +141,8 @@ def _lasso(gram: Floats, target: Floats, penalty: float) -> NDArray[np.float64]:
 def _strengths(
     similarity: Floats, used: NDArray[np.bool_], starts: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """`relative_strength` of each pair of models, at the latents that are used, all at once."""
+    """Of each pair of models: the mean over columns, and over rows, of max^2 / sum of their
+    similarities, at the latents that are used; a column of zeros counts 0."""
     kept = np.where(used & used[:, None], similarity, 0.0)
     count = np.maximum(np.add.reduceat(used.astype(np.float64), starts), 1.0)
 

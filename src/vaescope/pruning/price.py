@@ -74,7 +74,7 @@ class Price:
 def _sentence(who: str, loss: Loss) -> str:
     verb = "lose" if who.endswith("s") else "loses"
     used = f"{loss.by_lot:.3f} without as many used latents"
-    figures = f"{loss.before:.3f} to {loss.after:.3f}, {used}"
+    figures = f"{loss.before:.3f} with them, {loss.after:.3f} without, {used}"
     if loss.matters:
         return (
             f"{who} on means {verb} accuracy on the factors ({figures}): keep these means for this "
@@ -82,7 +82,7 @@ def _sentence(who: str, loss: Loss) -> str:
         )
     return (
         f"{who} on means {verb} no accuracy on the factors beyond noise "
-        f"({figures}; at most {loss.most:.3f}): drop them."
+        f"({figures}; a loss of at most {loss.most:.3f}): drop them."
     )
 
 

@@ -53,7 +53,7 @@ def prune(
     if not isinstance(model, Run) and out is not None:
         raise UsageError(
             "Only a run is written to a folder.",
-            "Leave out= away: the pruned module is in .model of the result.",
+            "Omit out=: the pruned module is in .model of the result.",
         )
     opened = open_model(
         model, data, encode=encode, decode=decode, posterior=posterior, output=output,

@@ -121,7 +121,7 @@ def way(inspection: Inspection) -> list[Part]:
         )
     first, last = gallery.ends
     png = rows_of(images[None], _budget(inspection))[0]
-    caption = f"On the straight way between the codes of two examples ({first}; {last})."
+    caption = f"Decoded along the straight line between two codes ({first}; {last})."
     return [Pictures(caption, (Picture(png, f"Outputs between {first} and {last}."),), "strips")]
 
 
@@ -166,5 +166,5 @@ def scattered(inspection: Inspection) -> Section | None:
     if images is None:
         caption = f"Posterior means of {len(found.mean)} examples{by}."
     part = Scattered(caption, f"Scatter of the codes of {len(found.mean)} examples.", content)
-    lead = "How the codes of the examples lie, two latents at a time."
+    lead = "The codes of the examples, two latents at a time."
     return Section("codes", "Codes", lead, (part,))

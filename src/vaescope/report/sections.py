@@ -297,7 +297,7 @@ def _prior(inspection: Inspection, *, images: bool) -> Section:
         "means of a passive latent are a spike."
         f"{cut(latents)}"
     )
-    lead = "Whether codes drawn from the prior are codes that the decoder has seen."
+    lead = "Whether codes drawn from the prior are like those that the decoder was trained on."
     samples = gallery.drawn(inspection) if images else []
     return Section("prior", "Prior", lead, (*samples, figure("prior", chart, caption, alt)))
 
@@ -322,8 +322,8 @@ def _training(inspection: Inspection) -> Section | None:
     if training.variance is not None:
         kinds = {z.index: z.type for z in inspection.latents}
         says = (
-            "Mean posterior variance of each latent along training: a latent is born where its "
-            "line falls, and dies where it comes back to that of the prior."
+            "Mean posterior variance of each latent along training: a latent becomes active "
+            "where its line falls, and passive where it returns to that of the prior."
         )
         last = "; ".join(f"{named(z)}: {training.variance[-1, z.index]:.2f}"
                          for z in inspection.latents[:SHOWN_LATENTS])  # fmt: skip

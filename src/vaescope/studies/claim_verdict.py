@@ -5,6 +5,7 @@ them, contradiction those against it; ties and missing numbers are neither and h
 Families of claims, one for each paper and one for our own, have 5% each (decision 0012).
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, final
@@ -12,7 +13,7 @@ from typing import Any, Literal, final
 import numpy as np
 
 from vaescope.errors import UsageError
-from vaescope.estimates import bootstrap, percentiles
+from vaescope.estimates import percentiles
 from vaescope.seeds import rng
 from vaescope.studies.claims import Claim, Test, Votes
 from vaescope.studies.effects import Effect, unit_words
@@ -254,14 +255,9 @@ def decide(cases: Sequence[Case]) -> list[ClaimVerdict]:
                 e_values = [_reached(one, at_most=primary) for one in process]
                 for i, falls in zip(places, rule(e_values, HALF), strict=True):
                     sides[i] = falls
-    counts = {
-        (case.family, case.claim.primary): sum(
-            (one.family, one.claim.primary) == (case.family, case.claim.primary)
-            and one.claim.kind != "identity"
-            for one in cases
-        )
-        for case in cases
-    }
+    counts = Counter(
+        (case.family, case.claim.primary) for case in cases if case.claim.kind != "identity"
+    )
     return [
         _verdict(
             case, found, counts[case.family, case.claim.primary],
@@ -329,7 +325,5 @@ def _interval(values: Floats) -> tuple[float, float] | None:
     """95% of the means of resampled units: never outside what was measured."""
     if values.size < 2:
         return None
-    stream = rng(0, "effect-bootstrap")
-    return percentiles(
-        bootstrap(lambda rows: values[rows].mean(), values.size, resamples=RESAMPLES, rng=stream)
-    )
+    rows = rng(0, "effect-bootstrap").integers(values.size, size=(RESAMPLES, values.size))
+    return percentiles(values[rows].mean(axis=1))

@@ -1,6 +1,6 @@
 """Runs a study: trains or computes its cells, measures each once, and gives them as one table.
 
-All that is found stays on disk by digest, so that a study goes on where it stopped and studies
+All that is found stays on disk by digest, so that a study resumes where it stopped and studies
 share their runs.
 """
 
@@ -338,6 +338,6 @@ def load_outcome(path: Path) -> Outcome:
         )  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(
-            f"{path} is no table of a study: {type(error).__name__} {error}.",
+            f"{path} is not a table of a study: {type(error).__name__} {error}.",
             "Delete it and run the study again.",
         ) from error

@@ -1,7 +1,7 @@
 """What a sweep asks of an engine: take tasks, say how they ended. The truth is on disk.
 
 An engine only carries tasks to processes that call `worker.work`. It keeps no results: a sweep
-whose engine, driver or machine dies goes on from the run folders.
+whose engine, driver or machine dies resumes from the run folders.
 """
 
 import os

@@ -21,7 +21,7 @@ PAUSE = 0.5
 
 
 class _Job:
-    """A task as a job. When its time is up it is requeued, and goes on from its last checkpoint."""
+    """A task as a job. When its time is up it is requeued, and resumes from its last checkpoint."""
 
     def __call__(self, task: Task) -> tuple[WorkOutcome, ...]:
         return work(task)

@@ -1,4 +1,4 @@
-"""Which beta to try next: a function of the points so far, so that a tune goes on where it was.
+"""Which beta to try next: a function of the points so far, so that a tune resumes where it was.
 
 Runs go upwards only. A latent that died does not come back when beta falls again, or late; one that
 should die does so when beta rises.

@@ -1,4 +1,4 @@
-"""The folder of a tune: points, rounds and weights, so that a killed one goes on.
+"""The folder of a tune: points, rounds and weights, so that a killed one resumes.
 
 All file names of a tune are here and nowhere else.
 """
@@ -13,7 +13,7 @@ from vaescope.errors import RunError
 from vaescope.paths import disk_errors, replace_file
 from vaescope.reading import read_regular
 from vaescope.runs import Run, strict_json
-from vaescope.sealing import seal_row, sealed_rows
+from vaescope.sealing import seal_document, seal_row, sealed_rows
 from vaescope.tuning.curve import CurvePoint
 
 __all__ = ["Folder"]
@@ -46,7 +46,7 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
         file = self.path / "tune.json"
         if not file.exists():
-            replace_file(file, (strict_json(about, indent=1) + "\n").encode())
+            replace_file(file, (strict_json(seal_document(about), indent=1) + "\n").encode())
 
     def points(self, kind: str) -> list[CurvePoint]:
         """Points of the `curve` or of its `checks`, in order of beta."""

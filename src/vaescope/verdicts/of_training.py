@@ -33,7 +33,7 @@ def settled(training: "Training | None") -> Verdict | None:
     error = float(np.sqrt((before.var(ddof=1) + last.var(ddof=1)) / quarter)) / size
     same = training.active == training.active[-1]
     first = 0 if same.all() else len(same) - int(np.argmin(same[::-1]))
-    count = f"The number of active latents is the same since step {training.step[first]:,}."
+    count = f"The number of active latents has not changed since step {training.step[first]:,}."
     rule = f"the loss changes by less than {limit:.0%} over the last quarter of the steps"
     verb = "fell" if fall > 0 else "rose" if fall < 0 else "went"
     change = (

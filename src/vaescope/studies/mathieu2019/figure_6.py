@@ -22,7 +22,7 @@ __all__ = ["STUDY"]
 
 #: The paper draws 3, 5 and 100 degrees of freedom; 10,000 stands for its limit.
 DFS = (3.0, 5.0, 100.0, 10_000.0)
-#: Samples with which `at` is held against the density.
+#: Samples with which `at` is compared with the density.
 SAMPLES = 20_000
 PIXELS = 60
 
