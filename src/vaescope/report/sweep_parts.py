@@ -90,8 +90,9 @@ def pareto(runs: Runs) -> Front | None:
     """
     if not {"rate", "distortion"} <= set(runs.results):
         return None
-    both = np.stack([runs.numbers("rate"), runs.numbers("distortion")])  # (2, run)
-    known = np.isfinite(both).all(axis=0)
+    rate, distortion = runs.numbers("rate"), runs.numbers("distortion")
+    both = np.stack([rate, distortion])  # (2, run)
+    known = np.isfinite(rate) & np.isfinite(distortion)
     settings = {
         setting_name(runs, places[0]): kept
         for places in settings_of(runs).values()
@@ -99,11 +100,12 @@ def pareto(runs: Runs) -> Front | None:
     }
     if not settings:
         return None
-    means = np.array([both[:, places].mean(axis=1) for places in settings.values()])
-    worse = (means[None] <= means[:, None]).all(-1) & (means[None] < means[:, None]).any(-1)
+    means = np.stack([both[:, places].mean(axis=1) for places in settings.values()])
+    others, own = means[None], means[:, None]  # (setting, setting, 2)
+    worse = np.logical_and(np.all(others <= own, axis=-1), np.any(others < own, axis=-1))
     return Front(
         tuple(settings), tuple(means[:, 0].tolist()), tuple(means[:, 1].tolist()),
-        tuple(map(len, settings.values())), tuple((~worse.any(axis=1)).tolist()),
+        tuple(map(len, settings.values())), tuple((~np.any(worse, axis=1)).tolist()),
     )  # fmt: skip
 
 

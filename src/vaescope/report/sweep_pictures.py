@@ -74,4 +74,4 @@ def _drawn(run: Path) -> Floats | None:
     outputs = vae.decoder(torch.from_numpy(z.astype(np.float32))).mean.float().numpy()
     if outputs.ndim != 4 or outputs.shape[1] not in (1, 3):
         return None
-    return np.clip(np.nan_to_num(outputs.astype(np.float64)), 0.0, 1.0)
+    return np.asarray(np.clip(np.nan_to_num(outputs), 0.0, 1.0), dtype=np.float64)
