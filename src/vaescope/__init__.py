@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from vaescope.runs import Run
     from vaescope.training.api import train
     from vaescope.tuning import tune_beta
+    from vaescope.tuning.latent_count import LatentCount, how_many_latents
     from vaescope.user_data import load_dataset
     from vaescope.vae import VAE, Batch
     from vaescope.watching import watch
@@ -46,6 +47,7 @@ __all__ = [
     "Codes",
     "Dataset",
     "EffectiveBeta",
+    "LatentCount",
     "Objective",
     "OpenModel",
     "Run",
@@ -59,6 +61,7 @@ __all__ = [
     "exchange",
     "export_onnx",
     "geometry",
+    "how_many_latents",
     "information",
     "inspect",
     "latents",
@@ -88,6 +91,8 @@ _HOMES = {
     "Dataset": "vaescope.data",
     "EffectiveBeta": "vaescope.geometry.effective_beta",
     "effective_beta": "vaescope.geometry.effective_beta",
+    "LatentCount": "vaescope.tuning.latent_count",
+    "how_many_latents": "vaescope.tuning.latent_count",
     "Objective": "vaescope.objectives",
     "OpenModel": "vaescope.models",
     "Run": "vaescope.runs",

@@ -365,6 +365,8 @@ def _timing(run: Run, *, ended: bool) -> Finding:
     found = _rows(run.timing, remedy)
     if ended and not found.bad:
         ends = [_last_step(_content(path) or b"") for path in (run.timing, run.history)]
+        if not (_content(run.timing) or b"").endswith(b"\n"):
+            return Finding(run.timing, "damaged", "The end of its last line is missing.", remedy)
         if ends[0] != ends[1] or found.state != "sound":
             says = f"It ends at step {ends[0]}, the history at step {ends[1]}."
             return Finding(run.timing, "damaged", says, remedy)

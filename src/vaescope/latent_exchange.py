@@ -9,18 +9,15 @@ rotations are what mathieu2019 (Theorem 2) says that an objective may leave free
 locally, so that neither promises the answer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from vaescope.adapters.likelihoods import InUnits
-from vaescope.distributions import Bernoulli, DiagonalGaussian, Distribution, Laplace
 from vaescope.errors import ShapeError, UsageError
+from vaescope.image_cost import cost_of, cost_of_constant
 from vaescope.latent_maps import LatentMap, Standardised, Translation, fit_maps
 from vaescope.latents.types import types
 from vaescope.models import OpenModel
@@ -29,7 +26,15 @@ from vaescope.seeds import rng
 from vaescope.types import Integers
 from vaescope.wording import listed
 
-__all__ = ["CLASSES", "Exchange", "Exchanges", "LatentMap", "exchange", "translate"]
+__all__ = [
+    "CLASSES",
+    "Exchange",
+    "Exchanges",
+    "LatentMap",
+    "exchange",
+    "exchange_opened",
+    "translate",
+]
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -53,7 +58,6 @@ MORE = 0.03
 LACKING = 0.5
 ROWS = 2_000
 RESAMPLES = 1_000
-BATCH = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,14 +173,16 @@ def exchange(
         opened = _opened(list(a), data, rows, reading)
         names = _names(opened)
         return Exchanges(names, {
-            (i, j): _exchanged(opened[i], opened[j], (names[i], names[j]), rows, seed)
+            (i, j): exchange_opened(
+                opened[i], opened[j], (names[i], names[j]), rows=rows, seed=seed
+            )
             for i in range(len(opened)) for j in range(len(opened)) if i != j
         })  # fmt: skip
     if b is None:
         raise UsageError("Got one model.", "Give two: vs.exchange(a, b, images).")
     first, second = _opened([a, b], data, rows, reading)
     names = _names([first, second])
-    return _exchanged(first, second, (names[0], names[1]), rows, seed)
+    return exchange_opened(first, second, (names[0], names[1]), rows=rows, seed=seed)
 
 
 def translate(
@@ -230,9 +236,10 @@ def _names(opened: Sequence[OpenModel]) -> tuple[str, ...]:
     return tuple(f"{name} ({place + 1})" for place, name in enumerate(names))
 
 
-def _exchanged(
-    a: OpenModel, b: OpenModel, names: tuple[str, str], rows: int, seed: int
+def exchange_opened(
+    a: OpenModel, b: OpenModel, names: tuple[str, str], *, rows: int = ROWS, seed: int = 0
 ) -> Exchange:
+    """`exchange` of two models that are open on the same rows."""
     if b.undecoded:
         raise UsageError(f"{names[1]} cannot decode: {b.undecoded}.", "Decode with another model.")
     order = rng(seed, "exchange").permutation(len(a.rows))[:rows]
@@ -246,11 +253,11 @@ def _exchanged(
     maps = _nested(b, fitted, za, fit_maps(za, zb))
     shuffled = rng(seed, "shuffled pairs").permutation(len(fitted))
     nulls = [by for name, by in fit_maps(za.taken(shuffled), zb).items() if name != "identity"]
-    own = _cost(b, priced, b.latents(priced))
+    own = cost_of(b, priced, b.latents(priced))
     coded = np.asarray(a.latents(priced), dtype=np.float64)
-    nats = {name: _cost(b, priced, by(coded)) for name, by in maps.items()}
-    null = min(float(_cost(b, priced, by(coded)).mean()) for by in nulls)
-    reference, mean_nats = _constant(b, fitted, priced)
+    nats = {name: cost_of(b, priced, by(coded)) for name, by in maps.items()}
+    null = min(float(cost_of(b, priced, by(coded)).mean()) for by in nulls)
+    reference, mean_nats = cost_of_constant(b, fitted, priced)
     recovered, intervals = _recovered(nats, own, mean_nats, seed)
     lacking = _lacking(a, b, fitted, priced)
     says = _says(recovered, float(own.mean()), float(mean_nats.mean()), reference, names, lacking)
@@ -271,71 +278,10 @@ def _nested(
     found: dict[str, LatentMap] = {}
     best: tuple[float, LatentMap] | None = None
     for name, by in maps.items():
-        cost = float(_cost(b, fitted, by(za.z)).mean())
+        cost = float(cost_of(b, fitted, by(za.z)).mean())
         best = (cost, by) if best is None or cost < best[0] else best
         found[name] = best[1]
     return found
-
-
-def _cost(b: OpenModel, places: Integers, z: Any) -> Vector:
-    """-log p_B(x|z) of each image."""
-    return _priced(b, places, lambda some, u: b.decode(torch.from_numpy(np.ascontiguousarray(
-        z[some])).to(b.device, torch.float32), u))  # fmt: skip
-
-
-def _priced(
-    b: OpenModel, places: Integers, density: Callable[[slice, Tensor | None], Distribution]
-) -> Vector:
-    parts = []
-    with b.evaluating():
-        for start in range(0, len(places), BATCH):
-            some = slice(start, start + BATCH)
-            rows = b.rows[places[some]]
-            parts.append(-density(some, b.u(rows)).log_prob(b.x(rows)).double().cpu())
-    return torch.cat(parts).numpy()
-
-
-def _constant(b: OpenModel, fitted: Integers, priced: Integers) -> tuple[str, Vector]:
-    """What images cost that are all decoded as the mean image, under B's likelihood."""
-    with b.evaluating():
-        rows = b.rows[fitted[:2]]
-        z = torch.from_numpy(np.asarray(b.latents(fitted[:2]))).to(b.device, torch.float32)
-        like = b.decode(z, b.u(rows))
-        x = b.x(b.rows[fitted])
-    image = x.mean(0, keepdim=True)
-    if _with_mean(like, image) is not None:
-
-        def constant(some: slice, u: Tensor | None) -> Distribution:
-            n = len(priced[some])
-            found = _with_mean(like, image.expand(n, *image.shape[1:]))
-            assert found is not None
-            return found
-
-        return "mean image", _priced(b, priced, constant)
-    mean = np.asarray(b.latents(fitted), dtype=np.float64).mean(0, keepdims=True)
-    return "mean code", _cost(b, priced, np.repeat(mean, len(priced), 0))
-
-
-def _with_mean(like: Distribution, mean: Tensor) -> Distribution | None:
-    """The same likelihood with another mean; None where it has no such form."""
-    if isinstance(like, InUnits):
-        low, high = like.units
-        inner = _with_mean(like.inner, low + (high - low) * mean)
-        return None if inner is None else InUnits(inner, like.units)
-    if mean.shape[1:] != like.mean.shape[1:]:
-        return None
-    if isinstance(like, Bernoulli):
-        return Bernoulli(torch.logit(mean, eps=1e-6))
-    if isinstance(like, DiagonalGaussian) and _same(like.log_variance):
-        return DiagonalGaussian(mean, like.log_variance.flatten()[0])
-    if isinstance(like, Laplace) and _same(like.log_scale):
-        return Laplace(mean, like.log_scale.flatten()[0])
-    return None
-
-
-def _same(spread: Tensor) -> bool:
-    """Whether a likelihood has one spread for all pixels and images."""
-    return bool((spread == spread.flatten()[0]).all())
 
 
 def _recovered(

@@ -44,6 +44,8 @@ def test_a_run_differs_from_itself_in_nothing(make: Make) -> None:
     assert latents(found) == [[k, k] for k in range(4)]
     np.testing.assert_allclose([row["correlation"][1] for row in found["matching"]], 1, rtol=1e-12)
     assert "Nothing differs" in comparison.summary()
+    for way in found["exchange"]:
+        assert way["costs"]["identity"] == pytest.approx(way["own"], rel=1e-6)
     json.loads(strict_json(found))
 
 
@@ -72,6 +74,11 @@ def test_a_permuted_and_mirrored_model_is_matched_exactly_and_differs_in_nothing
     assert found["differs"] is False
     assert not any(gap["differs"] for gap in gaps(found))
     assert max(abs(gap["difference"]) for gap in gaps(found)) < 1e-4  # samples too
+    there, back = found["exchange"]
+    assert (there["a"], there["b"], back["a"], back["b"]) == ("A", "B", "B", "A")
+    for way in (there, back):  # nothing was trained: a wrong map may cost less than the right one
+        assert way["costs"]["permutation"] <= way["own"] + 1e-4
+    assert f"A to B: {there['says']}" in comparison.summary()
 
 
 def test_a_latent_with_more_noise_is_named_and_no_other(make: Make) -> None:

@@ -34,7 +34,8 @@ def section(comparison: Comparison, name: str) -> str:
 
 def test_verdicts_come_first_and_every_section_is_there(make: Make) -> None:
     page = comparison_page(vs.compare(make("one"), make("two", "seed=1")))
-    assert [own.id for own in page.sections] == ["runs", "latents", "metrics", "settings"]
+    sections = ["runs", "latents", "metrics", "exchange", "settings"]
+    assert [own.id for own in page.sections] == sections
     assert [own.section for own in page.statements] == ["latents", "metrics", "latents", "settings"]
     assert render(page).index('id="verdicts"') < render(page).index('id="runs"')
 

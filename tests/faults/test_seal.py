@@ -338,3 +338,11 @@ def test_a_pipe_in_the_place_of_the_lock_does_not_hang(half: Run) -> None:
     os.mkfifo(half.path / ".lock")
     with pytest.raises(DiskError):
         train(half)
+
+
+@pytest.mark.parametrize("name", ["timing.jsonl", "history.jsonl"])
+def test_a_last_line_without_its_end_is_found(run: Run, name: str) -> None:
+    """Found by `make torture`: the row itself was whole, so the cut was not seen."""
+    file = run.path / name
+    file.write_bytes(file.read_bytes()[:-1])
+    assert [finding.path.name for finding in check(run.path).damaged] == [name]

@@ -15,8 +15,14 @@ import vaescope as vs
 from vaescope.build import build_vae
 from vaescope.data import Dataset
 from vaescope.data.synthetic import linear_gaussian, principal_axes
+from vaescope.errors import RangeError, UsageError
+from vaescope.geometry.effective_beta import effective_beta_of
+from vaescope.objectives import DIPI, DIPII, BetaTCVAE, Objective
+from vaescope.opening import open_vae
+from vaescope.schedules import Constant
 from vaescope.settings import from_command_line
-from vaescope.vae import VAE
+from vaescope.specs import Experiment
+from vaescope.vae import VAE, Batch
 
 Find = Callable[[str], Path]
 
@@ -28,8 +34,7 @@ def at_its_optimum(beta: float) -> tuple[VAE, Dataset]:
     data = linear_gaussian(eigenvalues=eigenvalues, dimension=5, noise=0.01, n=2000)
     values, axes = principal_axes(data.rows(np.arange(len(data))).astype(np.float64))
     d = len(eigenvalues)
-    settings = ["data.name=linear-gaussian", "data.dimension=5", "net.name=linear", f"latent={d}"]
-    vae = build_vae(from_command_line("beta-vae", [*settings, "likelihood.name=squared-error"]))
+    vae = build_vae(linear("beta-vae"))
     mean = data.rows(np.arange(len(data))).mean(0).astype(np.float64)
     set_to_ppca(vae, mean, values[:d], axes[:, :d], beta / 2)
     return vae, data
@@ -83,6 +88,123 @@ def test_a_mean_over_pixels_explains_its_factor() -> None:
     assert "a mean over the 5 pixels" in vs.effective_beta(vae, data, nominal=0.1).summary()
     assert "sums over pixels" in vs.effective_beta(vae, data, nominal=0.5).summary()
     assert "no usual reduction" in vs.effective_beta(vae, data, nominal=0.02).summary()
+    found = vs.inspect(vae, data, effort="fast", images=False, nominal=0.1).effective_beta
+    assert found.to_dict()["nominal"]["reductions"] == [
+        "a mean over the 5 pixels and a sum over latents"
+    ]
+    with pytest.raises(RangeError, match="positive"):
+        vs.inspect(vae, data, nominal=0.0)
+    with pytest.raises(UsageError, match="does not read"):
+        vs.inspect(vae, data, nominal=0.1, effort="latents")
+
+
+def settled_widths(
+    vae: VAE, data: Dataset, objective: Objective, *, steps: int = 400, batch: int = 500
+) -> None:
+    """Trains the posterior's widths alone, to their rest: all that the law is about."""
+    x = torch.from_numpy(data.rows(np.arange(len(data))))
+    bias = vae.encoder.posterior.head.bias
+    d = len(bias) // 2
+    generator = torch.Generator().manual_seed(0)
+    optimiser = torch.optim.Adam([bias], lr=0.05)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for step in range(steps):
+        rows = torch.randperm(len(x), generator=generator)[:batch]
+        noise = torch.randn(objective.draws, batch, d, generator=generator)
+        seen = Batch(x[rows], rows, len(x))
+        optimiser.zero_grad()
+        objective(vae, seen, torch.tensor(float(step)), noise).loss.backward()
+        bias.grad[:d] = 0.0
+        optimiser.step()
+        schedule.step()
+
+
+def turned(degrees: float, beta: float = 1.0) -> tuple[VAE, Dataset]:
+    """A linear model at its optimum, but with two latents mixed: their aggregate is correlated."""
+    vae, data = at_its_optimum(beta)
+    angle = math.radians(degrees)
+    mixing = torch.eye(3)
+    mixing[:2, :2] = torch.tensor(
+        [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
+    )
+    mixing = mixing @ torch.diag(torch.tensor([1.0, 0.5, 1.0]))
+    head, output = vae.encoder.posterior.head, vae.decoder.body[0]
+    with torch.no_grad():
+        head.weight[:3] = mixing @ head.weight[:3]
+        head.bias[:3] = mixing @ head.bias[:3]
+        output.weight.copy_(output.weight @ torch.linalg.inv(mixing))
+    return vae, data
+
+
+def test_a_penalty_on_means_leaves_the_rate_its_weight() -> None:
+    """DIP-VAE I sees posterior means only: the rate acts with its weight of 1 (documented)."""
+    vae, data = turned(30)
+    settled_widths(vae, data, DIPI(Constant(20.0), Constant(20.0)))
+    found = vs.effective_beta(vae, data)
+    assert found.value == pytest.approx(1.0, rel=0.08) and found.single_weight is True
+
+
+def test_a_penalty_on_the_aggregate_covariance_is_not_one_weight() -> None:
+    vae, data = turned(30)
+    settled_widths(vae, data, DIPII(Constant(20.0), Constant(20.0)))
+    found = vs.effective_beta(vae, data)
+    assert found.single_weight is False, found.summary()
+    assert "No single weight" in found.summary()
+
+
+@pytest.mark.slow
+def test_a_penalty_on_total_correlation_is_never_told_as_one_weight() -> None:
+    """It may move all widths alike: then it is the objective that shows it, where it is known."""
+    vae, data = turned(30)
+    settled_widths(vae, data, BetaTCVAE(Constant(12.0)), steps=300, batch=250)
+    assert vs.effective_beta(vae, data).single_weight is not True
+    found = effective_beta_of(open_vae(vae, data, spec=linear("beta-tcvae", "objective.beta=12")))
+    assert found.single_weight is False
+    assert "No single weight" in found.summary() or "weighs the rate with 1" in found.summary()
+
+
+def linear(preset: str, *settings: str) -> Experiment:
+    """The experiment of which `at_its_optimum` is a model."""
+    shared = ["data.name=linear-gaussian", "data.dimension=5", "net.name=linear", "latent=3"]
+    return from_command_line(preset, [*shared, "likelihood.name=squared-error", *settings])
+
+
+def test_a_capacity_is_told_as_the_weight_that_would_hold_it() -> None:
+    """A capacity's optimum is that of the beta-VAE with the same rate."""
+    beta = 0.5
+    vae, data = at_its_optimum(beta)
+    spec = linear("annealed-vae", "objective.capacity=7.0")
+    found = effective_beta_of(open_vae(vae, data, spec=spec))
+    assert found.value == pytest.approx(beta, rel=0.05)
+    assert found.single_weight is None
+    assert "no weight of the rate of its own" in found.summary() and "7 nats" in found.summary()
+
+
+def test_an_entropy_bonus_acts_as_its_beta_where_the_objective_is_known() -> None:
+    """mathieu2019 Corollary 2: the beta-VAE's optimum with its latents sqrt(beta) times as wide."""
+    beta = 2.5
+    vae, data = at_its_optimum(beta)
+    head, output = vae.encoder.posterior.head, vae.decoder.body[0]
+    with torch.no_grad():
+        head.weight[:3] *= math.sqrt(beta)
+        head.bias[:3] *= math.sqrt(beta)
+        head.bias[3:] += math.log(beta)
+        output.weight /= math.sqrt(beta)
+    spec = linear("entropy-vae", f"objective.beta={beta}")
+    found = effective_beta_of(open_vae(vae, data, spec=spec))
+    assert found.value == pytest.approx(beta, rel=0.05) and found.single_weight is True
+    unknown = vs.effective_beta(vae, data)
+    assert unknown.single_weight is not True, unknown.summary()
+
+
+def test_a_latent_wider_than_the_prior_is_not_readable() -> None:
+    vae, data = at_its_optimum(0.5)
+    with torch.no_grad():
+        vae.encoder.posterior.head.weight[2] = 0.0
+        vae.encoder.posterior.head.bias[5] = math.log(4.0)
+        vae.decoder.body[0].weight[:, 2] = 0.0
+    found = vs.effective_beta(vae, data)
+    assert found.value is None and "latent 2 is wider than the prior" in found.reason
 
 
 def test_codes_without_noise_are_not_readable() -> None:

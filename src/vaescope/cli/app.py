@@ -15,6 +15,7 @@ from vaescope.cli.demo import demo
 from vaescope.cli.encode import encode
 from vaescope.cli.exchange import exchange
 from vaescope.cli.export import export
+from vaescope.cli.how_many import how_many
 from vaescope.cli.inspect import inspect
 from vaescope.cli.measure import measure
 from vaescope.cli.output import error, explain, unexpected
@@ -67,6 +68,7 @@ app.command()(compare)
 app.command()(exchange)
 app.command()(prune)
 app.command("tune-beta")(tune_beta)
+app.command("how-many")(how_many)
 app.command()(export)
 app.command()(sweep)
 app.command()(study)

@@ -63,6 +63,10 @@ def inspect(
         typer.Option(help="With --std: the mean that standardised the data, e.g. 0.5,0.4."),
     ] = None,
     std: Annotated[str | None, typer.Option(help="With --mean: numbers, or an npy file.")] = None,
+    nominal: Annotated[
+        float | None,
+        typer.Option(help="The beta in the training code, to compare with the one it acts with."),
+    ] = None,
     effort: Annotated[
         str | None, typer.Option(help="latents (types and rates only), fast, default or thorough.")
     ] = None,
@@ -106,6 +110,7 @@ def inspect(
             columns=names_of(columns),
             mean=numbers_of("--mean", mean),
             std=numbers_of("--std", std),
+            nominal=nominal,
             effort=asked[0] if asked else "default",
             images=not no_images,
             name=None if path.is_dir() else path.stem,
@@ -113,6 +118,8 @@ def inspect(
         )
     found.save(out, images=not no_images)
     show_summary(found, console)
+    if nominal is not None and found.effective_beta is not None:
+        console.print(found.effective_beta.summary(), soft_wrap=True)
     result({"report": str(out), **found.to_dict()}, f"Open {out}", as_json=as_json)
 
 

@@ -10,6 +10,7 @@ from vaescope.build import build_data
 from vaescope.codes import Codes
 from vaescope.comparing.compared_runs import Member, differing, letter, one_shape, read_members
 from vaescope.comparing.differences import latent_of, of_numbers, of_rows
+from vaescope.comparing.exchanging import exchanges_with_first
 from vaescope.comparing.intervals import Side, sides_of
 from vaescope.comparing.matching import Match, match_latents
 from vaescope.comparing.names import latent_names
@@ -94,11 +95,14 @@ def _compare(
     measured, skipped = _metrics(codes, kinds, noises, wanted_metrics, sides)
     few = np.linspace(0, len(rows) - 1, min(DECODED, len(rows))).astype(np.int64)
     fitted, not_fitted = _fit(opened, few, noises, sides)
+    progress("exchanging latents")
+    exchanges, not_exchanged = exchanges_with_first(opened)
     progress("drawing")
     found = Comparison(
         members, tuple(kinds), sides, latents, fitted | measured, differing(members), given.name,
-        len(rows), len(given), (), _notes(members, given=data is not None), skipped | not_fitted,
-        show(opened, matches, most=PICTURED) if images else None,
+        len(rows), len(given), (), _notes(members, given=data is not None),
+        skipped | not_fitted | not_exchanged,
+        show(opened, matches, most=PICTURED) if images else None, exchanges,
         latent_names(codes, kinds, matches),
     )  # fmt: skip
     return judge(found)

@@ -10,6 +10,7 @@ from vaescope.comparing.compared_runs import Member, letter
 from vaescope.comparing.intervals import Side, SideGap
 from vaescope.comparing.matching import Match
 from vaescope.comparing.pictures import ComparedPictures
+from vaescope.latent_exchange import Exchange
 from vaescope.latents import Types
 from vaescope.verdicts import Verdict
 
@@ -96,6 +97,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     shown: ComparedPictures | None = None
+    exchanges: tuple[Exchange, ...] = ()  # with the first run, both ways
     names: tuple[str | None, ...] = ()  # by matched latent: what factors call it, where they do
 
     def name_of(self, place: int) -> str | None:
@@ -115,7 +117,9 @@ class Comparison:
     def summary(self) -> str:
         """Which run is which letter, the verdicts, and what else must be said; one a line."""
         runs = [f"{letter(place)} = {own.name}" for place, own in enumerate(self.members)]
-        return "\n".join(["; ".join(runs), *(one.says for one in self.verdicts), *self.notes])
+        spaces = [f"{own.a} to {own.b}: {own.says}" for own in self.exchanges]
+        verdicts = [one.says for one in self.verdicts]
+        return "\n".join(["; ".join(runs), *verdicts, *spaces, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the shape of the interface."""
@@ -139,6 +143,7 @@ class Comparison:
             "n": self.n,
             "skipped": dict(self.skipped),
             "notes": list(self.notes),
+            "exchange": [own.to_dict() for own in self.exchanges],
             "verdicts": [verdict.to_dict() for verdict in self.verdicts],
         }  # fmt: skip
 

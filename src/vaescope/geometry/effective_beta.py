@@ -9,7 +9,7 @@ a Gaussian prior of variance s the bracket is 1 - v/s. Beta and the variance of 
 be told apart: a model of pixel variance c and weight 1 is one of variance 1 and weight c.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.distributions import DiagonalGaussian, Distribution
+from vaescope.errors import RangeError
 from vaescope.estimates import percentiles
 from vaescope.latents.types import types
 from vaescope.models import OpenModel
@@ -25,8 +26,16 @@ from vaescope.notebook_card import card_of
 from vaescope.opening import open_model
 from vaescope.seeds import rng
 from vaescope.types import Integers
+from vaescope.wording import listed
 
-__all__ = ["EffectiveBeta", "effective_beta", "effective_beta_of", "unreadable"]
+__all__ = [
+    "EffectiveBeta",
+    "NominalBeta",
+    "check_nominal",
+    "effective_beta",
+    "effective_beta_of",
+    "unreadable",
+]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -37,9 +46,34 @@ Matrix = NDArray[np.float64]
 ONE_WEIGHT = 0.12
 #: A latent whose bracket is below this share obeys the law only through noise.
 LEAST_BRACKET = 0.05
+#: A latent whose bracket is below this is wider than the prior, which no weight of a rate makes.
+WIDER = -0.1
 RESAMPLES = 1000
 #: Ratios of the weight found to the one written that a reduction of the loss would explain.
 NEAR = 1.25
+
+
+@dataclass(frozen=True)
+class NominalBeta:
+    """The beta that the user wrote, beside the one that the model acts with."""
+
+    beta: float
+    ratio: float  # effective over nominal
+    reductions: tuple[str, ...]  # of the loss that would explain it
+
+    def summary(self) -> str:
+        times = f"That is {self.ratio:.3g} times the nominal beta of {self.beta:g}"
+        if self.reductions:
+            return f"{times}: {' or '.join(self.reductions)}."
+        return (
+            f"{times}, which no usual reduction (means or sums over pixels and latents) explains."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "beta": self.beta, "ratio": self.ratio, "reductions": list(self.reductions),
+            "says": self.summary(),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,8 +87,25 @@ class EffectiveBeta:
     single_weight: bool | None  # None where fewer than two latents can tell
     reason: str  # what this means, or why there is no value
     pixel_variance_ratio: float | None = None  # implied pixel variance over the mean squared error
-    nominal: str = ""  # how it compares with the beta that the user wrote
+    nominal: NominalBeta | None = None
     n: int = 0
+    values: int = 0  # of an example, which a reduction may average
+    latents: int = 0
+
+    def against(self, nominal: float | None) -> "EffectiveBeta":
+        """The same beside the beta in the training code; None leaves it as it is."""
+        check_nominal(nominal)
+        if nominal is None or self.value is None:
+            return self
+        ratio = self.value / nominal
+        reductions = {
+            "sums over pixels and latents": 1.0,
+            f"a mean over the {self.values} pixels and a sum over latents": self.values,
+            f"a sum over pixels and a mean over the {self.latents} latents": 1.0 / self.latents,
+            "means over pixels and latents": self.values / self.latents,
+        }
+        fits = tuple(name for name, r in reductions.items() if 1 / NEAR < ratio / r < NEAR)
+        return replace(self, nominal=NominalBeta(nominal, ratio, fits))
 
     def summary(self) -> str:
         if self.value is None or self.interval is None:
@@ -68,7 +119,9 @@ class EffectiveBeta:
                 "The variance of a value that this implies is "
                 f"{self.pixel_variance_ratio:.2g} times the mean squared error (1: sigma-VAE)."
             )
-        return " ".join([*lines, self.nominal]).strip()
+        if self.nominal is not None:
+            lines.append(self.nominal.summary())
+        return " ".join(lines)
 
     def _repr_html_(self) -> str:
         return card_of(self)
@@ -82,8 +135,18 @@ class EffectiveBeta:
             "single_weight": self.single_weight,
             "reason": self.reason,
             "pixel_variance_ratio": self.pixel_variance_ratio,
+            "nominal": None if self.nominal is None else self.nominal.to_dict(),
             "n": self.n,
         }
+
+
+def check_nominal(nominal: float | None) -> None:
+    """Raises where it is no weight that a rate could have."""
+    if nominal is not None and not 0 < nominal < float("inf"):
+        raise RangeError(
+            f"The nominal beta is {nominal:g}; wanted a positive number.",
+            "Give the weight of the rate as the training code has it.",
+        )
 
 
 def effective_beta(
@@ -96,14 +159,12 @@ def effective_beta(
     sums over pixels or latents) that would explain a difference. Believe it for models at rest,
     on the data that they were trained on.
     """
-    return effective_beta_of(
-        open_model(model, data, **reading), nominal=nominal, rows=rows, draws=draws
-    )
+    check_nominal(nominal)
+    found = effective_beta_of(open_model(model, data, **reading), rows=rows, draws=draws)
+    return found.against(nominal)
 
 
-def effective_beta_of(
-    model: OpenModel, *, nominal: float | None = None, rows: int = 500, draws: int = 8
-) -> EffectiveBeta:
+def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> EffectiveBeta:
     """The same of an open model, at `rows` rows and `draws` antithetic pairs of noise."""
     codes = model.codes
     if codes.covariance is not None or not codes.stochastic:
@@ -115,7 +176,19 @@ def effective_beta_of(
     if not used:
         return unreadable("no latent is used, and a collapsed model agrees with any larger beta")
     places = np.unique(np.linspace(0, codes.n - 1, min(rows, codes.n)).astype(np.int64))
-    pull, bracket, squared, pixels = _sums(model, places, draws)
+    pull, bracket, squared, variance = _sums(model, places, draws)
+    law = None if model.objective is None else model.objective.pull(model.experiment.steps)
+    if law is not None and law.weight is not None and law.factor is not None:
+        # The prior weighs weight / factor: an entropy-regularised VAE is the beta-VAE of the same
+        # weight with its latents scaled up (mathieu2019 Corollary 2).
+        bracket = 1.0 + (bracket - 1.0) / law.factor
+    wider = [j for j in range(codes.d) if bracket[:, j].mean() < WIDER]
+    if wider:
+        return unreadable(
+            f"latent{'' if len(wider) == 1 else 's'} {listed(wider)} "
+            f"{'is' if len(wider) == 1 else 'are'} wider than the prior, "
+            "which no weight of a rate explains: a bonus for entropy does, or another prior"
+        )
     read = [j for j in used if bracket[:, j].mean() > LEAST_BRACKET]
     if not read:
         return unreadable("every used latent is nearly as wide as the prior")
@@ -131,11 +204,24 @@ def effective_beta_of(
         between = max(float(each.var(ddof=1)) - variance_of_noise, 0.0)
         spread = float(np.sqrt(between) / each.mean())
         blurred = np.sqrt(variance_of_noise) > ONE_WEIGHT * each.mean()
-        single = False if spread > ONE_WEIGHT else None if blurred else True
-    ratio = None if pixels is None or squared <= 0 else value * pixels / squared
+        unsure = blurred or _at_most(spread, len(read) - 1) > ONE_WEIGHT
+        single = False if spread > ONE_WEIGHT else None if unsure else True
+    ratio = None if variance is None or squared <= 0 else value * variance / squared
+    meaning = _meaning(single, spread, each)
+    if law is not None and law.weight is not None and not 1 / NEAR < value / law.weight < NEAR:
+        single = False
+        meaning = (
+            f"The objective weighs the rate with {law.weight:g}: its other terms act on the widths "
+            "of posteriors too, or training has not settled."
+        )
+    if law is not None and law.weight is None:
+        single = None
+        meaning = f"The objective has no weight of the rate of its own ({law.no_weight}); " + (
+            "this is that of the beta-VAE that would have these posteriors."
+        )
     return EffectiveBeta(
-        value, interval, dict(zip(read, map(float, each), strict=True)), spread, single,
-        _meaning(single, spread, each), ratio, _against(nominal, value, model), len(places),
+        value, interval, dict(zip(read, map(float, each), strict=True)), spread, single, meaning,
+        ratio, n=len(places), values=int(np.prod(model.data.shape)), latents=codes.d,
     )  # fmt: skip
 
 
@@ -180,6 +266,14 @@ def _sums(
     )  # fmt: skip
 
 
+def _at_most(spread: float, freedom: int) -> float:
+    """The 90% upper bound of a standard deviation that was found with so many degrees of freedom:
+    two latents that agree by chance are no evidence of one weight."""
+    from scipy.special import chdtri  # here: it is slow to import
+
+    return spread * float(np.sqrt(freedom / chdtri(freedom, 0.9)))
+
+
 def _slope(value: Tensor, z: Tensor) -> Tensor:
     return torch.autograd.grad(value.sum(), z)[0]
 
@@ -212,33 +306,11 @@ def _meaning(single: bool | None, spread: float | None, each: Vector) -> str:
     if spread is None:
         return "Only one latent was read, so this does not show whether one weight explains all."
     if single is None:
-        return "The noise is too large to tell whether one weight explains all latents."
+        return "Noise, or too few latents, leave open whether one weight explains all."
     if single:
         return f"One weight explains the model: beyond noise, latents differ by {spread:.0%}."
     return (
         f"No single weight explains the model: latents act with {each.min():.3g} to "
         f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, and "
         "before training has settled."
-    )
-
-
-def _against(nominal: float | None, value: float, model: OpenModel) -> str:
-    if nominal is None:
-        return ""
-    if nominal <= 0:
-        return f"The nominal beta is {nominal:g}, so there is no ratio to it."
-    pixels, latents = float(np.prod(model.data.shape)), float(model.codes.d)
-    reductions = {
-        "sums over pixels and latents": 1.0,
-        f"a mean over the {pixels:.0f} pixels and a sum over latents": pixels,
-        f"a sum over pixels and a mean over the {latents:.0f} latents": 1.0 / latents,
-        "means over pixels and latents": pixels / latents,
-    }
-    ratio = value / nominal
-    fits = [name for name, r in reductions.items() if 1 / NEAR < ratio / r < NEAR]
-    if fits:
-        return f"That is {ratio:.3g} times the nominal beta of {nominal:g}: {' or '.join(fits)}."
-    return (
-        f"That is {ratio:.3g} times the nominal beta of {nominal:g}, which no usual reduction "
-        "(means or sums over pixels and latents) explains."
     )

@@ -1,11 +1,14 @@
 """`vs.inspect`: anything that is a VAE, dissected."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
 
 from vaescope.data.dataset import Kind
+from vaescope.errors import UsageError
+from vaescope.geometry.effective_beta import check_nominal
 from vaescope.inspection.dissect import PARTS, dissect
 from vaescope.inspection.effort import effort_named
 from vaescope.inspection.results import Inspection
@@ -35,6 +38,7 @@ def inspect(
     columns: Any = None,
     mean: Any = None,
     std: Any = None,
+    nominal: float | None = None,
     effort: str = "default",
     images: bool = True,
     name: str | None = None,
@@ -42,12 +46,19 @@ def inspect(
 ) -> Inspection:
     """Dissects whatever `vs.open_model` opens, on at most 10,000 examples.
 
-    Arguments up to `std` are those of `vs.open_model`. `effort` is fast, default or
+    Arguments up to `std` are those of `vs.open_model`. `nominal` is the beta in the training code,
+    which the one that the model acts with is compared with. `effort` is fast, default or
     thorough. `images=False` keeps no picture: neither examples nor what the decoder makes of them.
     Progress is drawn on stderr at a terminal and in notebooks; `progress=False` draws none, and a
     function gets the name of each part instead.
     """
     size = effort_named(effort)
+    check_nominal(nominal)
+    if nominal is not None and not size.whole:
+        raise UsageError(
+            f"The effort {effort!r} does not read the beta that the model acts with.",
+            "Leave out the nominal beta, or choose the effort fast, default or thorough.",
+        )
     with told(progress, "inspect") as tell:
         if not callable(progress):
             tell("reading the model")
@@ -63,4 +74,7 @@ def inspect(
             numbered = f"{PARTS.index(name) + 1} of {len(PARTS)}, {name}"
             tell(name if callable(progress) else numbered)
 
-        return dissect(opened, size, images=images, progress=part)
+        found = dissect(opened, size, images=images, progress=part)
+    if nominal is None or found.effective_beta is None:
+        return found
+    return replace(found, effective_beta=found.effective_beta.against(nominal))

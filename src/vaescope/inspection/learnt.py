@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from vaescope.inspection.decoder_names import DecoderName, decoder_name
 from vaescope.inspection.results import Inspection, Latent
 from vaescope.latents import LatentGroup
 from vaescope.traversals import Decode, Traversals
@@ -99,6 +100,10 @@ def _group_row(found: Inspection, group: LatentGroup, latents: Sequence[Latent])
 
 def _latent_row(found: Inspection, latent: Latent) -> LearntRow:
     note: str = latent.type
+    name = f"latent {latent.index}"
+    seen = _seen(found, latent)
+    if seen is not None:
+        name, note = f"{name}: {seen.kind}", f"{note}, {seen.how}"
     weak = [] if found.groups is None else [
         factor.name
         for factor in found.groups.factors
@@ -106,7 +111,18 @@ def _latent_row(found: Inspection, latent: Latent) -> LearntRow:
     ]  # fmt: skip
     if weak:
         note += f", knows a little of {_listed(weak)}"
-    return _row(found, f"latent {latent.index}", note, [latent], (_strip(found, latent),), None)
+    return _row(found, name, note, [latent], (_strip(found, latent),), None)
+
+
+def _seen(found: Inspection, latent: Latent) -> DecoderName | None:
+    """What the decoder shows a latent to do to images, where there are no factors to say it."""
+    moved = found.traversals
+    if found.groups is not None or moved is None or moved.outputs is None:
+        return None
+    images = moved.outputs[latent.index]
+    if found.subject.kind != "images" or images.ndim != 4 or images.shape[1] not in (1, 3):
+        return None
+    return decoder_name(images)
 
 
 def _row(
@@ -145,7 +161,14 @@ def _sentences(found: Inspection, used: int) -> tuple[str, ...]:
     first = f"{used} of {d} latents {'is' if used == 1 else 'are'} used"
     groups = found.groups
     if groups is None:
-        sentences = [f"{first}; there are no factors to name them by."]
+        kinds: dict[str, list[str]] = {}
+        for z in sorted(found.latents, key=lambda z: z.index):
+            seen = _seen(found, z) if z.type != "passive" else None
+            if seen is not None:
+                kinds.setdefault(seen.kind, []).append(str(z.index))
+        named = _listed([f"{_listed(own)} {_are(own)} {kind}" for kind, own in kinds.items()])
+        by_sight = f" By what the decoder draws, {named}." if named else ""
+        sentences = [f"{first}; there are no factors to name them by.{by_sight}"]
     else:
         held = "; ".join(group.says for group in groups.groups)
         sentences = [f"{first}: {held}." if held else f"{first}, and no factor names one."]
@@ -173,6 +196,10 @@ def _first(text: str) -> str:
         if text[place : place + 2] == ". " and text[place + 2].isupper():
             return text[: place + 1]
     return text
+
+
+def _are(words: Sequence[str]) -> str:
+    return "is" if len(words) == 1 else "are"
 
 
 def _capital(text: str) -> str:

@@ -14,6 +14,7 @@ from vaescope.comparing.intervals import SideGap
 from vaescope.comparing.result import ComparedLatent
 from vaescope.comparing.verdicts import latent_name, side_name
 from vaescope.figures.comparison import certain_first, comparison_chart
+from vaescope.latent_exchange import CLASSES
 from vaescope.paths import disk_errors, replace_file
 from vaescope.report.drawn import figure
 from vaescope.report.page import (
@@ -57,6 +58,7 @@ def comparison_page(comparison: Comparison, *, images: bool = True) -> Page:
         _runs(comparison),
         _latents(comparison),
         _metrics(comparison),
+        *([_exchanges(comparison)] if comparison.exchanges else []),
         _settings(comparison),
     ]
     return Page(
@@ -262,6 +264,27 @@ def _metrics(comparison: Comparison) -> Section:
     parts.append(Prose(text, aside=True))
     lead = "The same numbers of each side, on the same images."
     return Section("metrics", "Metrics", lead, tuple(parts))
+
+
+def _exchanges(comparison: Comparison) -> Section:
+    columns = (
+        Column("Encodes"), Column("Decodes"), Column("Own, nats", "number", 1),
+        *(Column(f"{name}, nats", "number", 1) for name in CLASSES),
+        Column("Constant, nats", "number", 1), Column("What holds"),
+    )  # fmt: skip
+    rows = tuple(
+        (own.a, own.b, own.own, *(own.costs[name] for name in CLASSES), own.mean_image, own.says)
+        for own in comparison.exchanges
+    )
+    table = PageTable("exchange", "What an image costs where one encodes and another decodes, by "
+                      "the map between their latents.", columns, rows)  # fmt: skip
+    text = (
+        "Maps act on posterior means in units of each latent's standard deviation, and are fitted "
+        "on half of the images and priced on the others. Constant: all images as the mean one. A "
+        "class of maps suffices where it recovers 90% of what the constant loses."
+    )
+    lead = "Whether one can read what another has written: in nats of an image, lower is better."
+    return Section("exchange", "Exchanged latents", lead, (table, Prose(text, aside=True)))
 
 
 def _answer(gap: SideGap) -> str | None:

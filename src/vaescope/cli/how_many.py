@@ -1,0 +1,53 @@
+"""`vaescope how-many`: how many latents data need."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vaescope.cli.output import (
+    DeviceOption,
+    JsonOption,
+    QuietOption,
+    SeedOption,
+    messages,
+    result,
+)
+from vaescope.cli.train import settings_with_seed
+
+__all__ = ["how_many"]
+
+
+def how_many(
+    data: Annotated[
+        str,
+        typer.Argument(help="A dataset's name, a folder of images, or an npz, npy or csv file."),
+    ],
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="key=value ...; steps are those of a training.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help="Whose objective and networks are tried.")] = "vae",
+    most: Annotated[int, typer.Option(help="Latents that are tried, at most.")] = 64,
+    minutes: Annotated[float, typer.Option(help="After these no further training starts.")] = 10.0,
+    seed: SeedOption = None,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find how many latents data need: several methods side by side, and one number.
+
+    Example: vaescope how-many mnist net.name=mlp --minutes 5
+    """
+    from vaescope.settings import from_command_line
+    from vaescope.tuning.latent_count import STEPS, count_latents
+
+    named = [f"data.name={data}"]
+    if Path(data).exists():
+        named = ["data.name=files", f"data.path={data}"]
+    given = settings_with_seed([*named, f"steps={STEPS}", *(settings or [])], seed)
+    spec = from_command_line(preset, given)
+    with messages(quiet=quiet).status("how many latents") as status:
+        found = count_latents(
+            spec, most=most, minutes=minutes, device=device, progress=status.update
+        )
+    result(found.to_dict(), found.summary(), as_json=as_json)
