@@ -2,19 +2,23 @@
 
 A name is given only if a stated test passes. Along the latent's traversal each image is compared
 with the middle one, which is moved, resized or brightened to fit it. The kind of change that
-explains the most is the name if it explains `EXPLAINED` of the squared change, the others explain
-less by `LEAD`, and the change itself is `LEAST` or more. It is one traversal from one example:
-"position-like", not "position".
+explains the most counts if it explains `EXPLAINED` of the squared change, the others explain less
+by `LEAD`, and the change itself is `LEAST` or more. It is the latent's name if it counts from
+`AGREEING` of `EXAMPLES` examples, in the same direction, and from none does another: a latent of an
+entangled model moves one example and reshapes the next.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import torch
 
+from vaescope.traversals import Decode
 from vaescope.types import Floats
 
-__all__ = ["DecoderName", "decoder_name"]
+__all__ = ["DecoderName", "decoder_name", "decoder_names"]
 
 Kind = Literal["position-like", "size-like", "brightness-like"]
 
@@ -22,6 +26,12 @@ Kind = Literal["position-like", "size-like", "brightness-like"]
 EXPLAINED, LEAD = 0.8, 0.2
 #: Pixels of a side that are looked at: more take time and say no more.
 PIXELS = 64
+#: Examples that traversals start from, and those that must agree; images along each.
+EXAMPLES, AGREEING, STEPS = 8, 6, 7
+#: Cosine of two directions that are called the same.
+SAME = 0.7
+#: Latents that are looked at.
+LATENTS = 16
 #: Least change that has a name: of the place in shares of the image's side, of size and
 #: brightness as the ratio of the largest to the smallest, less one.
 LEAST: dict[Kind, float] = {"position-like": 0.1, "size-like": 0.2, "brightness-like": 0.2}
@@ -34,6 +44,7 @@ class DecoderName:
     kind: Kind
     explained: float
     how: str  # "moves what is drawn across", "resizes what is drawn"
+    towards: tuple[float, ...]  # from low to high: rows and columns, or more and less
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +56,52 @@ class _Ink:
     radius: float
 
 
+@torch.inference_mode()
+def decoder_names(
+    decode: Decode, mean: Floats, latents: Sequence[int], centre: Floats, scale: Floats
+) -> dict[int, DecoderName]:
+    """Names of those latents for which the test passes, of a decoder of images.
+
+    Args:
+        decode: codes to images, (n, channels, height, width).
+        mean: (n, d) codes of examples.
+        latents: which to look at.
+        centre: (d,) mean of the prior; `scale` its standard deviation.
+    """
+    bases = mean[np.linspace(0, len(mean) - 1, EXAMPLES + 2).astype(np.int64)[1:-1]]
+    names = {}
+    for latent in latents[:LATENTS]:
+        codes = np.repeat(bases[:, None].astype(np.float32), STEPS, axis=1)
+        codes[:, :, latent] = centre[latent] + scale[latent] * np.linspace(-2.0, 2.0, STEPS)
+        flat = torch.from_numpy(codes.reshape(-1, codes.shape[-1]))
+        images = decode(flat).float().cpu().numpy()
+        if images.ndim != 4 or images.shape[1] not in (1, 3):
+            return {}
+        seen = [decoder_name(own) for own in images.reshape(EXAMPLES, STEPS, *images.shape[1:])]
+        agreed = _agreed([own for own in seen if own is not None])
+        if agreed is not None:
+            names[latent] = agreed
+    return names
+
+
+def _agreed(seen: Sequence[DecoderName]) -> DecoderName | None:
+    """What all of them say, with the least share; None where too few do or two differ."""
+    if len(seen) < AGREEING or len({own.kind for own in seen}) > 1:
+        return None
+    towards = np.array([own.towards for own in seen])
+    common = towards.mean(axis=0)
+    sizes = np.linalg.norm(towards, axis=1) * (np.linalg.norm(common) or 1.0)
+    if (towards @ common < SAME * sizes).any():
+        return None
+    how = {own.how for own in seen}
+    first = min(seen, key=lambda own: own.explained)
+    return first if len(how) == 1 else DecoderName(
+        first.kind, first.explained, "moves what is drawn", tuple(common.tolist())
+    )  # fmt: skip
+
+
 def decoder_name(images: Floats) -> DecoderName | None:
-    """The name of a latent whose traversal gives these images, (steps, channels, height, width);
-    None where the test does not pass."""
+    """What one traversal shows, (steps, channels, height, width); None where it is no one kind."""
     every = -(-max(images.shape[-2:]) // PIXELS)
     grey = np.asarray(images[..., ::every, ::every], dtype=np.float64).mean(axis=1)
     middle = grey[len(grey) // 2]
@@ -74,7 +128,7 @@ def decoder_name(images: Floats) -> DecoderName | None:
     size, how = _size(kind, known, grey.shape[1:])
     if explained[kind] < EXPLAINED or explained[kind] - others < LEAD or size < LEAST[kind]:
         return None
-    return DecoderName(kind, explained[kind], how)
+    return DecoderName(kind, explained[kind], how, _towards(kind, known))
 
 
 def _ink(image: Floats, background: float) -> _Ink | None:
@@ -114,3 +168,11 @@ def _size(kind: Kind, inks: list[_Ink], shape: tuple[int, ...]) -> tuple[float, 
     values = [ink.radius if kind == "size-like" else ink.amount for ink in inks]
     how = "resizes what is drawn" if kind == "size-like" else "brightens what is drawn"
     return max(values) / min(values) - 1.0, how
+
+
+def _towards(kind: Kind, inks: list[_Ink]) -> tuple[float, ...]:
+    first, last = inks[0], inks[-1]
+    if kind == "position-like":
+        return tuple((last.place - first.place).tolist())
+    values = (first.radius, last.radius) if kind == "size-like" else (first.amount, last.amount)
+    return (values[1] - values[0],)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from vaescope.inspection.decoder_names import DecoderName, decoder_name
 from vaescope.inspection.results import Inspection, Latent
 from vaescope.latents import LatentGroup
 from vaescope.traversals import Decode, Traversals
@@ -101,7 +100,7 @@ def _group_row(found: Inspection, group: LatentGroup, latents: Sequence[Latent])
 def _latent_row(found: Inspection, latent: Latent) -> LearntRow:
     note: str = latent.type
     name = f"latent {latent.index}"
-    seen = _seen(found, latent)
+    seen = found.seen.get(latent.index)
     if seen is not None:
         name, note = f"{name}: {seen.kind}", f"{note}, {seen.how}"
     weak = [] if found.groups is None else [
@@ -112,17 +111,6 @@ def _latent_row(found: Inspection, latent: Latent) -> LearntRow:
     if weak:
         note += f", knows a little of {_listed(weak)}"
     return _row(found, name, note, [latent], (_strip(found, latent),), None)
-
-
-def _seen(found: Inspection, latent: Latent) -> DecoderName | None:
-    """What the decoder shows a latent to do to images, where there are no factors to say it."""
-    moved = found.traversals
-    if found.groups is not None or moved is None or moved.outputs is None:
-        return None
-    images = moved.outputs[latent.index]
-    if found.subject.kind != "images" or images.ndim != 4 or images.shape[1] not in (1, 3):
-        return None
-    return decoder_name(images)
 
 
 def _row(
@@ -163,7 +151,7 @@ def _sentences(found: Inspection, used: int) -> tuple[str, ...]:
     if groups is None:
         kinds: dict[str, list[str]] = {}
         for z in sorted(found.latents, key=lambda z: z.index):
-            seen = _seen(found, z) if z.type != "passive" else None
+            seen = found.seen.get(z.index)
             if seen is not None:
                 kinds.setdefault(seen.kind, []).append(str(z.index))
         named = _listed([f"{_listed(own)} {_are(own)} {kind}" for kind, own in kinds.items()])
