@@ -8,6 +8,7 @@ long enough that its parts differ by little between rounds, and no ratio is quot
 
 import argparse
 import json
+import resource
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -76,6 +77,7 @@ def main() -> None:
         "seconds": {k: round(v, 2) for k, v in seconds.items()},
         "parts": list(PARTS),
         "used_latents": int(used),
+        "gigabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2, 3),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from vaescope.build import build_data, build_optimiser
+from vaescope.build import build_data, build_optimiser, build_vae
 from vaescope.encoding import load_vae
 from vaescope.errors import NonFiniteError, UsageError
 from vaescope.runs import Run
@@ -15,7 +15,7 @@ from vaescope.specs import Experiment
 from vaescope.training import many
 from vaescope.training.group import train_group
 from vaescope.training.loop import new_state, steps
-from vaescope.training.many import groups, stackable, train_many
+from vaescope.training.many import _stack, _Tanh, groups, stackable, train_many
 
 CPU = torch.device("cpu")
 SMALL = ["data.name=synth-linear", "data.n=300", "latent=2", "net.name=mlp", "net.encoder=[16]",
@@ -138,3 +138,19 @@ def test_one_that_diverges_does_not_disturb_the_rest(
     with pytest.raises(NonFiniteError, match=runs[3].path.name):
         list(train_group(runs, wild, build_data(wild[0].data)))
     assert [run.is_done for run in runs] == [True, True, True, False]
+
+
+def test_the_quick_tanh_is_tanh_and_has_a_gradient_everywhere() -> None:
+    x = torch.linspace(-200.0, 200.0, 4001, requires_grad=True)
+    y = _Tanh()(x)
+    torch.testing.assert_close(y, torch.tanh(x), rtol=0.0, atol=3e-7)
+    (slope,) = torch.autograd.grad(y.sum(), x)
+    torch.testing.assert_close(slope, 1.0 - torch.tanh(x).square(), rtol=0.0, atol=1e-6)
+
+
+def test_weights_come_back_from_the_matrix_as_they_went_in() -> None:
+    stack, flat = _stack(DIFFERENT, build_data(DIFFERENT[0].data))
+    for k, experiment in enumerate(DIFFERENT):
+        expected = dict(build_vae(experiment).named_parameters())
+        for name, value in stack.named(flat[k]).items():
+            torch.testing.assert_close(value, expected[name.removeprefix("vae.")], rtol=0, atol=0)

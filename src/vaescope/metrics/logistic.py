@@ -1,4 +1,4 @@
-"""Logistic regressions, by scikit-learn, with nothing left to its changing defaults.
+"""Logistic regressions as scikit-learn's, with nothing left to its changing defaults.
 
 Its default was one class against the rest by liblinear up to 0.21 and is multinomial by lbfgs
 since: disentanglement_lib's published numbers are of the former.
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.errors import ShapeError
+from vaescope.metrics.multinomial import fit_multinomial
 from vaescope.seeds import derive
 from vaescope.types import Floats, Integers
 
@@ -47,11 +48,14 @@ class Classifier:
         return np.asarray(self.model.predict_proba((x - self.mean) / self.scale))
 
 
+def _units(x: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and standard deviation of each column, 1 where it is constant."""
+    scale = x.std(axis=0)
+    return x.mean(axis=0), np.where(scale > 0, scale, 1.0)
+
+
 def _fit(name: str, model: Any, x: Floats, y: Integers, *, standardise: bool) -> Classifier:
-    mean, scale = np.zeros(x.shape[1]), np.ones(x.shape[1])
-    if standardise:
-        mean, scale = x.mean(axis=0), x.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
+    mean, scale = _units(x) if standardise else (np.zeros(x.shape[1]), np.ones(x.shape[1]))
     with warnings.catch_warnings():
         # Of separable classes the weights grow without end: where the solver stops changes no
         # prediction that counts, and its warnings would reach the user.
@@ -74,10 +78,14 @@ def standardised_multinomial(x: Floats, y: Integers, *, seed: int = 0) -> Classi
     lbfgs takes a thousand, but its matrix grows with the square of the weights: with many of them
     300 steps of lbfgs are taken, and the name says so.
     """
+    name, classes = "multinomial logistic regression, standardised", len(np.unique(y))
+    newton = classes * (x.shape[1] + 1) <= _NEWTON
+    if newton and classes > 2:
+        mean, scale = _units(x)
+        return Classifier(name, fit_multinomial((x - mean) / scale, y, strength=1e4), mean, scale)
     from sklearn.linear_model import LogisticRegression
 
-    name = "multinomial logistic regression, standardised"
-    if len(np.unique(y)) * (x.shape[1] + 1) <= _NEWTON:
+    if newton:  # two classes have one line: half the weights, twice the penalty
         model = LogisticRegression(C=1e4, solver="newton-cholesky", max_iter=50)
     else:
         model, name = LogisticRegression(C=1e4, solver="lbfgs", max_iter=300), f"{name}, lbfgs"

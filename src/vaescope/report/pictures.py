@@ -88,5 +88,7 @@ def _joined(images: Floats, axis: int) -> Array:
 
 def _png(pixels: Array) -> bytes:
     buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, format="PNG", optimize=True)  # grey or rgb, with alpha
+    # Grey or rgb, with alpha. At the usual level: the highest saves a twentieth of the bytes in ten
+    # to twenty times the time.
+    Image.fromarray(pixels).save(buffer, format="PNG")
     return buffer.getvalue()

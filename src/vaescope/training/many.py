@@ -146,6 +146,22 @@ class _Loss(nn.Module):
         }
 
 
+class _Tanh(nn.Module):
+    """tanh by the logistic function, to 2e-7: a third of the library's time, and once operations
+    have no overhead its tanh takes half of a step."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return 2.0 * torch.sigmoid(2.0 * x) - 1.0
+
+
+def _with_quick_tanh(vae: VAE) -> VAE:
+    for parent in list(vae.modules()):
+        for name, child in parent.named_children():
+            if type(child) is nn.Tanh:
+                setattr(parent, name, _Tanh())
+    return vae
+
+
 @dataclass(frozen=True)
 class _Stack:
     """What does not change from step to step."""
@@ -159,9 +175,12 @@ class _Stack:
     dataset_size: int
 
     def named(self, flat: Tensor) -> dict[str, Tensor]:
-        """Parameters of one model from its row of the matrix."""
+        """Parameters of one model from its row of the matrix, where `_laid_out` put them."""
         parts = torch.split(flat, [size.numel() for size in self.shapes.values()])
-        return {n: p.view(s) for (n, s), p in zip(self.shapes.items(), parts, strict=True)}
+        return {
+            name: part.view(shape[::-1]).mT if len(shape) == 2 else part.view(shape)
+            for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
+        }
 
     def loss(
         self, flat: Tensor, strengths: Tensor, x: Tensor, noise: Tensor, step: Tensor
@@ -204,12 +223,18 @@ class _Stack:
         return flat, (first, second, largest), stacked
 
 
+def _laid_out(parameter: Tensor) -> Tensor:
+    """The numbers of a parameter in the order of the matrix. Weights are by input: gradients by two
+    inputs of a layer are then products of long rows, four times faster than of long columns."""
+    return (parameter.mT if parameter.ndim == 2 else parameter).detach().reshape(-1)
+
+
 def _stack(experiments: Sequence[Experiment], data: Dataset) -> tuple[_Stack, Tensor]:
     models = [build_vae(experiment) for experiment in experiments]
     start_from_data(experiments[0], data, models)
     shapes = {f"vae.{name}": p.shape for name, p in models[0].named_parameters()}
     flat = torch.stack(
-        [torch.cat([p.detach().reshape(-1) for p in model.parameters()]) for model in models]
+        [torch.cat([_laid_out(parameter) for parameter in model.parameters()]) for model in models]
     )
     objectives = [build_objective(experiment) for experiment in experiments]
     rates = [build_schedule(experiment.optimiser.lr) for experiment in experiments]
@@ -218,7 +243,7 @@ def _stack(experiments: Sequence[Experiment], data: Dataset) -> tuple[_Stack, Te
     assert isinstance(adam, AdamSpec)
     strengths = torch.tensor([_numbers(objective) for objective in objectives])
     stack = _Stack(
-        _Loss(models[0]), shapes, objectives[0], strengths, rate, adam, len(data)
+        _Loss(_with_quick_tanh(models[0])), shapes, objectives[0], strengths, rate, adam, len(data)
     )  # fmt: skip
     return stack, flat
 
