@@ -114,16 +114,16 @@ def decoder_name(images: Floats) -> DecoderName | None:
     if len(known) < len(grey):
         return None  # an empty image has no place
     own = known[len(known) // 2]
-    fits = {
+    fits: dict[Kind, list[Floats]] = {
         "position-like": [_resized(middle, own, ink.place, 1.0) for ink in known],
         "size-like": [_resized(middle, own, own.place, ink.radius / own.radius) for ink in known],
         "brightness-like": [_brightened(middle, image) for image in grey],
     }
-    explained = {
+    explained: dict[Kind, float] = {
         kind: 1.0 - float(np.square(np.stack(fit) - grey).sum()) / change
         for kind, fit in fits.items()
     }
-    kind: Kind = max(explained, key=explained.__getitem__)  # type: ignore[assignment]
+    kind = max(explained, key=explained.__getitem__)
     others = max(share for other, share in explained.items() if other != kind)
     size, how = _size(kind, known, grey.shape[1:])
     if explained[kind] < EXPLAINED or explained[kind] - others < LEAD or size < LEAST[kind]:
