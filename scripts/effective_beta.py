@@ -136,13 +136,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kept", type=Path, default=Path("runs/effective_beta.jsonl"))
     parser.add_argument("--out", type=Path, default=Path("docs/results/effective_beta.md"))
+    parser.add_argument("--picture", type=Path, default=Path("docs/pictures/effective-beta.svg"))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--page-only", action="store_true", help="Of the runs that are kept.")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     arguments.kept.parent.mkdir(parents=True, exist_ok=True)
     data = as_dataset(waves(IMAGES))
     cells = [dict(zip(CELLS, values, strict=True)) for values in itertools.product(*CELLS.values())]
     runs = _kept(arguments.kept)
+    if arguments.page_only:
+        write(runs, len(cells), arguments.out, arguments.picture)
+        return
     done = [{key: run[key] for key in CELLS} for run in runs]
     # In strides: whatever has run by some hour is spread over all nets, likelihoods and priors.
     for cell in sorted(cells, key=lambda cell: cells.index(cell) * 7 % len(cells)):
@@ -151,7 +156,35 @@ def main() -> None:
         run = trained(cell, data, arguments.seed)
         with arguments.kept.open("a") as file:
             file.write(json.dumps(run) + "\n")
-    arguments.out.write_text("\n".join(page(_kept(arguments.kept), len(cells))) + "\n")
+    write(_kept(arguments.kept), len(cells), arguments.out, arguments.picture)
+
+
+def write(runs: list[dict[str, Any]], cells: int, out: Path, picture: Path) -> None:
+    """The page and the picture of the runs that there are."""
+    out.write_text("\n".join(page(runs, cells)) + "\n")
+    draw(runs, picture)
+
+
+def draw(runs: list[dict[str, Any]], path: Path) -> None:
+    """Estimates with their intervals against the truth, both on logarithmic axes."""
+    import matplotlib.pyplot as plt
+
+    plt.rcParams["svg.hashsalt"] = "effective-beta"
+    figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
+    shown = [run for run in runs if run["found"]["value"] is not None]
+    styles = {("mlp", "bernoulli"): "C0o", ("mlp", "squared-error"): "C1s",
+              ("conv", "bernoulli"): "C2^", ("conv", "squared-error"): "C3D"}  # fmt: skip
+    for k, ((net, likelihood), style) in enumerate(styles.items()):
+        own = [run for run in shown if (run["net"], run["likelihood"]) == (net, likelihood)]
+        values = np.array([run["found"]["value"] for run in own])
+        ends = np.array([run["found"]["interval"] for run in own]).reshape(-1, 2).T
+        places = [run["beta"] * 1.06 ** (k - 1.5) for run in own]  # side by side, not on each other
+        axes.errorbar(places, values, [values - ends[0], ends[1] - values], fmt=style, ms=4,
+                      label=f"{net}, {likelihood}")  # fmt: skip
+    axes.plot([0.04, 10], [0.04, 10], color="0.6", lw=1)
+    axes.set(xscale="log", yscale="log", xlabel="beta of the training", ylabel="effective beta")
+    axes.legend(frameon=False)
+    figure.savefig(path, metadata={"Date": None})
 
 
 def _kept(path: Path) -> list[dict[str, Any]]:
@@ -195,6 +228,11 @@ def page(runs: list[dict[str, Any]], cells: int) -> list[str]:
         f"vaescope {vs.__version__}, {sum(run['seconds'] for run in runs) / 60:.0f} minutes of one "
         "core.",
         "",
+        *(
+            [f"**Not finished**: {cells - len(runs)} of the registered runs are to come.", ""]
+            if len(runs) < cells
+            else []
+        ),
         f"- Excluded: {len(unreadable)} without an estimate, "
         f"{len(runs) - len(judged) - len(unreadable)} not at rest.",
         f"- Estimate over truth within {BAND[0]} and {BAND[1]} (wanted: 90%): {share(within)}; "

@@ -1,7 +1,7 @@
 """Any dataset through an encoder, once: codes in float32, whatever the training's precision."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,14 @@ class Maps:
     configured: float | None  # the factor that the model's own configuration publishes
     kl_by_place: Floats | None = None  # (*shape) nats over all channels; None: shapes differ
     configured_shift: float | None = None  # what its pipelines take from latents before
+    #: (mean, standard deviation) of each channel that its pipelines work with, where published
+    configured_channels: tuple[Floats, Floats] | None = None
+
+    @property
+    def pasted(self) -> str:
+        """Mean and standard deviation of each channel as a configuration has them."""
+        mean, std = (", ".join(f"{v:.4f}" for v in part) for part in (self.shift, self.scale))
+        return f'"latents_mean": [{mean}], "latents_std": [{std}]'
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -73,8 +81,16 @@ class Maps:
             "scaling": self.scaling,
             "configured": self.configured,
             "configured_shift": self.configured_shift,
+            "latents_mean": self.shift.tolist(),
+            "latents_std": self.scale.tolist(),
+            "configured_mean": _listed(self.configured_channels, 0),
+            "configured_std": _listed(self.configured_channels, 1),
             "kl_by_place": None if self.kl_by_place is None else self.kl_by_place.tolist(),
         }
+
+
+def _listed(channels: tuple[Floats, Floats] | None, part: int) -> object:
+    return None if channels is None else channels[part].tolist()
 
 
 def encode_rows(
@@ -94,7 +110,7 @@ def encode_rows(
             yield _posterior(model, model.x(some), u, start)
 
     with model.evaluating():
-        found = gathered(posteriors(), model.name, (model.scaling, model.shift))
+        found = gathered(posteriors(), model.name, (model.scaling, model.shift), model.channels)
         seen = np.concatenate(us) if us else None
         prior = model.prior.density(
             None if seen is None else torch.from_numpy(seen).to(model.device)
@@ -121,9 +137,11 @@ class Gathered:
 def gathered(
     posteriors: Iterable[Reparameterised], name: str,
     published: tuple[float | None, float | None] = (None, None),
+    channels: tuple[Floats, Floats] | None = None,
 ) -> Gathered:  # fmt: skip
     """Batches of posteriors as arrays; `published` are the scaling factor and the shift of latents
-    that are maps. Raises NonFiniteError where some are not finite."""
+    that are maps, `channels` mean and standard deviation of each. Raises NonFiniteError where
+    some are not finite."""
     means, variances, covariances, sums = [], [], [], []
     shape: tuple[int, ...] = ()
     by_place: list[Tensor] = []
@@ -149,6 +167,8 @@ def gathered(
             "in the encoder.",
         )
     maps = _maps(sums, by_place, len(joined[0]), shape, published) if sums else None
+    if maps is not None and channels is not None and len(channels[0]) == len(maps.shift):
+        maps = replace(maps, configured_channels=channels)
     return Gathered(*joined, np.concatenate(covariances) if covariances else None, maps)
 
 

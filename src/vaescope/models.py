@@ -114,6 +114,7 @@ class OpenModel:
     notes: tuple[str, ...] = ()
     scaling: float | None = None  # what latent-diffusion pipelines multiply latents by
     shift: float | None = None  # what they take from latents before
+    channels: tuple[Floats, Floats] | None = None  # mean and std of each that they work with
     undecoded: str = ""  # why nothing can be decoded and scored; empty where it can
     given: tuple[Codes, Maps | None] | None = None  # codes of data that cannot be taken by rows
 

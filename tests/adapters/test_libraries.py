@@ -134,3 +134,34 @@ def test_maps_without_noise_have_no_kl() -> None:
         tiny("AutoencoderTiny"), np.random.default_rng(0).random((6, 3, 16, 16), np.float32)
     )
     assert opened.maps is not None and opened.maps.to_dict()["kl"] is None
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_channels_of_video_latents_are_compared_with_what_was_published(right: bool) -> None:
+    """latents_mean and latents_std of a configuration, beside those measured."""
+    diffusers = pytest.importorskip("diffusers", reason="diffusers is not installed")
+
+    def small(mean: list[float], std: list[float]) -> Any:
+        return seeded(
+            lambda: diffusers.AutoencoderKLWan(
+                base_dim=8, z_dim=4, dim_mult=[1, 1], num_res_blocks=1, temperal_downsample=[False],
+                latents_mean=mean, latents_std=std,
+            )
+        ).eval()  # fmt: skip
+
+    x = np.random.default_rng(0).uniform(-1, 1, (5, 3, 5, 16, 16)).astype(np.float32)
+    with torch.no_grad():
+        q = small([0.0] * 4, [1.0] * 4).encode(torch.from_numpy(x)).latent_dist
+    mean = q.mean.double().mean((0, 2, 3, 4))
+    std = (
+        q.mean.double().var((0, 2, 3, 4), correction=0) + q.var.double().mean((0, 2, 3, 4))
+    ).sqrt()
+    published = (mean if right else mean + std).tolist(), std.tolist()
+    found = vs.inspect(small(*published), x, effort="latents")
+    maps = found.to_dict()["maps"]
+    assert maps["shape"] == [5, 8, 8] and maps["configured_std"] == published[1]
+    np.testing.assert_allclose(maps["latents_mean"], mean, atol=1e-4)
+    np.testing.assert_allclose(maps["latents_std"], std, rtol=1e-3)
+    (verdict,) = (one for one in found.verdicts if one.id == "scaling")
+    assert (verdict.tone == "good") is right
+    assert right or f'"latents_mean": [{mean[0]:.4f}' in verdict.advice

@@ -233,7 +233,7 @@ def test_the_weight_of_models_of_others_is_found(name: str, beta: float, shared_
         rebuilt(name, shared_data), many_images(name, shared_data, 600), rows=600
     )
     assert found.value == pytest.approx(beta, rel=0.1)
-    assert found.single_weight is True
+    assert found.single_weight is not False
 
 
 @pytest.mark.slow

@@ -27,7 +27,9 @@ def test_the_interval_of_a_ratio_holds_the_ratio(generator: np.random.Generator)
     interval = interval_of_ratio(above, below)
     assert interval is not None
     assert interval[0] < 3.0 < interval[1]
-    assert interval[0] <= above.mean() / below.mean() <= interval[1]
+    ratio = above.mean() / below.mean()
+    error = (above - ratio * below).std() / np.sqrt(400) / below.mean()  # the delta method's
+    assert interval[1] - interval[0] == pytest.approx(2 * 1.96 * error, rel=0.15)
 
 
 def test_plain_data_are_strict_json() -> None:

@@ -48,6 +48,12 @@ def test_a_latent_acts_where_its_weights_are(found: tuple[Gallery, Any]) -> None
     np.testing.assert_allclose(gallery.action, wanted, atol=1e-4)
 
 
+def test_a_latent_is_fed_by_the_pixels_that_its_encoder_weighs(found: tuple[Gallery, Any]) -> None:
+    gallery, _ = found
+    wanted = np.abs(np.linalg.pinv(WEIGHTS).T[[2, 0, 1]]).reshape(3, 1, SIDE, SIDE)
+    np.testing.assert_allclose(gallery.feeding, wanted, rtol=1e-3)
+
+
 def test_the_grid_moves_the_two_strongest_and_nothing_else(found: tuple[Gallery, Any]) -> None:
     gallery, model = found
     strength = np.square(WEIGHTS).sum(axis=1)

@@ -116,6 +116,7 @@ def test_importance_weights_tighten_the_bound(linear: Inspection) -> None:
     assert fit is not None and fit.log_likelihood_nats is not None
     assert fit.elbo_nats == pytest.approx(-fit.distortion_nats - fit.rate_nats)
     assert fit.log_likelihood_nats > fit.elbo_nats
+    assert fit.distortion_of_means is not None and fit.distortion_of_means < fit.distortion_nats
 
 
 def test_every_verdict_points_at_a_section_of_its_report(

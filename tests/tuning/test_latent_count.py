@@ -16,7 +16,9 @@ from vaescope.tuning.latent_count import LatentTrial, bisected, gaussian_dimensi
 
 def trial(latents: int, *, means: float | None = 1.0, samples: float = 1.0) -> LatentTrial:
     estimate = None if means is None else Estimate(means, None, 100)
-    return LatentTrial(latents, estimate, Estimate(samples, None, 100), latents, 0, 0, 0.0, 0.0)
+    return LatentTrial(
+        latents, estimate, Estimate(samples, None, 100), estimate, latents, 0, 0, 0.0, 0.0
+    )
 
 
 @pytest.mark.parametrize("start", [1, 3, 7, 20, 64])
@@ -67,6 +69,6 @@ def test_two_linear_factors_are_counted_by_the_command(
     assert ended.value.code in (0, None)
     found = json.loads(capsys.readouterr().out)
     assert found["recommended"] == 2
-    assert found["used"] == 2 and found["wide"]["passive"] == 4
+    assert found["used"] == found["dimension"] == 2 and found["wide"]["passive"] == 4
     assert {"fondue", "by_types", "data", "trials", "notes", "seconds"} <= set(found)
     assert all(one["latents"] <= 6 for one in found["trials"])

@@ -17,9 +17,9 @@ from vaescope.data.synthetic import linear_gaussian, principal_axes, synth_linea
 from vaescope.errors import Interrupted, NonFiniteError, RunError, UsageError
 from vaescope.settings import from_command_line
 from vaescope.tuning import Tuning
-from vaescope.tuning.front import known_factors, template_of, tune_experiment
 from vaescope.tuning.run import TuningProgress, _Runner
 from vaescope.tuning.store import Folder
+from vaescope.tuning.tune import known_factors, template_of, tune_experiment
 
 SMALL = ["data.name=synth-linear", "data.n=500", "latent=2", "optimiser.lr=1e-2", "batch=32"]
 CPU = torch.device("cpu")

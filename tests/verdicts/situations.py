@@ -98,7 +98,7 @@ class Situation:
     supervised: bool = False
     price: tuple[bool, bool] | None = None  # what linear models and neighbours lose matters
     axes: str = ""  # "own", "equal", "skewed", "between", "turned" or "free": the decoder's columns
-    maps: str = ""  # "plain", "right", "shifted", "wrong", "flat" or "places"
+    maps: str = ""  # "plain", "right", "shifted", "wrong", "flat", "places", "channels" or "off"
     unexplained: float | None = None
     read: bool = False  # somebody else's model
     assumed: bool = False  # nobody said the prior
@@ -176,9 +176,15 @@ def _maps(what: Situation) -> Maps:
     scaling = np.inf if what.maps == "flat" else 0.2
     configured = {"right": 0.201, "shifted": 0.201, "wrong": 0.5}.get(what.maps)
     shift = 0.1 if what.maps == "shifted" else None
+    channels = None
+    if what.maps in ("channels", "off"):
+        std = np.full(d, 5.02)
+        std[-1] = 8.0 if what.maps == "off" else 5.05
+        channels = (np.zeros(d), std)
     return Maps(
-        (4, 4), np.zeros(d), np.full(d, 5.0), places, scaling, configured, configured_shift=shift
-    )
+        (4, 4), np.zeros(d), np.full(d, 5.0), places, scaling, configured, configured_shift=shift,
+        configured_channels=channels,
+    )  # fmt: skip
 
 
 def codes_of(what: Situation) -> Codes:
@@ -304,7 +310,7 @@ def situations() -> list[Situation]:
     made += [Situation((*pair, "passive"), factors="passive", correlated=c) for c in (True, False)]
     made += [Situation(kinds, factors="rotated") for kinds in (pair, (*pair, "passive"))]
     made += [Situation((*pair, "passive"), factors="passive", loud=(0, 1))]
-    made += [Situation(pair, maps="shifted")]
+    made += [Situation(pair, maps=maps) for maps in ("shifted", "channels", "off")]
     made += [Situation(pair, unexplained=0.954, read=read) for read in (True, False)]
     made += [Situation(pair, factors="weak", sure=sure) for sure in (0.3, 0.6)]
     made += [Situation(kinds, gaps=True) for kinds in (pair, (*pair, "passive"))]

@@ -309,6 +309,11 @@ OF_MODELS: Mapping[str, Truth] = {
         s.maps in ("right", "shifted", "wrong")
     ),
     r" after a shift of 0, where 0\.1 is published": lambda s, _: s.maps == "shifted",
+    r"Channel 1 is the farthest from the published latents_mean and latents_std: 0 and [58][.\d]* "
+    r"there, 0 and 5 on these data": lambda s, _: s.maps in ("channels", "off"),
+    r"^Keep them\.": lambda s, _: s.maps == "channels",
+    r"For data like these: \"latents_mean\": \[0\.0000, 0\.0000\], \"latents_std\": \[5\.0000, "
+    r"5\.0000\]": lambda s, _: s.maps == "off",
     r"^Keep it\.": lambda s, _: s.maps in ("right", "shifted"),
     r"Use 0\.2 for data like these; the table has it by channel": lambda s, _: s.maps == "wrong",
     r"Reconstructions are no closer to the data than the mean of all examples: their squared error "

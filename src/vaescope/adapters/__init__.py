@@ -120,7 +120,7 @@ def adapt(
         density=_density(feeding, event), module=source.module, auxiliary=feeding.condition,
         encoder_sees_u=feeding.condition is not None and feeding.condition.supervises,
         inferred=tuple(inferred + ([] if why is None else [why])), scaling=source.scaling,
-        shift=source.shift,
+        shift=source.shift, channels=source.channels,
     )  # fmt: skip
 
 

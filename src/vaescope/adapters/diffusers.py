@@ -5,9 +5,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
-__all__ = ["decoder_of", "published"]
+from vaescope.types import Floats
+
+__all__ = ["decoder_of", "published", "published_channels"]
 
 
 def published(model: Any) -> tuple[float | None, float | None]:
@@ -18,6 +21,17 @@ def published(model: Any) -> tuple[float | None, float | None]:
         float(scaling) if isinstance(scaling, int | float) else None,
         float(shift) if isinstance(shift, int | float) else None,
     )
+
+
+def published_channels(model: Any) -> tuple[Floats, Floats] | None:
+    """`latents_mean` and `latents_std` of its configuration, as models of videos have them:
+    pipelines take the one from latents and divide by the other, channel by channel."""
+    mean = getattr(model.config, "latents_mean", None)
+    std = getattr(model.config, "latents_std", None)
+    if not (isinstance(mean, list | tuple) and isinstance(std, list | tuple)):
+        return None
+    found = np.asarray(mean, np.float64), np.asarray(std, np.float64)
+    return found if found[0].shape == found[1].shape and found[0].ndim == 1 else None
 
 
 def decoder_of(model: Any) -> Callable[[Tensor], Any]:

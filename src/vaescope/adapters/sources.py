@@ -18,6 +18,7 @@ from vaescope.adapters.output_format import UNIT
 from vaescope.adapters.time_first import TimeFirst
 from vaescope.distributions import Distribution
 from vaescope.errors import UsageError
+from vaescope.types import Floats
 from vaescope.vae import VAE
 
 __all__ = ["Function", "Source", "is_of", "source_of", "source_of_encoder"]
@@ -44,6 +45,7 @@ class Source:
     range: tuple[float, float] | None = None
     scaling: float | None = None  # what pipelines multiply latents by, after they take `shift`
     shift: float | None = None
+    channels: tuple[Floats, Floats] | None = None  # mean and std of each, where pipelines have them
     says: str = ""  # which library
     likelihood: Callable[[Tensor], Distribution] | None = None  # of our own models
     batch: int | None = None  # rows of every batch, where the model takes no other
@@ -241,13 +243,14 @@ def _pyro(model: Any, form: Form | None) -> Source:
 
 
 def _diffusers(name: str, encoders: Functions, decoders: Functions, model: nn.Module) -> Source:
-    from vaescope.adapters.diffusers import decoder_of, published
+    from vaescope.adapters.diffusers import decoder_of, published, published_channels
 
     decoders = decoders or (("decode", _placed(decoder_of(model), model)),)
     scaling, shift = published(model)
     return Source(
         name, encoders, decoders, model, model=model, range=(-1.0, 1.0), scaling=scaling,
-        shift=shift, says="diffusers' autoencoders take and give images in [-1, 1]",
+        shift=shift, channels=published_channels(model),
+        says="diffusers' autoencoders take and give images in [-1, 1]",
     )  # fmt: skip
 
 

@@ -101,8 +101,8 @@ def tune_beta(
     from vaescope.paths import runs_folder
     from vaescope.report.tune_page import save_tuning
     from vaescope.settings import from_command_line
-    from vaescope.tuning.front import tune_experiment
     from vaescope.tuning.store import Folder
+    from vaescope.tuning.tune import tune_experiment
 
     console = messages(quiet=quiet)
     spec = from_command_line(preset, settings_with_seed(settings or [], seed))

@@ -1,5 +1,6 @@
 """A study's figure: its panels drawn from its table, every run to be seen."""
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from vaescope.figures.axes import grid_of_axes, quiet
 from vaescope.figures.palette import INK, MUTED, SERIES
 from vaescope.statistics import mean_by_student
 from vaescope.studies.effects import Where
@@ -27,7 +27,7 @@ def draw_study(panels: Sequence[Panel], table: Table, pictures: Sequence[Picture
     """One figure of all panels; those of pictures and histograms need what lies beside the rows,
     and are left out where there is none."""
     shown = [panel for panel in panels if _can_be_drawn(panel, pictures)]
-    figure, places = grid_of_axes(max(len(shown), 1), most=3, width=3.1, height=2.5)
+    figure, places = _grid_of_axes(max(len(shown), 1), most=3, width=3.1, height=2.5)
     for panel, axes in zip(shown, places, strict=False):
         if isinstance(panel, Dots):
             _dots(axes, panel, table)
@@ -39,7 +39,7 @@ def draw_study(panels: Sequence[Panel], table: Table, pictures: Sequence[Picture
             _histograms(axes, panel, pictures)
         else:
             _images(axes, panel, table, pictures)
-        quiet(axes, textwrap.fill(panel.title, TITLE))
+        _quiet(axes, textwrap.fill(panel.title, TITLE))
         if isinstance(panel, Images):
             axes.set_axis_off()
     return figure
@@ -195,3 +195,24 @@ def _images(
         inner.imshow(picture, cmap="gray" if picture.ndim == 2 else None, interpolation="nearest")
         inner.set_axis_off()
         inner.set_title(_name(value), fontsize=6, color=INK)
+
+
+def _quiet(axes: Axes, title: str) -> None:
+    """No box, small ticks, and the quantity on top rather than along the side."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(MUTED)
+    axes.tick_params(labelsize=7, colors=INK, color=MUTED, length=2)
+    axes.set_title(title, fontsize=8, loc="left", color=INK)
+
+
+def _grid_of_axes(
+    panels: int, *, most: int, width: float, height: float
+) -> tuple[Figure, list[Axes]]:
+    """A figure of `panels` axes, at most `most` in a row, each of that size in inches."""
+    columns = min(panels, most)
+    rows = math.ceil(panels / columns)
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for spare in axes[panels:]:
+        spare.set_axis_off()
+    return figure, axes[:panels]

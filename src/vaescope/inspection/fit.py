@@ -15,19 +15,20 @@ __all__ = ["fit_of"]
 
 
 def fit_of(model: OpenModel, effort: Effort) -> Fit | None:
-    """Distortion at one sample of the posterior each; the rate in closed form, or at the same
-    sample where there is none. None for points and maps."""
+    """Distortion at one sample of the posterior each and at its mean; the rate in closed form, or
+    at the same sample where there is none. None for points and maps."""
     codes = model.codes
     if not codes.stochastic or codes.spatial:
         return None
     few = _spaced(np.arange(codes.n), effort.decoded)
     noise = model.noise(few)
     distortion, rate = model.distortion(few, noise), model.rate(few, noise)
+    at_means = model.distortion(few, np.zeros_like(noise))
     weighted = _spaced(few, effort.weighted)
     bounds = [_log_likelihood(model, int(place), effort.draws) for place in weighted]
     return Fit(
         float(distortion.mean()), float(distortion.std()), float(rate.mean()), float(rate.std()),
-        len(few), float(np.mean(bounds)), len(weighted), effort.draws,
+        len(few), float(np.mean(bounds)), len(weighted), effort.draws, float(at_means.mean()),
     )  # fmt: skip
 
 

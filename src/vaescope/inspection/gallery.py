@@ -1,5 +1,6 @@
-"""More of what a decoder shows: where each latent acts, draws from the prior, the worst
-reconstructions, two latents moved together, the way between two examples, and codes to scatter."""
+"""More of what a model shows: where each latent acts and which pixels feed it, draws from the
+prior, the worst reconstructions, two latents moved together, the way between two examples, and
+codes to scatter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from vaescope.codes import Codes
+from vaescope.errors import VaescopeError
 from vaescope.models import OpenModel
 from vaescope.seeds import rng
 from vaescope.traversals import Decode, Reconstructions, Traversals, reconstruct
@@ -56,6 +58,7 @@ class Gallery:
     scatter: ScatteredCodes | None
     drawn: Floats | None  # (DRAWN, *event) outputs at codes drawn from the prior
     skipped: dict[str, str]
+    feeding: Floats | None = None  # (acting, *event) mean |d posterior mean / d input|
 
 
 def gallery_of(
@@ -69,6 +72,12 @@ def gallery_of(
     centre, scale = (np.broadcast_to(own, codes.d) for own in (moved.centre, moved.scale))
     shown = list(used[:ACTING])
     action = _action(decode, codes, shown, scale)
+    feeding: Floats | None = None
+    try:
+        feeding = _feeding(model, shown)
+    except (VaescopeError, RuntimeError, NotImplementedError, TypeError) as error:
+        # Anybody's encoder: one of whole numbers, or without gradients, has none to draw.
+        skipped["feeding"] = (str(error).splitlines() or [type(error).__name__])[0]
     axes = tuple(sorted(used, key=lambda j: -moved.share[j])[:2])
     places = np.linspace(-2.0, 2.0, SIDE)
     grid = None
@@ -105,7 +114,7 @@ def gallery_of(
     return Gallery(
         tuple(shown), action, axes, None if grid is None else seen(grid), places, worst, errors,
         judged, (labels[first], labels[last]), seen(way), scatter,
-        None if drawn is None else seen(drawn), skipped,
+        None if drawn is None else seen(drawn), skipped, feeding,
     )  # fmt: skip
 
 
@@ -133,6 +142,19 @@ def _action(decode: Decode, codes: Codes, latents: Sequence[int], scale: Floats)
         above, below = _decoded(decode, points + step), _decoded(decode, points - step)
         rows.append(np.abs(above.astype(np.float64) - below).mean(axis=0) / (2 * STEP))
     return np.array(rows)
+
+
+def _feeding(model: OpenModel, latents: Sequence[int]) -> Floats:
+    """By gradients: an encoder has as many inputs as the data have values."""
+    rows = model.rows[_spread(len(model.rows), POINTS)]
+    x = model.x(rows).requires_grad_(True)
+    with model.evaluating(gradients=True), torch.enable_grad():
+        mean = model.encode(x, model.u(rows)).mean
+        mean = mean.flatten(2).mean(-1) if mean.ndim > 2 else mean  # of maps, as codes have them
+        slopes = [torch.autograd.grad(mean[:, j].sum(), x, retain_graph=True)[0] for j in latents]
+    if not slopes:
+        return np.zeros((0, *model.data.shape))
+    return torch.stack([one.abs().mean(0) for one in slopes]).double().cpu().numpy()
 
 
 def _grid(

@@ -131,6 +131,7 @@ class Fit:
     log_likelihood_nats: float | None = None  # a lower bound by importance weights, mean
     weighted: int = 0  # over so many examples
     draws: int = 0  # with so many draws each
+    distortion_of_means: float | None = None  # of decoding means, not samples
 
     @property
     def elbo_nats(self) -> float:
@@ -145,6 +146,7 @@ class Fit:
             "log_likelihood": self.log_likelihood_nats,
             "log_likelihood_n": self.weighted,
             "draws": self.draws,
+            "distortion_of_means": self.distortion_of_means,
         }
 
 

@@ -56,6 +56,25 @@ def action(inspection: Inspection) -> list[Part]:
         "Where each used latent acts: the mean size of the change of each pixel with the latent, "
         "|dx/dz| over the data. Each map has its own scale."
     )
+    return [Pictures(caption, pictures, "maps"), *_feeding(inspection, gallery)]
+
+
+def _feeding(inspection: Inspection, gallery: Gallery) -> list[Part]:
+    """Which pixels feed each latent: the encoder's side."""
+    values = gallery.feeding
+    if values is None or inspection.subject.kind != "images":
+        return []
+    images = images_of(inspection, values / (values.max() or 1.0), 1)
+    if images is None:
+        return []
+    pictures = tuple(
+        Picture(png, f"Which pixels feed latent {j}: darker is more.", label=str(j))
+        for j, png in zip(gallery.acting, heat_of(images.mean(axis=1)), strict=True)
+    )
+    caption = (
+        "Which pixels feed each used latent: the mean size of the change of its posterior mean "
+        "with each pixel, |d mean/dx| over the data. Each map has its own scale."
+    )
     return [Pictures(caption, pictures, "maps")]
 
 

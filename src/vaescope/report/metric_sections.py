@@ -230,7 +230,8 @@ def maps(inspection: Inspection) -> Section | None:
     text = (
         f"One over the standard deviation of all latents is {found.scaling:.5g}{published}."
         f"{by_place} All other "
-        "sections are about spatial means of the channels; a traversal moves a whole channel."
+        "sections are about spatial means of the channels; a traversal moves a whole channel. "
+        f"To paste into a configuration: {found.pasted}."
     )
     lead = "The scale that a diffusion model on these latents has to undo."
     places = _places(found)

@@ -14,6 +14,7 @@ from vaescope.figures.charts import (
     variances_chart,
 )
 from vaescope.inspection import Inspection
+from vaescope.inspection.results import Fit
 from vaescope.metrics import Score
 from vaescope.paths import disk_errors, replace_file
 from vaescope.report import gallery, metric_sections
@@ -235,9 +236,33 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
             "and one posterior sample of each."
         )
         parts.append(Prose(text, aside=True))
+        parts += [Prose(line, aside=True) for line in _mean_or_sample(inspection, fit)]
     if inspection.effective_beta is not None:
         parts.append(Prose(inspection.effective_beta.summary(), aside=True))
     return Section("reconstructions", "Reconstructions", lead, tuple(parts))
+
+
+def _mean_or_sample(inspection: Inspection, fit: Fit) -> list[str]:
+    """Whether it matters which of the two is decoded, and the noise of each used latent."""
+    lines = []
+    if fit.distortion_of_means is not None:
+        more = fit.distortion_nats - fit.distortion_of_means
+        lines.append(
+            f"Mean or sample: decoding means costs {fit.distortion_of_means:.1f} nats per example, "
+            f"samples {more:.1f} nats more."
+        )
+    noise = {
+        z.index: z.mean_variance / z.variance_of_mean
+        for z in inspection.latents
+        if z.type != "passive" and z.variance_of_mean > 0
+    }
+    if noise:
+        least, most = min(noise, key=noise.__getitem__), max(noise, key=noise.__getitem__)
+        lines.append(
+            f"Noise to signal (mean variance over variance of means) of used latents is "
+            f"{noise[least]:.2g} (latent {least}) to {noise[most]:.2g} (latent {most})."
+        )
+    return lines
 
 
 def _chance(score: Score) -> str:
@@ -276,7 +301,9 @@ def _factors(inspection: Inspection) -> Section | None:
         f"{score.protocol.settings['bins']} equal bins of the means, n = {score.protocol.n:,}, one "
         f"seed. {_chance(score)}Means of passive latents may encode factors too; their samples do "
         f"not.{SUPERVISED if factors.supervised else ''}"
-    )
+        + (f" What it assumes and these codes break: {'; '.join(score.validity)}."
+           if score.validity else "")
+    )  # fmt: skip
     chart = factors_chart(factors, latents[:SHOWN_LATENTS])
     parts = (figure("factors", chart, caption + cut(latents), alt), table)
     lead = "Which latent encodes which factor."

@@ -31,7 +31,7 @@ from vaescope.training.api import choose_device
 from vaescope.training.loop import new_state, steps
 from vaescope.training.precision import choose, threads_for
 from vaescope.training.run import check_range
-from vaescope.tuning.front import template_of
+from vaescope.tuning.tune import template_of
 from vaescope.user_data import as_dataset
 
 __all__ = [
@@ -60,6 +60,7 @@ class LatentTrial:
     latents: int
     means: Estimate | None  # intrinsic dimension; None where all means are the same
     samples: Estimate | None
+    used_means: Estimate | None  # of the latents in use alone: passive means move a little too
     active: int
     mixed: int
     passive: int
@@ -79,6 +80,7 @@ class LatentTrial:
     def to_dict(self) -> dict[str, Any]:
         return {
             "latents": self.latents, "means": _number(self.means), "samples": _number(self.samples),
+            "used_means": _number(self.used_means),
             "active": self.active, "mixed": self.mixed, "passive": self.passive,
             "loss": self.loss, "seconds": self.seconds,
         }  # fmt: skip
@@ -111,7 +113,7 @@ class LatentCount:
         lines = [
             f"Use {self.recommended} latents.",
             f"  dimension of posterior means, wide model   {self.dimension}"
-            f"  [{told_(self.wide.means)}]",
+            f"  [{told_(self.wide.used_means)}]",
             f"  latents in use, wide model, honest beta    {self.wide.used} of {self.wide.latents}",
             f"  FONDUE, dimension of means and samples     {_or_open(self.fondue)}",
             f"  FONDUE, by types                           {_or_open(self.by_types)}",
@@ -245,14 +247,15 @@ def gaussian_dimension(trial: LatentTrial, examples: int) -> int:
 
     Nearest neighbours underestimate: 5,000 normal points of 10 dimensions look like 8.6.
     """
-    if trial.means is None:
+    if trial.used_means is None:
         return 0
+    value = trial.used_means.value
     before: float | None = None
     for d in range(1, trial.latents + 1):
         points = rng(0, "how-many", d).standard_normal((examples, d))
         looks = mle_dimension(points, k=NEIGHBOURS).value
-        if looks >= trial.means.value:
-            nearer = before is not None and trial.means.value - before < looks - trial.means.value
+        if looks >= value:
+            nearer = before is not None and value - before < looks - value
             return d - 1 if nearer else d
         before = looks
     return trial.latents
@@ -312,8 +315,10 @@ class _Trainer:
 
 def _measured(codes: Codes, loss: float, seconds: float) -> LatentTrial:
     kinds = types(codes)
+    used = kinds.of("active", "mixed")
     return LatentTrial(
-        codes.d, _dimension(codes.mean), _dimension(codes.sample), len(kinds.active),
+        codes.d, _dimension(codes.mean), _dimension(codes.sample),
+        _dimension(codes.mean[:, used]) if len(used) else None, len(kinds.active),
         len(kinds.mixed), len(kinds.passive), loss, seconds,
     )  # fmt: skip
 

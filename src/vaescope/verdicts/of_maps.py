@@ -3,10 +3,13 @@
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from vaescope.verdicts.thresholds import THRESHOLDS, Tone, Verdict, close, near_limit
 
 if TYPE_CHECKING:
     from vaescope.encoding import Maps
+    from vaescope.types import Floats
 
 __all__ = ["scaled"]
 
@@ -23,6 +26,8 @@ def scaled(maps: "Maps | None") -> Verdict | None:
             advice="Check that the data differ and that the encoder uses them.",
             section="maps", paper="ldm",
         )  # fmt: skip
+    if maps.configured_channels is not None:
+        return _by_channel(maps, *maps.configured_channels)
     measured = f"1 / {1 / maps.scaling:.3g} = {maps.scaling:.4g}"
     if maps.configured is None:
         return Verdict(
@@ -44,6 +49,26 @@ def scaled(maps: "Maps | None") -> Verdict | None:
         advice="Keep it."
         if off < limit
         else f"Use {maps.scaling:.4g} for data like these; the table has it by channel.",
+        section="maps", paper="ldm", borderline=near_limit(off, limit),
+    )  # fmt: skip
+
+
+def _by_channel(maps: "Maps", mean: "Floats", std: "Floats") -> Verdict:
+    """Whether the published mean and standard deviation of each channel fit these data."""
+    limit = THRESHOLDS["scaling"].value
+    scales = np.abs(std / maps.scale - 1.0)
+    shifts = np.abs(mean - maps.shift) / maps.scale
+    worst = int(np.argmax(np.maximum(scales, shifts)))
+    off = float(max(scales[worst], shifts[worst]))
+    return Verdict(
+        "scaling", "good" if off < limit else "warning",
+        f"Channel {worst} is the farthest from the published latents_mean and latents_std: "
+        f"{mean[worst]:.3g} and {std[worst]:.3g} there, {maps.shift[worst]:.3g} and "
+        f"{maps.scale[worst]:.3g} on these data.{close(off, limit, unit='%')}",
+        number=off, shown=f"{off:.0%}", threshold=limit,
+        rule=f"every channel's mean and standard deviation are within {limit:.0%} of the measured "
+        "standard deviation",
+        advice="Keep them." if off < limit else f"For data like these: {maps.pasted}.",
         section="maps", paper="ldm", borderline=near_limit(off, limit),
     )  # fmt: skip
 
