@@ -39,7 +39,7 @@ from vaescope.nets import (
 from vaescope.nets.conv import LAYOUTS
 from vaescope.nets.likelihoods import Likelihood
 from vaescope.nets.mlp import ACTIVATIONS
-from vaescope.objectives import Autoencoder, BetaVAE, Objective
+from vaescope.objectives import Autoencoder, BetaVAE, FreeBits, Objective
 from vaescope.objectives.capacity import CapacityVAE
 from vaescope.objectives.decomposition import (
     Decomposition,
@@ -68,12 +68,7 @@ from vaescope.priors import (
 from vaescope.priors.anisotropic import log_principal_variances, log_released_variances
 from vaescope.scheduling import build_schedule
 from vaescope.seeds import derive
-from vaescope.specs import (
-    AnisotropicPriorSpec,
-    ConditionalPriorSpec,
-    Experiment,
-    resolve,
-)
+from vaescope.specs import AnisotropicPriorSpec, ConditionalPriorSpec, Experiment, resolve
 from vaescope.vae import VAE, ConditionalEncoder, Decoder, Encoder, Prior
 
 __all__ = [
@@ -203,6 +198,7 @@ OBJECTIVES: Mapping[str, Callable[[Any, int], Objective]] = {
     "ae": lambda spec, latent: Autoencoder(),
     "vae": lambda spec, latent: BetaVAE(),
     "beta-vae": lambda spec, latent: BetaVAE(build_schedule(spec.beta)),
+    "free-bits": lambda spec, latent: FreeBits(build_schedule(spec.floor)),
     "annealed-vae": lambda spec, latent: CapacityVAE(
         build_schedule(spec.capacity), build_schedule(spec.gamma)
     ),

@@ -18,7 +18,8 @@ RANGES: Mapping[str, Range] = {
         ("mig", "mig_sup", "modularity", "sap", "sap_continuous", "mcc", "mcc_spearman", "beta_vae",
          "factor_vae", "explicitness", "downstream", "dci", "disentanglement", "completeness",
          "informativeness", "dci_d", "dci_c", "dci_i", "udr_lasso", "udr_spearman",
-         "column_cosine", "hoyer", "passive_fraction"), _SHARE,
+         "column_cosine", "hoyer", "passive_fraction", "infom", "infoc", "dci_size", "monotonicity",
+         "smoothness", "cka", "procrustes"), _SHARE,
     ),
     # measures that only studies have
     **dict.fromkeys(
@@ -37,9 +38,11 @@ RANGES: Mapping[str, Range] = {
         ("rate", "kl", "active", "mixed", "passive", "mean_variance", "variance_of_mean",
          "total_correlation", "total_correlation_mean", "total_correlation_sample", "dto",
          "dto_haar", "dto_random_decoder", "column_norm", "ima_contrast", "steps",
-         "seconds", "beta"), _SIZE,
+         "seconds", "beta", "active_units", "entropy_of_means", "id_mle", "id_two_nn"), _SIZE,
     ),
     "irs": (-math.inf, 1.0),
+    "infoe": (-math.inf, 1.0),
+    "dci_explicitness": (-1.0, 1.0),
     "knn_score": (-1.0, 1.0),
 }  # fmt: skip
 #: Of a model's latents.

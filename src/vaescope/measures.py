@@ -10,7 +10,7 @@ from vaescope.latents import MeanAgainstSample, Types, mean_against_sample, type
 from vaescope.metrics import Score, measure_metrics
 from vaescope.metrics.protocols import preset
 from vaescope.metrics.score import versions
-from vaescope.metrics.suite import known_metrics
+from vaescope.metrics.suite import WITHOUT_FACTORS, known_metrics
 
 __all__ = ["Measures", "measure_codes"]
 
@@ -53,24 +53,24 @@ def measure_codes(
     test: int | None = None,
     seed: int = 0,
 ) -> Measures:
-    """Types, mean against sample, decomposition, and the metrics where factors are known.
+    """Types, mean against sample, decomposition, and metrics: all of them where factors are known.
 
     Arguments as for `measure_metrics`.
     """
     if metrics is not None:
         known_metrics(metrics)
     preset(protocol)  # codes without factors do not hide a wrong name
-    scores: dict[str, dict[str, Score]] = {name: {} for name in on}
-    skipped: dict[str, str] = {}
     if codes.factors is None and codes.factor_values is None:
-        if metrics is not None:
-            codes.require_factors(", ".join(metrics))
+        needy = [name for name in metrics or () if name not in WITHOUT_FACTORS]
+        if needy:
+            codes.require_factors(", ".join(needy))
+        metrics = WITHOUT_FACTORS if metrics is None else metrics
+    found, skipped = measure_metrics(
+        codes, metrics=metrics, on=on, protocol=protocol, train=train, test=test, seed=seed
+    )
+    scores = {str(name): own for name, own in found.items()}
+    if codes.factors is None and codes.factor_values is None:
         skipped["metrics"] = "the codes have neither factors nor factor_values"
-    else:
-        found, skipped = measure_metrics(
-            codes, metrics=metrics, on=on, protocol=protocol, train=train, test=test, seed=seed
-        )
-        scores = {str(name): own for name, own in found.items()}
     kinds = types(codes)
     return Measures(
         codes.n, codes.d, scores, skipped, kinds,

@@ -6,18 +6,15 @@ Groups are told apart by `name`; `vaescope.build` is the only place that turns n
 import hashlib
 import json
 import math
-from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    Discriminator,
     Field,
     SerializerFunctionWrapHandler,
     Strict,
-    Tag,
     model_serializer,
 )
 
@@ -49,6 +46,7 @@ from vaescope.model_specs import (
     whole,
 )
 from vaescope.own_parts.specs import GROUPS, Part, is_own
+from vaescope.schedule_specs import CosineSpec, LinearSpec, Value
 
 __all__ = [
     "FORMAT",
@@ -76,37 +74,6 @@ __all__ = [
 #: Version of specs, states, codes and tables; a newer one is refused.
 FORMAT = 1
 
-
-class LinearSpec(Group):
-    """From start to stop over the first steps."""
-
-    name: Literal["linear"] = "linear"
-    start: NonNegative
-    stop: NonNegative
-    steps: Count
-
-
-class CosineSpec(Group):
-    """From start to stop along half a cosine."""
-
-    name: Literal["cosine"] = "cosine"
-    start: NonNegative
-    stop: NonNegative
-    steps: Count
-
-
-def _kind_of_value(value: Any) -> str:
-    name = value.get("name") if isinstance(value, Mapping) else getattr(value, "name", "number")
-    return str(name)
-
-
-#: A number, or a schedule over the steps.
-Value = Annotated[
-    Annotated[NonNegative, Tag("number")]
-    | Annotated[LinearSpec, Tag("linear")]
-    | Annotated[CosineSpec, Tag("cosine")],
-    Discriminator(_kind_of_value),
-]
 
 _Decay = Annotated[Number, Field(ge=0, lt=1)]
 #: How fast Adam forgets gradients and their squares.
@@ -146,6 +113,11 @@ class VAESpec(Group):
 class BetaVAESpec(Group):
     name: Literal["beta-vae"] = "beta-vae"
     beta: Value = 4.0
+
+
+class FreeBitsSpec(Group):
+    name: Literal["free-bits"] = "free-bits"
+    floor: Value = 0.25
 
 
 class AnnealedVAESpec(Group):
@@ -252,6 +224,7 @@ ObjectiveSpec = Annotated[
     AutoencoderSpec
     | VAESpec
     | BetaVAESpec
+    | FreeBitsSpec
     | AnnealedVAESpec
     | FactorVAESpec
     | BetaTCVAESpec

@@ -16,7 +16,9 @@ from vaescope.metrics.rows import in_grid_order, points, sizes, split
 
 NAMES = (
     "mig mig_sup dci_disentanglement dci_completeness dci_informativeness sap sap_continuous "
-    "beta_vae factor_vae modularity explicitness irs mcc knn_score downstream"
+    "beta_vae factor_vae modularity explicitness irs mcc knn_score downstream "
+    "infom infoc infoe dci_explicitness dci_size monotonicity smoothness active_units "
+    "entropy_of_means id_mle id_two_nn"
 )
 
 
@@ -34,7 +36,7 @@ def test_the_registry_has_the_names_of_the_interface() -> None:
 
 def test_every_metric_has_its_place_in_the_docs() -> None:
     text = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
-    for name in [*METRICS, "udr"]:
+    for name in [*METRICS, "udr", "cka", "procrustes"]:
         assert f"## {name}\n" in text or f"`{name}`" in text, name
     for name in PROTOCOLS:
         assert f"`{name}`" in text
@@ -69,7 +71,7 @@ def test_one_fit_serves_three_scores(small: Codes, monkeypatch: pytest.MonkeyPat
     calls = []
     real = suite.dci
     monkeypatch.setattr(suite, "dci", lambda *a, **k: calls.append(1) or real(*a, **k))
-    names = [name for name in METRICS if name.startswith("dci")]
+    names = ["dci_disentanglement", "dci_completeness", "dci_informativeness"]
     found, _ = measure_metrics(small, metrics=names, on=("mean",))
     assert len(found["mean"]) == 3
     assert len(calls) == 1
@@ -126,6 +128,15 @@ def test_importing_the_metrics_leaves_heavy_libraries_out() -> None:
     heavy = ("torch", "sklearn", "scipy", "lightgbm", "joblib")
     code = f"import sys, vaescope.metrics; sys.exit(any(m in sys.modules for m in {heavy}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_codes_without_factors_have_the_metrics_that_need_none(small: Codes) -> None:
+    bare = replace(small, factors=None, factor_names=(), factor_sizes=())
+    found = measure_codes(bare)
+    assert set(found.scores["mean"]) == {"active_units", "entropy_of_means", "id_mle", "id_two_nn"}
+    assert "neither factors" in found.skipped["metrics"]
+    with pytest.raises(ShapeError, match="mig needs integer factors"):
+        measure_codes(bare, metrics=["mig", "id_mle"])
 
 
 def test_codes_without_factors_do_not_hide_a_wrong_name(small: Codes) -> None:

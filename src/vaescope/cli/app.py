@@ -10,6 +10,7 @@ from vaescope import __version__
 from vaescope.cli.check import check
 from vaescope.cli.cite import cite
 from vaescope.cli.compare import compare
+from vaescope.cli.court import court
 from vaescope.cli.data import data
 from vaescope.cli.demo import demo
 from vaescope.cli.encode import encode
@@ -66,6 +67,7 @@ app.command()(measure)
 app.command()(inspect)
 app.command()(compare)
 app.command()(exchange)
+app.command()(court)
 app.command()(prune)
 app.command("tune-beta")(tune_beta)
 app.command("how-many")(how_many)

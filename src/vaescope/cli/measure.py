@@ -60,5 +60,11 @@ def _plain(content: dict[str, Any], types: str) -> str:
         for measure_name, value in own.items():
             if isinstance(value, float):
                 lines.append(f"{measure_name:27} of {name:7} {value:8.4f}")
+    lines += [
+        f"{metric:20} {name:7} {reason}"
+        for name, scores in content["metrics"].items()
+        for metric, score in scores.items()
+        for reason in score["validity"]
+    ]
     lines += [f"skipped {name}: {reason}" for name, reason in content["skipped"].items()]
     return "\n".join(lines)

@@ -20,6 +20,7 @@ from vaescope.latents import Types, kl, types
 from vaescope.latents.groups import groups_if_known
 from vaescope.measures import Measures, measure_codes
 from vaescope.metrics import mig
+from vaescope.metrics.suite import STANDARD
 from vaescope.prior_density import GaussianDensity, PriorDensity, standard_normal
 from vaescope.pruning.price import price_of
 from vaescope.verdicts import judge
@@ -135,12 +136,13 @@ def _distances(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def describe_codes(
     codes: Codes, subject: Subject, *, metrics: Sequence[str] | None = None, measured: bool = True
 ) -> Inspection:
-    """All that codes alone tell, without verdicts. `metrics` None: all; `measured=False`: types
-    and rates of the latents only."""
+    """All that codes alone tell, without verdicts. `metrics` None: `STANDARD`; `measured=False`:
+    types and rates of the latents only."""
     measures = None
     if measured:
         has_factors = codes.factors is not None or codes.factor_values is not None
-        measures = measure_codes(codes, metrics=metrics if has_factors else None)
+        chosen = STANDARD if metrics is None else metrics
+        measures = measure_codes(codes, metrics=chosen if has_factors else ())
     factors = _factors(codes, measures)
     kinds = types(codes) if measures is None else measures.types
     # It learns classifiers, which is asked for with all metrics.

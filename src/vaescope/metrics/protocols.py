@@ -28,6 +28,7 @@ class Preset:
     rescaled_explicitness: bool = True  # 2 AUC - 1
     folds: bool = False  # of the downstream score's penalty
     factor_bins: int | None = None  # IRS
+    typed_latents: bool = True  # InfoM and InfoC: over latents that are not passive; else by range
     votes: int = 10_000
     test_votes: int = 5_000  # 0: the FactorVAE score is judged by the votes that it learnt from
     factor_vae_batch: int = 64
@@ -46,6 +47,7 @@ PROTOCOLS: Mapping[str, Preset] = {
         rescaled_explicitness=False,
         folds=True,
         factor_bins=20,
+        typed_latents=False,
     ),
     "chen": Preset(
         "chen",

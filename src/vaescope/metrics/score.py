@@ -49,6 +49,8 @@ class Score:
     details: Mapping[str, Array] = field(default_factory=dict)
     interval: tuple[float, float] | None = None
     chance: float | None = None  # what codes that know nothing would score; None: not known
+    #: Assumptions of the metric that the codes break, each with what the court measured there.
+    validity: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         assert math.isfinite(self.value), "a metric gives a number or raises"
@@ -68,7 +70,7 @@ class Score:
         seen = ", supervised" if protocol.supervised else ""
         return (
             f"{self.value:.3g}{spread}, {protocol.representation}, n = {protocol.n:,}, "
-            f"{protocol.name}{seen}"
+            f"{protocol.name}{seen}{''.join(f'; {reason}' for reason in self.validity)}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,6 +78,7 @@ class Score:
             "value": self.value,
             "interval": None if self.interval is None else list(self.interval),
             "chance": self.chance,
+            "validity": list(self.validity),
             "protocol": self.protocol.to_dict(),
             "details": {name: array.tolist() for name, array in self.details.items()},
         }

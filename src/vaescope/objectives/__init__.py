@@ -6,6 +6,7 @@ from vaescope.objectives.dip import DIPI, DIPII
 from vaescope.objectives.elbo import Autoencoder, BetaVAE
 from vaescope.objectives.entropy import EntropyVAE
 from vaescope.objectives.factor import FactorVAE
+from vaescope.objectives.free_bits import FreeBits
 from vaescope.objectives.orthogonal import Orthogonal
 from vaescope.objectives.terms import Objective, Pull, Terms
 from vaescope.objectives.total_correlation import BetaTCVAE
@@ -21,6 +22,7 @@ __all__ = [
     "Decomposition",
     "EntropyVAE",
     "FactorVAE",
+    "FreeBits",
     "Objective",
     "Orthogonal",
     "Pull",

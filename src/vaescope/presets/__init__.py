@@ -7,6 +7,8 @@ PRESETS = {
     "ae": "plain autoencoder: no noise, no rate",
     "vae": "variational autoencoder, Kingma and Welling 2014",
     "beta-vae": "beta-VAE, Higgins et al. 2017, as disentanglement_lib trains it",
+    "free-bits": "VAE with free bits, Kingma et al. 2016",
+    "sigma-vae": "VAE with a learnt pixel variance, Rybkin et al. 2021",
     "annealed-vae": "annealed VAE, Burgess et al. 2018",
     "factor-vae": "FactorVAE, Kim and Mnih 2018",
     "beta-tcvae": "beta-TCVAE, Chen et al. 2018",

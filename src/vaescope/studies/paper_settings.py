@@ -275,6 +275,8 @@ OWN: Mapping[str, str] = {
     "dip-vae-i": _LIBRARY,
     "dip-vae-ii": _LIBRARY,
     "entropy-vae": "the twin of the beta-vae preset, for Corollary 1 of mathieu2019",
+    "free-bits": "the vae preset with free bits, which none of the five papers has",
+    "sigma-vae": "the vae preset with a learnt variance, which none of the five papers has",
     "ivae": "settings of Khemakhem et al. 2020, which is not one of the five papers",
     "orthogonal-ae": "an objective of our own",
     "orthogonal-vae": "an objective of our own",

@@ -1,0 +1,81 @@
+"""Entropy of the means of each latent: what varies, whatever the prior.
+
+After the idea of Clapham, Bonheme and Grzes 2026, https://arxiv.org/abs/2605.15965, whose abstract
+alone we have read: the statistic is ours, and there is no threshold.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaescope.codes import Codes
+from vaescope.errors import RangeError, UsageError
+from vaescope.estimates import bootstrap, bootstrap_interval
+from vaescope.metrics.rows import Representation, points
+from vaescope.metrics.score import Protocol, Score
+from vaescope.seeds import rng
+from vaescope.types import Floats, Integers
+
+__all__ = ["entropy_of_means"]
+
+_RESAMPLES = 100
+_ROWS = 10_000
+
+
+def entropy_of_means(
+    codes: Codes,
+    *,
+    bins: int = 20,
+    on: Representation = "mean",
+    limit: int | None = _ROWS,
+    resamples: int = _RESAMPLES,
+    seed: int = 0,
+) -> Score:
+    """Mean over latents of the entropy of their means, in nats; each is in the details.
+
+    All latents share one width of bin: a `bins`-th of the widest latent's range without its outer
+    hundredths. So a latent that stays within one bin has none, and the widest, if evenly spread,
+    log(bins). Needs no posterior and no prior, so it also reads plain autoencoders. Entropy alone
+    does not tell active from mixed: the variance is beside it. Depends on the latents' relative
+    scales. Latents that know nothing: `chance` 0.
+    """
+    if bins < 2:
+        raise RangeError(f"bins is {bins}; wanted at least 2.", "Pass e.g. bins=20.")
+    if on != "mean":
+        raise UsageError(
+            "entropy_of_means is of means: samples vary by their own noise.", "Ask for --on mean."
+        )
+    rows = points(codes, limit, seed)
+    z = codes.mean[rows].astype(np.float64)
+    low, middle, high = np.quantile(z, [0.01, 0.5, 0.99], axis=0)
+    widest = int(np.argmax(high - low))
+    width = (high - low)[widest] / bins
+    if width <= 0:
+        width = np.ptp(z, axis=0).max() / bins  # over 98% of the rows have one value
+    # What is beyond the outer hundredths keeps its own bins, but not more than a table can hold.
+    shift = np.where(np.arange(codes.d) == widest, low, middle - width / 2)
+    with np.errstate(over="ignore"):
+        place = np.floor((z - shift) / width) if width > 0 else np.zeros_like(z)
+    classes = (np.clip(place, -bins, 2 * bins) + bins).astype(np.int64)
+
+    def entropies(drawn: Integers) -> NDArray[np.float64]:
+        return np.array([_entropy(column[drawn], 3 * bins + 1) for column in classes.T])
+
+    found = entropies(np.arange(len(rows)))
+    value = float(found.mean())
+    interval = None
+    if resamples:
+        stream = rng(seed, "entropy-of-means-bootstrap")
+        draws = bootstrap(
+            lambda drawn: float(entropies(drawn).mean()), len(rows), resamples=resamples, rng=stream
+        )
+        interval = bootstrap_interval(value, draws, least=0.0)
+    settings = {"estimator": "plug-in, bins of one width", "bins": bins, "seed": seed}
+    protocol = Protocol("default", len(rows), settings, on, codes.supervised)
+    details = {"entropy": found, "variance_of_mean": z.var(axis=0)}
+    return Score(value, protocol, details, interval, 0.0)
+
+
+def _entropy(classes: Integers, size: int) -> float:
+    share = np.bincount(classes, minlength=size) / len(classes)
+    occupied: Floats = share[share > 0]
+    return max(0.0, float(-(occupied * np.log(occupied)).sum()))
