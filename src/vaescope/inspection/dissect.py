@@ -19,6 +19,7 @@ from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta_of, u
 from vaescope.geometry.overview import KEYS, Overview, overview
 from vaescope.geometry.torch_threads import one_thread_spared
 from vaescope.inspection.codes import describe_codes, judged
+from vaescope.inspection.decoder_names import DecoderName, decoder_names
 from vaescope.inspection.effort import Effort
 from vaescope.inspection.first_layer import first_layer_norms
 from vaescope.inspection.fit import fit_of
@@ -126,6 +127,7 @@ def _decoded(
         unexplained=unexplained,
         traversals=_unscaled(model, moved),
         axes=strips_along(found, decode, moved, centre, scale) if images else {},
+        seen=_seen(model, found, decode, centre, scale) if images else {},
         reconstructions=reconstructions,
         gallery=_gallery(model, found, moved, decode) if images else None,
         network=network,
@@ -238,6 +240,16 @@ def _gallery(model: OpenModel, found: Inspection, moved: Traversals, decode: Dec
     codes, every = model.codes, np.arange(model.codes.n)
     used = [z.index for z in found.latents if z.type != "passive"]
     return gallery_of(model, used, moved, decode, _labels(codes, model.rows, every))
+
+
+def _seen(
+    model: OpenModel, found: Inspection, decode: Decode, centre: Floats, scale: Floats
+) -> dict[int, DecoderName]:
+    """Names by the decoder, where there are images and no factors."""
+    if found.groups is not None or found.subject.kind != "images":
+        return {}
+    used = [z.index for z in found.latents if z.type != "passive"]
+    return decoder_names(decode, model.codes.mean, used, centre, scale)
 
 
 def _unscaled(model: OpenModel, moved: Traversals) -> Traversals:
