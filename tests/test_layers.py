@@ -118,7 +118,10 @@ def test_no_file_is_over_400_lines() -> None:
     assert not long
 
 
-@pytest.mark.parametrize("statement", ["import vaescope.metrics", "import vaescope.latents"])
+@pytest.mark.parametrize(
+    "statement",
+    ["import vaescope.metrics", "import vaescope.latents", "import vaescope.serving.app"],
+)
 def test_measures_leave_torch_out(statement: str) -> None:
     code = f"import sys; {statement}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
