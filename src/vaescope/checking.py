@@ -1,7 +1,6 @@
 """Checks every file of a folder that other commands believe against its seal, and rebuilds what
 can be rebuilt to the same bytes."""
 
-import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Any, Literal, final
 from safetensors.torch import load as load_tensors
 
 from vaescope.errors import RunError, VaescopeError
+from vaescope.notebook_card import card_of
 from vaescope.paths import replace_file
 from vaescope.reading import parse_json, read_json, read_regular
 from vaescope.runs import Run, strict_json
@@ -78,7 +78,7 @@ class Check:
         return {"files": [finding.to_dict() for finding in self.findings]}
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        return card_of(self)
 
 
 def check(path: str | Path, *, repair: bool = False) -> Check:

@@ -16,6 +16,7 @@ from typing import BinaryIO
 from vaescope.errors import DataError, DiskError
 
 __all__ = [
+    "cache_folder",
     "clear_scratch",
     "data_folder",
     "disk_errors",
@@ -35,6 +36,11 @@ def data_folder() -> Path:
     """`$VAESCOPE_DATA`, else `vaescope` in the user's cache folder."""
     if "VAESCOPE_DATA" in os.environ:
         return Path(os.environ["VAESCOPE_DATA"])
+    return cache_folder()
+
+
+def cache_folder() -> Path:
+    """`vaescope` in the user's cache folder."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "vaescope"
 

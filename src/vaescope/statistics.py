@@ -22,9 +22,11 @@ __all__ = [
     "Summary",
     "mean_by_bootstrap",
     "mean_by_student",
+    "mean_of",
     "mean_over_seeds",
     "paired",
     "rank_correlations",
+    "ranked",
     "summarise",
     "variance_shares",
 ]
@@ -45,6 +47,17 @@ def mean_by_student(values: ArrayLike) -> Estimate:
     known = _known(values)
     mean = float(known.mean()) if known.size else float("nan")
     return Estimate(mean, interval_of_mean(known), known.size)
+
+
+def mean_of(measure: str, values: ArrayLike) -> Estimate:
+    """The mean with the part of Student's interval in which the measure can lie.
+
+    An estimate of the measure may err beyond its range: the interval of such values is whole."""
+    estimate, allowed = mean_by_student(values), range_of(measure)
+    known = _known(values)
+    if known.size and allowed[0] <= known.min() and known.max() <= allowed[1]:
+        return _within(estimate, allowed)
+    return estimate
 
 
 def mean_by_bootstrap(values: ArrayLike, *, seed: int = 0) -> Estimate:
@@ -102,7 +115,7 @@ def summarise(
     _check(table, [measure])
     values = table.numbers(measure)
     allowed = range_of(measure, latents=_latents(table))
-    groups = sorted(_groups(table, by).items(), key=lambda group: _rank(group[0]))
+    groups = sorted(_groups(table, by).items(), key=lambda group: ranked(group[0]))
     return [
         Summary(dict(zip(by, key, strict=True)), _within(mean(values[places]), allowed))
         for key, places in groups
@@ -122,7 +135,7 @@ def _latents(table: Table) -> int | None:
     return int(known.max()) if known.size else None
 
 
-def _rank(key: tuple[Value, ...]) -> list[tuple[int, float, str]]:
+def ranked(key: tuple[Value, ...]) -> list[tuple[int, float, str]]:
     """Numbers by size, then words by letter, then what is missing."""
     return [
         (2, 0.0, "") if v is None else (1, 0.0, v) if isinstance(v, str) else (0, float(v), "")

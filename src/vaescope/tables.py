@@ -151,9 +151,10 @@ def _natural(name: str) -> list[tuple[int, str]]:
 def read_row(folder: Path, name: str, *, timing: bool = False) -> Row | None:
     """The row of one run; None where the folder holds no run. Reads few files, whole ones only."""
     run = os.path.join(folder, name)  # ten thousand Path objects take a second
-    spec = _json(run, "spec.json")
-    if spec is None:
+    content = _read(run, "spec.json")
+    if content is None:
         return None
+    spec = _loaded(content, run, "spec.json")
     version = spec.pop("format", FORMAT)
     if not isinstance(version, int) or version > FORMAT:
         raise RunError(
@@ -162,13 +163,17 @@ def read_row(folder: Path, name: str, *, timing: bool = False) -> Row | None:
         )
     settings: dict[str, Value] = {}
     _flatten(spec, "", settings)
-    last = _last_line(run, "history.jsonl")
+    done = _json(run, "done.json")
+    # Files with a seal are read as a whole, once; of a history without one the end is enough.
+    read = {} if done is None else _require_seals(run, done, {"spec.json": content})
+    history = read.get("history.jsonl")
+    if history is None:
+        last = _last_line(run, "history.jsonl")
+    else:
+        last = _last_of(history, run, "history.jsonl")
     results: dict[str, Value] = {}
     _flatten({} if last is None else _without_lists(last), "", results)
     _flatten(_without_lists(_json(run, "scores.json") or {}), "", results)
-    done = _json(run, "done.json")
-    if done is not None:
-        _require_seals(run, done)
     finished = done is not None and os.path.exists(f"{run}/weights.safetensors")
     failure = None if finished else _json(run, "failed.json")
     if failure is not None:
@@ -204,19 +209,28 @@ def _loaded(content: bytes, run: str, name: str) -> dict[str, Any]:
     return loaded
 
 
-def _require_seals(run: str, done: dict[str, Any]) -> None:
-    """Refuses a finished run whose files are not what they were when it ended."""
+def _require_seals(run: str, done: dict[str, Any], read: dict[str, bytes]) -> dict[str, bytes]:
+    """The files that a finished run seals, beside those `read` already. Refuses a run whose files
+    are not what they were when it ended."""
     try:
         sealed = is_sealed(done)
     except ValueError as error:
         raise RunError(f"{run}/done.json is damaged: {error}.", _RESTORE) from error
     for name, seal in done["files"].items() if sealed else ():
-        content = _read(run, name)
+        content = read[name] if name in read else _read(run, name)
         if content is None and name == "environment.json":
             continue  # nothing here is read of it
         if content is None or sha256_of(content) != seal:
             says = f"{run}/{name} is damaged: it is not what it was when the run ended."
             raise RunError(says, _RESTORE)
+        read[name] = content
+    return read
+
+
+def _last_of(content: bytes, run: str, name: str) -> dict[str, Any] | None:
+    end = content.rfind(b"\n")
+    start = content.rfind(b"\n", 0, max(end, 0)) + 1
+    return _loaded(content[start:end], run, name) if end > 0 else None
 
 
 def _last_line(run: str, name: str) -> dict[str, Any] | None:

@@ -5,7 +5,6 @@ movement of the means (`latent_types.py`), on running statistics of the posterio
 collapse: Bowman et al. 2016, https://arxiv.org/abs/1511.06349, section 3.
 """
 
-import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from vaescope.errors import RangeError, ShapeError, UsageError
 from vaescope.latent_types import LatentType, Typed, types_of
+from vaescope.notebook_card import bars_of, card
 from vaescope.objectives.unused import UnusedPosterior
 from vaescope.types import Array
 
@@ -75,8 +75,9 @@ class Watch(Typed):
         return content
 
     def _repr_html_(self) -> str:
-        warning = f"<br><strong>{html.escape(self.warning)}</strong>" if self.warning else ""
-        return f"<code>{html.escape(self.summary())}</code>{warning}"
+        kl = {f"{j}, {kind}": float(self.kl[j]) for j, kind in enumerate(self.names)}
+        warned = [("warning", self.warning)] if self.warning else []
+        return card("Watch", [*warned, self.summary()], bars_of(kl, "nats"))
 
 
 def watch(

@@ -1,5 +1,6 @@
 """Sliders in Chromium, from a file on disk: what is seen is what torch decodes."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from vaescope.nets import (
 from vaescope.nets.conv import LAYOUTS
 from vaescope.nets.mlp import ACTIVATIONS
 from vaescope.report import Dial, Page, Section, Sliders, render, save
+from vaescope.report.page import Scattered
 from vaescope.report.sliders import packed
 from vaescope.runs import Run
 from vaescope.vae import Decoder
@@ -232,3 +234,39 @@ def test_without_images_there_are_no_sliders(
     save(inspection, tmp_path / "plain.html", images=False)
     seen = visit(tmp_path / "plain.html")
     assert seen.page.locator("figure.sliders").count() == 0 and seen.complaints == []
+
+
+def test_a_click_in_the_scatter_shows_what_torch_decodes(visit: Any, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    decoder, base = DECODERS["wide conv"](), np.linspace(-0.9, 1.1, D)
+    page = page_with(decoder, base)
+    mean = np.array([[0.5, -1.0], [-0.7, 1.25], [1.5, 0.25]])
+    content = {"latents": [1, 4], "mean": mean.tolist(), "names": [], "values": [[], [], []],
+               "labels": ["one", "two", "three"]}  # fmt: skip
+    codes = Section("codes", "Codes", "", (Scattered("Click.", "Codes.", content),))
+    (tmp_path / "page.html").write_text(
+        render(replace(page, sections=(*page.sections, codes))), "utf-8"
+    )
+    seen = visit(tmp_path / "page.html", ready=READY)
+    plot = seen.page.locator(".scattered svg")
+    shown = "[...document.querySelector('.scattered .seen canvas').output]"
+    for place in range(3):
+        plot.locator("circle").nth(place).click()
+        z = base.astype(np.float32)
+        z[[1, 4]] = mean[place]
+        wanted = decoded(decoder, z)
+        found = np.array(seen.page.evaluate(shown)).reshape(wanted.shape)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-3)
+        assert "Decoded" in seen.page.locator(".scattered .seen").inner_text()
+    box = plot.bounding_box()
+    plot.click(position={"x": 0.55 * box["width"], "y": 0.3 * box["height"]})
+    assert seen.page.locator(".scattered").get_attribute("data-decoded") == "place"
+    text = seen.page.locator(".scattered .seen").inner_text().replace("\N{MINUS SIGN}", "-")
+    z = base.astype(np.float32)
+    for latent, value in re.findall(r"(\d+) = (-?[\d.]+)", text):
+        z[int(latent)] = float(value)
+    assert mean[:, 0].min() < z[1] < mean[:, 0].max()
+    wanted = decoded(decoder, z)
+    found = np.array(seen.page.evaluate(shown)).reshape(wanted.shape)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-3)  # the text has three digits
+    assert seen.complaints == []

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from vaescope.cli import main
+from vaescope.cli.output import wrapped
 
 EXAMPLE = "zietlow2022/worked-example"
 
@@ -58,3 +59,12 @@ def test_seeds_that_are_not_added_are_wrong_usage(study: Any) -> None:
     for words in ("8", "+0", "+x", "-3"):
         code, found = study(EXAMPLE, f"--seeds={words}")
         assert code == 2 and "--seeds +8" in found["error"]["remedy"]
+
+
+def test_lines_end_at_words_and_paths_stay_whole() -> None:
+    path = "studies/zietlow2022-worked-example-smoke/a-folder-of-a-long-name/page.html"
+    text = f"supported: 8 of 8 seeds: the loss is least where axes are principal\n    Page: {path}"
+    lines = wrapped(text, 40).splitlines()
+    assert " ".join(line.strip() for line in lines).split() == text.split()
+    assert all(len(line) <= 40 for line in lines if path not in line) and path in lines[-1]
+    assert lines[1].startswith("    ") and not lines[0].startswith(" ")

@@ -1,14 +1,16 @@
 """What `vaescope train` does before and after the training itself."""
 
+import io
 import json
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console, Group
 
 import vaescope as vs
 from vaescope.cli.app import main
-from vaescope.cli.train import parse_seeds, settings_with_seed
+from vaescope.cli.train import TwoLines, parse_seeds, settings_with_seed
 from vaescope.errors import RunError, UsageError
 
 ONE_ROW = ["data.name=synth-linear", "data.n=1", "latent=2", "steps=2"]
@@ -49,3 +51,18 @@ def test_a_run_that_cannot_be_summarised_is_trained_all_the_same(
     said = capsys.readouterr()
     assert ended.value.code == 0 and "There is no summary: The disk is gone." in said.err
     assert json.loads((Path(said.out.strip()) / "done.json").read_text())["steps"] == 2
+
+
+@pytest.mark.parametrize("label", ["demo", "beta-vae-of-a-very-long-name-s0-0123456789abcdef"])
+def test_progress_keeps_bar_count_and_time_to_go_at_80_columns(label: str) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+    bar = TwoLines(console)
+    what = "distortion 12345.67, rate 123.45, loss 12345.67 | 10 active, 2 mixed, 98 passive"
+    bar.add_task(label, total=300_000, completed=123_456, speed="812.3 steps/s", what=what)
+    with console.capture() as drawn:
+        console.print(Group(*bar.get_renderables()))
+    first, second = drawn.get().splitlines()
+    assert len(first.rstrip()) <= 80 and "123456/300000" in first and label[:4] in first
+    full = "\N{BOX DRAWINGS HEAVY HORIZONTAL}" * 9  # 41% of 24
+    assert full in first and ":" in first[-8:]
+    assert len(second) <= 80 and "812.3 steps/s | distortion" in second

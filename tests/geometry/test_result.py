@@ -37,7 +37,7 @@ def test_plain_data_are_strict_json() -> None:
     text = json.dumps(found.to_dict(), allow_nan=False)
     assert json.loads(text)["haar"]["n"] == 10_000
     assert GeometryMeasure(float("nan"), None, 0, "output").to_dict()["value"] is None
-    assert "<pre>" in found._repr_html_()
+    assert "<pre>" not in found._repr_html_()
 
 
 def test_a_measure_says_its_number_spread_and_size() -> None:

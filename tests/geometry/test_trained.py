@@ -153,7 +153,7 @@ def show(name: str, found: dict[str, np.ndarray], settled: dict[str, np.ndarray]
 
 @pytest.mark.slow
 def test_a_linear_vae_becomes_orthogonal_and_its_relatives_do_not() -> None:
-    seeds = range(10)
+    seeds = range(20)
     data = [rows(synth_linear())] * len(seeds)
     found, settled = {}, {}
     for kind in KINDS:

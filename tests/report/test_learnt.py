@@ -8,6 +8,7 @@ import torch
 
 from vaescope.codes import Codes
 from vaescope.inspection import Inspection, Subject, inspect_codes
+from vaescope.inspection.decoder_names import DecoderName
 from vaescope.inspection.learnt import learnt_of, strips_along
 from vaescope.report import page_of, render
 from vaescope.report.learnt import SHOWN, learnt_screen
@@ -67,6 +68,14 @@ def test_without_factors_latents_have_numbers_for_names() -> None:
     learnt = learnt_of(_inspection(factors=False))
     assert {row.name for row in learnt.rows} == {"latent 0", "latent 1", "latent 2"}
     assert "no factors" in learnt.says[0]
+
+
+def test_without_factors_the_decoder_names_what_it_shows() -> None:
+    seen = {2: DecoderName("size-like", 0.9, "resizes what is drawn", (1.0,))}
+    learnt = learnt_of(replace(_inspection(factors=False), seen=seen))
+    row = next(row for row in learnt.rows if row.latents == (2,))
+    assert row.name == "latent 2: size-like" and row.note == "active, resizes what is drawn"
+    assert learnt.says[0].endswith("By what the decoder draws, 2 is size-like.")
 
 
 def test_rows_beyond_the_first_screen_are_folded_and_counted() -> None:

@@ -10,7 +10,18 @@ from vaescope.comparing.scores import ResampledNumber
 from vaescope.estimates import interval_of_mean
 from vaescope.measure_ranges import RANGES, range_of, range_of_difference
 from vaescope.report.sweep_parts import curves_figure, means_table
+from vaescope.statistics import mean_of
+from vaescope.studies.catalogue import STUDIES
+from vaescope.studies.panels import Curves, Dots
 from vaescope.tables import Table
+
+#: Measures in figures of studies that can have any size and sign, or are estimates that may err
+#: beyond the range of what they estimate.
+SIGNED = {
+    "bias", "diagonal_change", "distortion", "full_change", "gap", "gap_to_likelihood", "kl",
+    "log_variance", "mmd", "rotation", "score", "score_by_rank", "share_random",
+    "share_without_passive",
+}  # fmt: skip
 
 #: Values near an end of each measure's range, over three seeds.
 EXTREMES = {
@@ -112,3 +123,26 @@ def test_every_score_of_a_report_is_in_its_range() -> None:
             assert least <= score.value <= most
             if score.interval is not None:
                 assert least <= score.interval[0] <= score.interval[1] <= most, name
+
+
+def test_on_a_study_page() -> None:
+    """Every measure that a figure draws has a range or is known to have none."""
+    drawn = {
+        panel.measure
+        for study in STUDIES
+        for panel in study.panels
+        if isinstance(panel, Dots | Curves)
+    }
+    assert drawn - SIGNED <= set(RANGES), drawn - SIGNED - set(RANGES)
+    for measure in drawn - SIGNED:
+        least, most = range_of(measure)
+        values = np.array([max(least, -1.0), max(least, -1.0), min(most, 9.0)])
+        free, found = interval_of_mean(values), mean_of(measure, values).interval
+        assert free is not None and found is not None
+        assert free[0] < least <= found[0] <= values.mean() <= found[1] <= most, measure
+
+
+def test_an_estimate_beyond_its_range_keeps_its_whole_interval() -> None:
+    """An estimated KL of -0.1: an interval without it would say that it did not happen."""
+    values = np.array([-0.1, -0.2, 0.3])
+    assert mean_of("kl", values).interval == interval_of_mean(values)

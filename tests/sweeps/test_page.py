@@ -1,7 +1,9 @@
 """The page of a sweep: offline, escaped, small and quick with ten thousand runs."""
 
 import base64
+import csv
 import hashlib
+import io
 import json
 import re
 from pathlib import Path
@@ -9,9 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
+from tests.comparing.hand_made import of_images, write_run
 
+from vaescope.report import Pictures
 from vaescope.report.sweep_page import ROOM, save_sweep, sweep_page
-from vaescope.tables import Table
+from vaescope.report.sweep_parts import pareto
+from vaescope.report.sweep_pictures import strips_section
+from vaescope.tables import Table, read_table
 
 READY = "html[data-explored][data-drawn]"
 EVIL = "</script><img src=x onerror=alert(1)>"
@@ -135,7 +142,7 @@ def test_columns_are_chosen_and_runs_are_brushed(visit: Any, tmp_path: Path) -> 
     seen = visit(folder / "sweep.html", ready=READY)
     page = seen.page
     assert lines(page) == 24 and "24 of 24 runs drawn" in page.locator(".status").first.inner_text()
-    assert page.locator("figure.chart svg").count() == 2
+    assert page.locator("figure.chart svg").count() == 3
     link = page.locator(".explorer tbody a")
     assert link.get_attribute("href") == f"{table.settings['run'][0]}/report.html"
     page.locator("select[data-axis='x']").select_option("objective.beta")
@@ -169,3 +176,74 @@ def test_ten_thousand_runs_are_drawn_from_less_than_five_megabytes(
     save_sweep(runs(betas=200, seeds=50, measures=8), tmp_path / "p.html", folder=tmp_path)
     assert (tmp_path / "p.html").stat().st_size < 5_000_000
     visit(tmp_path / "p.html", ready=READY)  # how fast is benchmarks/tables.py's to say
+
+
+def counted(table: Table, used: list[int]) -> Table:
+    """The sweep with so many latents of ten in use in each run."""
+    counts = {"active": used, "mixed": [0] * len(used), "passive": [10 - n for n in used]}
+    return Table(table.settings, {**table.results, **counts})
+
+
+@pytest.mark.parametrize(
+    ("used", "says"),
+    [
+        ([9, 9, 3, 3, 0, 0], "All latents are passive from beta 0.245 on."),
+        ([9, 0, 3, 3, 0, 0], "passive from beta 0.245 on, and in 3 of 6 runs in all."),
+        ([0, 0, 3, 3, 9, 9], "All latents are passive in 2 of 6 runs."),
+        ([0] * 6, "All latents are passive in every run."),
+        ([9, 9, 3, 3, 1, 1], "Latents in use fall from 9 at beta 0.1 to 1 at 0.245"),
+    ],
+)
+def test_what_the_settings_did_is_said(tmp_path: Path, used: list[int], says: str) -> None:
+    table = counted(runs(betas=3, seeds=2), used)
+    html = sweep_page(table, tmp_path / "p.html", folder=tmp_path)
+    assert says in html
+    assert ("All latents are passive" in html) == (0 in used)
+
+
+def test_the_front_is_where_no_other_setting_is_better() -> None:
+    table = runs(betas=4, seeds=1)
+    chosen = {"rate": [1.0, 2.0, 3.0, 3.0], "distortion": [9.0, 5.0, 6.0, 5.0]}
+    found = pareto(Table(table.settings, chosen))
+    assert found is not None and found.front == (True, True, False, False)
+    assert pareto(Table(table.settings, {"rate": [1.0] * 4})) is None
+
+
+@pytest.mark.slow
+def test_each_setting_has_a_strip_of_what_it_draws(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        write_run(tmp_path, f"s{seed}", *of_images(seed))
+    section = strips_section(read_table(tmp_path), tmp_path)
+    assert section is not None
+    (part,) = section.parts
+    assert isinstance(part, Pictures) and len(part.pictures) == 1  # one setting, two seeds
+    width, height = Image.open(io.BytesIO(part.pictures[0].png)).size
+    assert width > 9 * height
+
+
+@pytest.mark.browser
+def test_tables_are_sorted_downloaded_and_axes_have_units(visit: Any, tmp_path: Path) -> None:
+    table = runs(measures=2)
+    save_sweep(table, tmp_path / "sweep.html", folder=tmp_path)
+    seen = visit(tmp_path / "sweep.html", ready=READY)
+    page = seen.page
+    page.get_by_role("button", name="rate (nats)").click()
+    page.get_by_role("button", name="rate (nats)").click()
+    assert page.locator("th[aria-sort='descending']").inner_text().startswith("rate (nats)")
+    place = page.locator(".explorer thead th").all_inner_texts()
+    column = next(k for k, text in enumerate(place) if text.startswith("rate"))
+    rows = page.locator(f".explorer tbody tr td:nth-child({column + 1})").all_inner_texts()
+    rates = [float(text) for text in rows]
+    assert rates == sorted(rates, reverse=True) and len(rates) == 24
+    with page.expect_download() as download:
+        page.locator(".explorer .save").click()
+    download.value.save_as(tmp_path / "runs.csv")
+    held = list(csv.DictReader((tmp_path / "runs.csv").open()))
+    assert {row["run"] for row in held} == set(table.settings["run"])
+    page.locator("#means summary").first.click()
+    page.locator("#means th button", has_text="distortion").click()
+    shown = page.locator("#means tbody tr td:nth-child(3)").all_inner_texts()
+    assert [float(t) for t in shown] == sorted(float(t) for t in shown) and len(shown) == 6
+    box = page.locator(".explorer canvas").bounding_box()
+    page.mouse.move(box["x"] + 1, box["y"] + 1)
+    assert seen.complaints == []

@@ -12,7 +12,6 @@ from vaescope.errors import NonFiniteError, UsageError
 from vaescope.runs import Run
 from vaescope.settings import from_command_line
 from vaescope.specs import Experiment
-from vaescope.training import many
 from vaescope.training.group import train_group
 from vaescope.training.loop import new_state, steps
 from vaescope.training.many import _stack, _Tanh, groups, stackable, train_many
@@ -50,9 +49,8 @@ AMSGRAD = experiments(
     ],
 )
 def test_a_stacked_model_equals_its_solo_run_over_100_steps(
-    together: list[Experiment], compiled: bool, monkeypatch: pytest.MonkeyPatch
+    together: list[Experiment], compiled: bool
 ) -> None:
-    monkeypatch.setattr(many, "UNROLL", 2)  # compiling ten takes a minute
     data = build_data(together[0].data)
     *_, last = train_many(together, data, compiled=compiled)
     assert last.records is not None

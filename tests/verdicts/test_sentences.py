@@ -5,6 +5,7 @@ produce has a truth (`truths`, `pairs`): it is said where that is so, and nowher
 """
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,6 +29,7 @@ from vaescope.inspection import inspect_codes
 from vaescope.prior_density import SparseDensity
 from vaescope.pruning.result import plan_of
 from vaescope.verdicts import Verdict
+from vaescope.verdicts.of_geometry import orthogonal
 from vaescope.verdicts.of_latents import averaged
 
 #: Where sentences are made, and which truths are about them.
@@ -217,6 +219,24 @@ def test_borderline_is_in_the_sentence_and_in_the_value() -> None:
                 near += 1
                 assert " is borderline: " in one.says, (what, one)
     assert near > 5
+
+
+def test_a_margin_of_dto_is_to_a_limit_that_the_rule_names() -> None:
+    met = set()
+    for dto, cosine in itertools.product(np.linspace(0.2, 1.0, 81), (0.05, 0.9)):
+        pairs = np.array([[1.0, cosine], [cosine, 1.0]])
+        measures = {
+            "dto": SimpleNamespace(value=dto), "dto_haar": SimpleNamespace(value=1.0),
+            "column_norm": SimpleNamespace(per_column=np.array([1.0, 9.0])),
+            "column_cosine": SimpleNamespace(pairs=pairs),
+        }  # fmt: skip
+        geometry: Any = SimpleNamespace(measures=measures, columns=(0, 1))
+        found = orthogonal(geometry)
+        assert found is not None
+        for limit in re.findall(r"DtO is borderline: [\d.]+ against ([\d.]+\d)", found.says):
+            assert f"{float(limit):.2f}" in found.rule, (dto, cosine, found)
+            met.add((float(limit), cosine))
+    assert met == {(0.5, 0.05), (0.5, 0.9), (0.8, 0.9)}
 
 
 def test_where_the_encoder_saw_the_factors_every_verdict_says_so() -> None:

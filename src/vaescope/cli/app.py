@@ -21,6 +21,7 @@ from vaescope.cli.inspect import inspect
 from vaescope.cli.measure import measure
 from vaescope.cli.output import error, explain, unexpected
 from vaescope.cli.prune import prune
+from vaescope.cli.serve import serve
 from vaescope.cli.study import study
 from vaescope.cli.sweep import sweep
 from vaescope.cli.table import table
@@ -41,7 +42,7 @@ app = typer.Typer(
 
 #: Commands of the interface that are still to come: they exit 2 and say so.
 PLANNED = (
-    "perturb", "serve",
+    "perturb",
 )  # fmt: skip
 
 
@@ -75,6 +76,7 @@ app.command()(export)
 app.command()(sweep)
 app.command()(study)
 app.command()(table)
+app.command()(serve)
 app.command()(check)
 app.command()(cite)
 app.add_typer(data, name="data")

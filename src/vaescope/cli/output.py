@@ -2,7 +2,9 @@
 
 import logging
 import re
+import shutil
 import sys
+import textwrap
 import traceback
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
@@ -26,6 +28,7 @@ __all__ = [
     "messages",
     "result",
     "unexpected",
+    "wrapped",
 ]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
@@ -82,7 +85,31 @@ def result(content: Mapping[str, Any], plain: str, *, as_json: bool) -> None:
     """The outcome of a command: JSON for machines or text for people, on stdout."""
     from vaescope.runs import strict_json  # it brings pydantic, --help does not
 
-    print(strict_json(content) if as_json else printable(plain), flush=True)
+    if as_json:
+        print(strict_json(content), flush=True)
+        return
+    text = printable(plain)
+    # A pipe gets whole lines, to be searched.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    print(wrapped(text, width) if width else text, flush=True)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Lines that end at words; what continues a line is set in. Paths stay whole.
+
+    >>> print(wrapped("supported: 8 of 8 seeds", 16))
+    supported: 8 of
+        8 seeds
+    """
+    return "\n".join(_folded(line, width) for line in text.splitlines())
+
+
+def _folded(line: str, width: int) -> str:
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        line, width, subsequent_indent=f"{indent}    ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def error(kind: str, message: str, remedy: str, *, as_json: bool) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
+from rich.text import Text
 
 from vaescope.cli.output import (
     DeviceOption,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from vaescope.specs import Experiment
     from vaescope.training.run import Progress as Step
 
-__all__ = ["parse_seeds", "settings_with_seed", "train", "train_one"]
+__all__ = ["TwoLines", "parse_seeds", "settings_with_seed", "train", "train_one"]
 
 #: Rows whose codes the summary of a trained run is made of.
 SUMMARISED = 2_000
@@ -75,22 +77,34 @@ def _describe(step: "Step") -> str:
     return f"{', '.join(parts)} | {', '.join(kinds)}"
 
 
+class TwoLines(Progress):
+    """Name, bar, count and time to go on one line, of which only the name is cut where the window
+    is narrow; speed and numbers on the next."""
+
+    def __init__(self, console: Console) -> None:
+        name = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        super().__init__(
+            TextColumn("{task.description}", table_column=name), BarColumn(bar_width=24),
+            TextColumn("{task.completed}/{task.total}", table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(table_column=Column(no_wrap=True)),
+            console=console, disable=not console.is_terminal, expand=True,
+        )  # fmt: skip
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield self.make_tasks_table(self.tasks)
+        for task in self.tasks:
+            below = " | ".join(filter(None, (task.fields["speed"], task.fields["what"])))
+            yield Text(f"  {below}", no_wrap=True, overflow="ellipsis")
+
+
 def _show(steps: "Generator[Step, None, None]", console: Console, label: str) -> None:
     """Draws a bar on a terminal, else a plain line every few seconds."""
-    columns = (
-        TextColumn("{task.description}"), BarColumn(bar_width=24),
-        TextColumn("{task.completed}/{task.total}"), TextColumn("{task.fields[speed]}"),
-        TimeRemainingColumn(), TextColumn("{task.fields[what]}"),
-    )  # fmt: skip
     started = spoken = time.monotonic()
     first = next(steps, None)
     if first is None:
         return
     # Closed, so that the run is saved also where nobody reads these lines any more.
-    with (
-        closing(steps),
-        Progress(*columns, console=console, disable=not console.is_terminal) as bar,
-    ):
+    with closing(steps), TwoLines(console) as bar:
         task = bar.add_task(label, total=first.steps, completed=first.step, speed="", what="")
         for step in steps:
             now = time.monotonic()

@@ -13,6 +13,7 @@ from vaescope.comparing.differences import latent_of, of_numbers, of_rows
 from vaescope.comparing.exchanging import exchanges_with_first
 from vaescope.comparing.intervals import Side, sides_of
 from vaescope.comparing.matching import Match, match_latents
+from vaescope.comparing.names import latent_names
 from vaescope.comparing.pictures import show
 from vaescope.comparing.result import ComparedNumber, Comparison
 from vaescope.comparing.scores import ResampledNumber, numbers_of, wanted, with_noise
@@ -102,6 +103,7 @@ def _compare(
         len(rows), len(given), (), _notes(members, given=data is not None),
         skipped | not_fitted | not_exchanged,
         show(opened, matches, most=PICTURED) if images else None, exchanges,
+        latent_names(codes, kinds, matches),
     )  # fmt: skip
     return judge(found)
 

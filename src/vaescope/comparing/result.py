@@ -1,6 +1,5 @@
 """What a comparison finds: frozen numbers."""
 
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -99,6 +98,11 @@ class Comparison:
     skipped: Mapping[str, str] = field(default_factory=dict)
     shown: ComparedPictures | None = None
     exchanges: tuple[Exchange, ...] = ()  # with the first run, both ways
+    names: tuple[str | None, ...] = ()  # by matched latent: what factors call it, where they do
+
+    def name_of(self, place: int) -> str | None:
+        """What factors call a matched latent."""
+        return self.names[place] if self.names else None
 
     def __repr__(self) -> str:
         names = ", ".join(own.name for own in self.members)
@@ -128,7 +132,10 @@ class Comparison:
                 }
                 for place, (own, kinds) in enumerate(zip(self.members, self.kinds, strict=True))
             ],
-            "matching": [latent.to_dict(self.sides) for latent in self.latents],
+            "matching": [
+                {"name": self.name_of(place), **latent.to_dict(self.sides)}
+                for place, latent in enumerate(self.latents)
+            ],
             "metrics": {name: own.to_dict(self.sides) for name, own in self.metrics.items()},
             "spec_diff": {key: list(values) for key, values in self.spec_diff.items()},
             "differs": self.differs,
@@ -146,4 +153,4 @@ class Comparison:
         import_module("vaescope.report.comparison").save_comparison(self, path, images=images)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        return str(import_module("vaescope.report.cards").comparison_card(self))

@@ -4,7 +4,6 @@ Mathieu et al. 2019, https://arxiv.org/abs/1812.02833, section 5 and appendix B,
 its code. Gretton et al. 2012 for the maximum mean discrepancy.
 """
 
-import html
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from vaescope.latents.mixture import (
     subset,
 )
 from vaescope.latents.moments import chunks, moments
+from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
 
 __all__ = ["Aggregate", "aggregate", "inclusive_kl", "mmd", "mmd_joint"]
@@ -75,7 +75,7 @@ class Aggregate:
         }
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)
 
 
 def _kernel_sum(x: Matrix, y: Matrix, widths: tuple[float, ...]) -> float:

@@ -1,6 +1,5 @@
 """mathieu2019's two factors in one call: overlap, match with the prior; and sparsity."""
 
-import html
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +8,7 @@ from vaescope.decomposition.aggregate import Aggregate, aggregate
 from vaescope.decomposition.overlap import Overlap, overlap
 from vaescope.decomposition.sparsity import Sparsity, hoyer
 from vaescope.errors import ShapeError
+from vaescope.notebook_card import card_of
 
 __all__ = ["DecompositionMeasures", "decomposition"]
 
@@ -48,7 +48,7 @@ class DecompositionMeasures:
         }
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)
 
 
 def decomposition(codes: Codes, *, seed: int = 0) -> DecompositionMeasures:

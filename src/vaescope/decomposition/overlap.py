@@ -6,7 +6,6 @@ one likes. So the effective number of data points that share a code is looked at
 pairs of encodings by their Bhattacharyya coefficient.
 """
 
-import html
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +24,7 @@ from vaescope.latents.mixture import (
     posteriors_of,
     subset,
 )
+from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
 from vaescope.types import Floats, Integers
 
@@ -81,7 +81,7 @@ class Overlap:
         return {**row, "unevenness": self.unevenness, "uneven": self.uneven}
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)
 
 
 @dataclass(frozen=True, eq=False)

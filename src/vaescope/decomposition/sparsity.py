@@ -1,7 +1,6 @@
 """Sparsity of the codes. Hoyer's measure as in mathieu2019,
 https://arxiv.org/abs/1812.02833, section 6.3 and appendix B."""
 
-import html
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
 from vaescope.latents.moments import chunks, moments
+from vaescope.notebook_card import card_of
 
 __all__ = ["Sparsity", "hoyer"]
 
@@ -35,7 +35,7 @@ class Sparsity:
         return asdict(self)
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)
 
 
 def hoyer(codes: Codes) -> Sparsity:

@@ -3,7 +3,6 @@
 Nothing in such a folder is executed, and nothing is fetched: a folder is a run in other words.
 """
 
-import html
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from vaescope.encoding import load_vae
 from vaescope.errors import RunError, UsageError
 from vaescope.exporting.card import model_card
 from vaescope.inspection import Inspection, inspect
+from vaescope.notebook_card import card_of
 from vaescope.paths import disk_errors, replace_file
 from vaescope.reading import read_regular
 from vaescope.runs import Run, strict_json
@@ -58,7 +58,7 @@ class Published:
         }
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        return card_of(self)
 
 
 def save_pretrained(

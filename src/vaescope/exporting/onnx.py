@@ -4,7 +4,6 @@ https://onnx.ai. Batches may be of any size. onnx, onnxruntime and onnxscript co
 `vaescope[onnx]`.
 """
 
-import html
 import logging
 import math
 import warnings
@@ -25,6 +24,7 @@ from vaescope.data import Dataset
 from vaescope.distributions import FullGaussian
 from vaescope.errors import ExportError, UsageError
 from vaescope.models import OpenModel
+from vaescope.notebook_card import card_of
 from vaescope.opening import open_model
 from vaescope.paths import disk_errors, replace_file
 from vaescope.seeds import derive
@@ -119,7 +119,7 @@ class OnnxExport:
         }
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        return card_of(self)
 
 
 class Traceable(nn.Module):

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from vaescope.figures.palette import INK, MUTED, SERIES
-from vaescope.statistics import mean_by_student
+from vaescope.statistics import mean_of
 from vaescope.studies.effects import Where
 from vaescope.studies.panels import Curves, Dots, HistogramPanel, Images, Panel, Scatter
 from vaescope.studies.running import Pictures
@@ -91,7 +91,7 @@ def _dots(axes: Axes, panel: Dots, table: Table) -> None:
         # Fixed offsets: dots beside each other, the same in every drawing.
         offsets = 0.5 * (np.linspace(0.0, 1.0, len(values) + 2)[1:-1] - 0.5)
         axes.plot(place + offsets, values, "o", ms=2.5, color=SERIES[0], alpha=0.5, mew=0)
-        estimate = mean_by_student(values)
+        estimate = mean_of(panel.measure, values)
         if estimate.n:
             axes.plot([place - 0.3, place + 0.3], [estimate.value] * 2, color=INK, lw=1.2)
         if estimate.interval is not None:
@@ -118,7 +118,7 @@ def _curves(axes: Axes, panel: Curves, table: Table) -> None:
         places = np.unique(x)
         if not len(places):
             continue
-        estimates = [mean_by_student(y[x == place]) for place in places]
+        estimates = [mean_of(panel.measure, y[x == place]) for place in places]
         means = [one.value for one in estimates]
         bands = [one.interval or (one.value, one.value) for one in estimates]
         axes.plot(places, means, "o-", ms=2.5, lw=1.2, color=colour, label=_name(value))

@@ -22,6 +22,7 @@ from vaescope.errors import RangeError
 from vaescope.estimates import percentiles
 from vaescope.latents.types import types
 from vaescope.models import OpenModel
+from vaescope.notebook_card import card_of
 from vaescope.opening import open_model
 from vaescope.seeds import rng
 from vaescope.types import Integers
@@ -121,6 +122,9 @@ class EffectiveBeta:
         if self.nominal is not None:
             lines.append(self.nominal.summary())
         return " ".join(lines)
+
+    def _repr_html_(self) -> str:
+        return card_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         return {

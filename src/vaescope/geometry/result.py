@@ -1,6 +1,5 @@
 """What a measure of geometry returns, and how sure it is: a mean over points and its interval."""
 
-import html
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.estimates import Estimate, Interval, bootstrap, interval_of_mean, percentiles
+from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
 
 __all__ = ["GeometryMeasure", "GeometryResult", "interval_of_ratio", "measure_of"]
@@ -28,7 +28,7 @@ class GeometryResult(ABC):
         """Plain data."""
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        return card_of(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ from vaescope.inspection.results import (
     MomentSummary,
     Subject,
 )
-from vaescope.latents import LatentGroups, Types, groups, kl, types
-from vaescope.latents.groups import LEAST_ROWS
+from vaescope.latents import Types, kl, types
+from vaescope.latents.groups import groups_if_known
 from vaescope.measures import Measures, measure_codes
 from vaescope.metrics import mig
 from vaescope.metrics.suite import STANDARD
@@ -42,13 +42,6 @@ def _factors(codes: Codes, measures: Measures | None) -> FactorSummary | None:
     bins = int(score.protocol.settings["bins"])
     by_chance = (bins - 1) * (classes - 1) / (2.0 * score.protocol.n * entropy)
     return FactorSummary(names, score, normalised, codes.supervised, by_chance)
-
-
-def _groups(codes: Codes, kinds: Types) -> LatentGroups | None:
-    known = codes.factors if codes.factors is not None else codes.factor_values
-    if known is None or codes.n < LEAST_ROWS or not np.ptp(known, axis=0).any():
-        return None
-    return groups(codes, kinds=kinds)
 
 
 def _known(factors: FactorSummary | None, latent: int) -> tuple[str, float] | None:
@@ -157,7 +150,7 @@ def describe_codes(
     price = price_of(codes, kinds.passive.tolist()) if priced else None
     return Inspection(
         subject, _latents(codes, factors, kinds), _histograms(codes), _moments(codes), (), factors,
-        groups=_groups(codes, kinds) if measured else None, measures=measures,
+        groups=groups_if_known(codes, kinds) if measured else None, measures=measures,
         types=kinds, price=price, supervised=codes.supervised,
     )  # fmt: skip
 

@@ -19,6 +19,7 @@ from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta_of, u
 from vaescope.geometry.overview import KEYS, Overview, overview
 from vaescope.geometry.torch_threads import one_thread_spared
 from vaescope.inspection.codes import describe_codes, judged
+from vaescope.inspection.decoder_names import DecoderName, decoder_names
 from vaescope.inspection.effort import Effort
 from vaescope.inspection.first_layer import first_layer_norms
 from vaescope.inspection.fit import fit_of
@@ -36,7 +37,7 @@ from vaescope.specs import to_dict
 from vaescope.traversals import Decode, Reconstructions, Traversals, reconstruct, traverse
 from vaescope.types import Floats, Integers
 
-__all__ = ["PARTS", "dissect", "silent"]
+__all__ = ["PARTS", "dissect", "prior_units", "silent"]
 
 SHOWN = 12  # examples beside their reconstructions
 
@@ -102,7 +103,7 @@ def _decoded(
         weight = _effective_beta(model, effort)
         progress("pictures")
         decode = _means(model.decode_codes, model.device)
-        centre, scale = _prior_units(codes)
+        centre, scale = prior_units(codes)
         typical = codes.mean[central((codes.mean - centre) / scale)]
         moved = traverse(decode, typical, centre=centre, scale=scale)
         network, why = None, ""
@@ -126,6 +127,7 @@ def _decoded(
         unexplained=unexplained,
         traversals=_unscaled(model, moved),
         axes=strips_along(found, decode, moved, centre, scale) if images else {},
+        seen=_seen(model, found, decode, centre, scale) if images else {},
         reconstructions=reconstructions,
         gallery=_gallery(model, found, moved, decode) if images else None,
         network=network,
@@ -155,7 +157,7 @@ def _likelihood(model: OpenModel, places: Integers) -> Distribution:
     return model.decode(z, model.u(model.rows[places]))
 
 
-def _prior_units(codes: Codes) -> tuple[Floats, Floats]:
+def prior_units(codes: Codes) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the prior, over all examples where it depends on them; that of
     an unused latent where it has none."""
     if codes.prior.standard:
@@ -176,7 +178,7 @@ def _geometry(model: OpenModel, effort: Effort) -> tuple[Overview | None, dict[s
     used = list(range(codes.d))
     if codes.stochastic:  # points have no types
         used = [j for j, name in enumerate(types(codes).names) if name != "passive"]
-    centre, scale = _prior_units(codes)
+    centre, scale = prior_units(codes)
     try:
         return overview(
             model.decoder_of_codes, codes.mean, codes.variance, columns=used,
@@ -238,6 +240,16 @@ def _gallery(model: OpenModel, found: Inspection, moved: Traversals, decode: Dec
     codes, every = model.codes, np.arange(model.codes.n)
     used = [z.index for z in found.latents if z.type != "passive"]
     return gallery_of(model, used, moved, decode, _labels(codes, model.rows, every))
+
+
+def _seen(
+    model: OpenModel, found: Inspection, decode: Decode, centre: Floats, scale: Floats
+) -> dict[int, DecoderName]:
+    """Names by the decoder, where there are images and no factors."""
+    if found.groups is not None or found.subject.kind != "images":
+        return {}
+    used = [z.index for z in found.latents if z.type != "passive"]
+    return decoder_names(decode, model.codes.mean, used, centre, scale)
 
 
 def _unscaled(model: OpenModel, moved: Traversals) -> Traversals:

@@ -99,6 +99,10 @@ def _group_row(found: Inspection, group: LatentGroup, latents: Sequence[Latent])
 
 def _latent_row(found: Inspection, latent: Latent) -> LearntRow:
     note: str = latent.type
+    name = f"latent {latent.index}"
+    seen = found.seen.get(latent.index)
+    if seen is not None:
+        name, note = f"{name}: {seen.kind}", f"{note}, {seen.how}"
     weak = [] if found.groups is None else [
         factor.name
         for factor in found.groups.factors
@@ -106,7 +110,7 @@ def _latent_row(found: Inspection, latent: Latent) -> LearntRow:
     ]  # fmt: skip
     if weak:
         note += f", knows a little of {_listed(weak)}"
-    return _row(found, f"latent {latent.index}", note, [latent], (_strip(found, latent),), None)
+    return _row(found, name, note, [latent], (_strip(found, latent),), None)
 
 
 def _row(
@@ -145,7 +149,14 @@ def _sentences(found: Inspection, used: int) -> tuple[str, ...]:
     first = f"{used} of {d} latents {'is' if used == 1 else 'are'} used"
     groups = found.groups
     if groups is None:
-        sentences = [f"{first}; there are no factors to name them by."]
+        kinds: dict[str, list[str]] = {}
+        for z in sorted(found.latents, key=lambda z: z.index):
+            seen = found.seen.get(z.index)
+            if seen is not None:
+                kinds.setdefault(seen.kind, []).append(str(z.index))
+        named = _listed([f"{_listed(own)} {_are(own)} {kind}" for kind, own in kinds.items()])
+        by_sight = f" By what the decoder draws, {named}." if named else ""
+        sentences = [f"{first}; there are no factors to name them by.{by_sight}"]
     else:
         held = "; ".join(group.says for group in groups.groups)
         sentences = [f"{first}: {held}." if held else f"{first}, and no factor names one."]
@@ -173,6 +184,10 @@ def _first(text: str) -> str:
         if text[place : place + 2] == ". " and text[place + 2].isupper():
             return text[: place + 1]
     return text
+
+
+def _are(words: Sequence[str]) -> str:
+    return "is" if len(words) == 1 else "are"
 
 
 def _capital(text: str) -> str:

@@ -1,6 +1,5 @@
 """What a dissection finds: frozen numbers. Nothing here computes, draws or writes a page."""
 
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from vaescope.encoding import Maps
 from vaescope.geometry.effective_beta import EffectiveBeta
 from vaescope.geometry.overview import KEYS, Overview
+from vaescope.inspection.decoder_names import DecoderName
 from vaescope.inspection.gallery import Gallery
 from vaescope.inspection.network import Network
 from vaescope.latent_types import LatentType
@@ -193,6 +193,8 @@ class Inspection:
     unexplained: float | None = None  # squared error of reconstructions over that of the mean image
     traversals: Traversals | None = None
     axes: Mapping[int, Floats] = field(default_factory=dict)  # outputs along rotated axes
+    #: What the decoder shows used latents to do to images, where no factors name them.
+    seen: Mapping[int, DecoderName] = field(default_factory=dict)
     reconstructions: Reconstructions | None = None
     gallery: Gallery | None = None  # further pictures
     network: Network | None = None  # the decoder as layers, where the report can run it
@@ -259,7 +261,7 @@ class Inspection:
         import_module("vaescope.report").save(self, path, images=images)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        return str(import_module("vaescope.report.cards").inspection_card(self))
 
 
 def _line(verdict: Verdict) -> str:

@@ -3,7 +3,6 @@
 Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679.
 """
 
-import html
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -17,6 +16,7 @@ from vaescope.estimates import bootstrap, bootstrap_interval
 from vaescope.latent_types import LatentType
 from vaescope.latents.pairwise import Pairwise, as_correlation, pairwise
 from vaescope.latents.types import Types, types
+from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
 from vaescope.types import Floats
 
@@ -110,7 +110,7 @@ class MeanAgainstSample:
         return rows
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)
 
 
 def _spectrum(covariance: Matrix) -> NDArray[np.float64]:

@@ -3,7 +3,6 @@
 Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679.
 """
 
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from vaescope.latents.correlation import SUBSETS
 from vaescope.latents.types import Types, types
 from vaescope.metrics.logistic import cross_validated, standardised_multinomial
 from vaescope.metrics.rows import Representation, split
+from vaescope.notebook_card import card_of
 
 __all__ = ["Downstream", "downstream"]
 
@@ -73,7 +73,7 @@ class Downstream:
         }
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)
 
 
 def downstream(

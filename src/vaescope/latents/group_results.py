@@ -1,6 +1,5 @@
 """What `vaescope.latents.groups` finds: frozen numbers, and how they are said."""
 
-import html
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -8,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.notebook_card import bars_of, card_of
 from vaescope.wording import listed
 
 __all__ = ["FactorShare", "LatentGroup", "LatentGroups", "Standing"]
@@ -129,4 +129,4 @@ class LatentGroups:
         }
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self, bars_of({group.says: group.share for group in self.groups}, full=1.0))

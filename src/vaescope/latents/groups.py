@@ -22,7 +22,7 @@ from vaescope.latents.group_results import FactorShare, LatentGroup, LatentGroup
 from vaescope.latents.types import Types, types
 from vaescope.seeds import rng
 
-__all__ = ["CLOSE", "GAIN", "HELD", "LEAST_ROWS", "WEAK", "groups"]
+__all__ = ["CLOSE", "GAIN", "HELD", "LEAST_ROWS", "WEAK", "groups", "groups_if_known"]
 
 Matrix = NDArray[np.float64]
 
@@ -50,6 +50,14 @@ class _Fit:
     parts: tuple[Matrix, Matrix, Matrix]
     latents: frozenset[int]
     share: FactorShare
+
+
+def groups_if_known(codes: Codes, kinds: Types) -> LatentGroups | None:
+    """The groups; None where no factor varies or too few rows are there to find them."""
+    known = codes.factors if codes.factors is not None else codes.factor_values
+    if known is None or codes.n < LEAST_ROWS or not np.ptp(known, axis=0).any():
+        return None
+    return groups(codes, kinds=kinds)
 
 
 def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> LatentGroups:

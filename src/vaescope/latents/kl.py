@@ -1,6 +1,5 @@
 """KL(q(z_j|x) || p(z_j)) of each latent and the rate of all, in nats: to the prior in the codes."""
 
-import html
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from vaescope.codes import Codes
 from vaescope.latents.mixture import Components, MonteCarloEstimate, posteriors_of
 from vaescope.latents.moments import chunks
+from vaescope.notebook_card import bars_of, card_of
 from vaescope.seeds import rng
 
 __all__ = ["LatentKL", "kl", "kl_of_rows", "rate", "rate_of_rows"]
@@ -39,7 +39,9 @@ class LatentKL:
         return {"kl": nats, "prior": self.prior, "marginal": self.marginal, "n": self.n}
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(
+            self, bars_of({str(j): float(nats) for j, nats in enumerate(self.nats)}, "nats")
+        )
 
 
 def kl_of_rows(codes: Codes, rows: slice | NDArray[np.int64] = _ALL) -> NDArray[np.float64]:

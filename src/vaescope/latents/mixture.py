@@ -4,7 +4,6 @@ On a few thousand codes its density is exact, without the bias of minibatch esti
 appendix C); only the expectation over z is by sampling, with control variates.
 """
 
-import html
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from vaescope.codes import Codes, cholesky, matrix_chunks
 from vaescope.errors import RangeError
+from vaescope.notebook_card import card_of
 from vaescope.prior_density import GaussianDensity, PriorDensity
 from vaescope.seeds import rng
 
@@ -196,7 +196,7 @@ class Mixture:
         return asdict(self)
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)
 
 
 def subset(n: int, rows: int, draws: np.random.Generator) -> Rows:

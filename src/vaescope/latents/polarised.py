@@ -7,7 +7,6 @@ Propositions 1 to 3 and Theorem 2. The scale of a latent whose prior variance is
 units of the codes, and in units of an unused latent, which no scale changes.
 """
 
-import html
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from vaescope.latents.kl import kl_of_rows
 from vaescope.latents.moments import chunks
 from vaescope.latents.types import Criterion, Types, types
 from vaescope.latents.unused import PASSIVE_KL_NATS, excess_of_rows, in_unused_units, unused_units
+from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
 
 __all__ = ["DeltaKL", "Polarised", "Statement", "delta_kl", "ks_distance", "polarised"]
@@ -54,7 +54,7 @@ class DeltaKL:
         return asdict(self)
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)
 
 
 def delta_kl(codes: Codes, *, criterion: str = "zietlow2022-chapter-3") -> DeltaKL:
@@ -142,7 +142,7 @@ class Polarised:
         }
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)
 
 
 def _below(ascending: Vector, points: Vector) -> Vector:

@@ -4,7 +4,6 @@ bonheme2023, section 6: near-zero, correlated latents are best removed before mo
 Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679.
 """
 
-import html
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from vaescope.errors import ShapeError
 from vaescope.estimates import bootstrap
 from vaescope.latents.types import Types, types
 from vaescope.metrics.rows import Representation, mean_or_sample, numbers
+from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
 from vaescope.types import Floats
 
@@ -56,7 +56,7 @@ class Stability:
         return asdict(self)
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)
 
 
 def _standard(values: Floats) -> Matrix:

@@ -5,7 +5,6 @@ and the ELBO that is N(0, 1) and the rule bonheme2023's (`vaescope.latent_types`
 objectives have another one, which the codes know.
 """
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -26,6 +25,7 @@ from vaescope.latents.unused import (
     unused_is_prior,
     unused_units,
 )
+from vaescope.notebook_card import bars_of, card_of
 from vaescope.wording import listed
 
 __all__ = [
@@ -145,7 +145,8 @@ class Types(Typed):
         }
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        kl = {f"{j}, {kind}": float(self.kl[j]) for j, kind in enumerate(self.names)}
+        return card_of(self, bars_of(kl, "nats"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,6 +89,7 @@ def boost(
 
     Features of equal gain are chosen between at random, as scikit-learn does.
     """
+    assert depth <= 7, "nodes of a level are numbered by bytes"
     classes, labels = np.unique(y.astype(np.int64), return_inverse=True)
     trees = len(classes) if len(classes) > 2 else 1  # two classes need one tree a round
     if bins is None:  # more quantiles make the windows between them, n / bins places, affordable

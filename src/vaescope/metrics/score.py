@@ -1,6 +1,5 @@
 """What a metric returns: the number, and all that is needed to derive it again."""
 
-import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,6 +7,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
+from vaescope.notebook_card import card_of
 from vaescope.types import Array
 
 __all__ = ["Protocol", "Score", "versions"]
@@ -84,4 +84,4 @@ class Score:
         }
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)

@@ -17,6 +17,7 @@ from vaescope.metrics.mcc import ranks
 from vaescope.metrics.rows import Representation, mean_or_sample
 from vaescope.metrics.sap_continuous import correlations
 from vaescope.metrics.score import Protocol, Score
+from vaescope.notebook_card import bars_of, card_of
 from vaescope.types import Floats
 
 __all__ = ["UDR", "udr_lasso", "udr_spearman"]
@@ -48,6 +49,10 @@ class UDR:
             "pairwise": self.pairwise.tolist(),
             "best": self.best,
         }
+
+    def _repr_html_(self) -> str:
+        values = {f"model {place}": own.value for place, own in enumerate(self.scores)}
+        return card_of(self, bars_of(values, full=1.0))
 
 
 def udr_lasso(

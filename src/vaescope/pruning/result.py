@@ -1,6 +1,5 @@
 """What is dropped and why, and what came of it."""
 
-import html
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from vaescope.codes import Codes
 from vaescope.latents import types
 from vaescope.latents.types import TRAPPED
+from vaescope.notebook_card import card_of
 from vaescope.pruning.price import Price, price_of
 from vaescope.wording import listed
 
@@ -84,7 +84,7 @@ class Pruning:
         }
 
     def _repr_html_(self) -> str:
-        return f"<code>{html.escape(self.summary())}</code>"
+        return card_of(self)
 
 
 def plan_of(codes: Codes) -> PruningPlan:

@@ -1,4 +1,10 @@
-"""Pages from results: one HTML file that needs nothing else."""
+"""Pages from results: one HTML file that needs nothing else.
+
+The page of an inspection is imported when it is asked for: it brings torch, and a server that only
+renders tables starts without.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from vaescope.report.page import (
     Column,
@@ -16,7 +22,9 @@ from vaescope.report.page import (
     Sliders,
 )
 from vaescope.report.render import render
-from vaescope.report.sections import page_of, save
+
+if TYPE_CHECKING:
+    from vaescope.report.sections import page_of, save
 
 __all__ = [
     "Column",
@@ -36,3 +44,11 @@ __all__ = [
     "render",
     "save",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("page_of", "save"):
+        from vaescope.report import sections
+
+        return getattr(sections, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

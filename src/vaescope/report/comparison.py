@@ -32,6 +32,7 @@ from vaescope.report.page import (
 )
 from vaescope.report.pictures import columns_of, rows_of
 from vaescope.report.render import render
+from vaescope.report.shared import shared_screen
 
 __all__ = ["comparison_page", "save_comparison"]
 
@@ -50,16 +51,16 @@ def save_comparison(comparison: Comparison, path: str | Path, *, images: bool = 
 
 
 def comparison_page(comparison: Comparison, *, images: bool = True) -> Page:
-    """Verdicts, then runs, latents, numbers, settings and pictures."""
-    sections = [
+    """What the runs share, verdicts, then pictures, runs, latents, numbers and settings."""
+    pictures = [_traversals(comparison), _reconstructions(comparison)] if images else []
+    sections = [section for section in pictures if section is not None]
+    sections += [
         _runs(comparison),
         _latents(comparison),
         _metrics(comparison),
         *([_exchanges(comparison)] if comparison.exchanges else []),
         _settings(comparison),
     ]
-    pictures = [_reconstructions(comparison), _traversals(comparison)] if images else []
-    sections += [section for section in pictures if section is not None]
     return Page(
         " and ".join(dict.fromkeys(own.name for own in comparison.members[:2]))
         + (f" and {len(comparison.members) - 2} more" if len(comparison.members) > 2 else ""),
@@ -79,6 +80,7 @@ def comparison_page(comparison: Comparison, *, images: bool = True) -> Page:
             if any(section is not None for section in pictures)
             else "It shows no examples of the data.",
         ),
+        shared_screen(comparison, images=images),
     )
 
 
@@ -130,10 +132,11 @@ def _latents(comparison: Comparison) -> Section:
     names = [letter(place) for place in range(len(comparison.members))]
     matching = PageTable(
         "matching", "Matched latents: the number in each run, and the rank correlation of means.",
-        (*(Column(own) for own in names), Column("Type"), Column("Differs")),
+        (*(Column(own) for own in names), Column("Name"), Column("Type"), Column("Differs")),
         tuple(
-            (*(_found(own) for own in latent.match), _types(latent), _differs(latent))
-            for latent in _ordered(comparison)
+            (*(_found(own) for own in comparison.latents[place].match), comparison.name_of(place),
+             _types(comparison.latents[place]), _differs(comparison.latents[place]))
+            for place in certain_first(comparison)
         ),
     )  # fmt: skip
     parts: list[Part] = [matching]
@@ -205,7 +208,7 @@ def _ends(gap: SideGap, digits: int = 3) -> str | None:
 def _latents_table(comparison: Comparison, place: int) -> PageTable:
     side = comparison.sides[place]
     first, second = map(letters, (side.first, side.second))
-    columns = [Column("ComparedLatent")]
+    columns = [Column("Latent")]
     for label in ("KL", "Variance"):
         columns += [
             Column(f"{label} in {first}", "number"), Column(f"in {second}", "number"),

@@ -181,9 +181,14 @@ def scattered(inspection: Inspection) -> Section | None:
             "across": columns, "width": size[0], "height": size[1],
         }  # fmt: skip
     by = ", coloured by a factor" if found.names else ""
-    caption = f"Posterior means of {len(found.mean)} examples{by}. Point at one to see it."
-    if images is None:
-        caption = f"Posterior means of {len(found.mean)} examples{by}."
+    caption = f"Posterior means of {len(found.mean)} examples{by}."
+    if images is not None:
+        caption += " Point at one to see it."
+    if inspection.network is not None:
+        caption += (
+            " Click one to decode its code, or beside them to decode what is there; other latents "
+            "are then where the sliders start."
+        )
     part = Scattered(caption, f"Scatter of the codes of {len(found.mean)} examples.", content)
     lead = "The codes of the examples, two latents at a time."
     return Section("codes", "Codes", lead, (part,))

@@ -50,6 +50,7 @@ class PageTable:
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
+    sortable: bool = False  # by a click on a heading
 
 
 @dataclass(frozen=True)
@@ -194,11 +195,16 @@ class PageLearntRow:
 
 @dataclass(frozen=True)
 class PageLearnt:
-    """The first screen: what the model learnt."""
+    """The first screen: what the model learnt, or what models share."""
 
     says: tuple[str, ...]
     rows: tuple[PageLearntRow, ...]
     folded: tuple[str, ...]  # what has no row
+    title: str = "What it learnt"
+    heads: tuple[str, str, str, str, str] = (
+        "Latents", "What they draw, from low to high", "KL, nats", "Share of change",
+        "Share encoded",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

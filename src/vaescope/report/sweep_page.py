@@ -18,14 +18,20 @@ from markupsafe import Markup
 
 from vaescope import __version__
 from vaescope.paths import disk_errors, replace_file
-from vaescope.report.page import Fact, Listing, Page, PageStatement, Prose, Section
+from vaescope.report.page import Fact, Listing, Page, Prose, Section
 from vaescope.report.render import asset, render, script_json
 from vaescope.report.sweep_parts import (
     correlations_figure,
     curves_figure,
+    front_figure,
     means_table,
+    pareto,
+    settings_of,
     shares_table,
+    unit_of,
 )
+from vaescope.report.sweep_pictures import strips_section
+from vaescope.report.sweep_verdicts import sweep_statements
 from vaescope.settings import dump_yaml
 from vaescope.statistics import Shares, variance_shares
 from vaescope.tables import Table as Runs
@@ -33,11 +39,9 @@ from vaescope.tables import Table as Runs
 __all__ = ["save_sweep", "sweep_page"]
 
 #: Bytes that the columns of runs may take; those that do not fit are named on the page.
-ROOM = 3_300_000
+ROOM = 3_200_000
 #: Measures in the curves and in the correlations: more cannot be read.
 MEASURES = 16
-#: Above this share of a measure's variance, differences between settings drown in seeds.
-SEED_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ def sweep_page(runs: Runs, path: Path, *, folder: Path) -> str:
     shown = measures[:MEASURES]
     shares = {name: found for name in shown if (found := variance_shares(runs, name)) is not None}
     sections = [
+        strips_section(runs, folder),
+        _front(runs),
         _explore(runs, measures, path, folder),
         _curves(runs, shown),
         _means(runs, shown),
@@ -73,7 +79,7 @@ def sweep_page(runs: Runs, path: Path, *, folder: Path) -> str:
         folder.resolve().name,
         _lead(runs),
         _facts(runs, measures),
-        tuple(_statements(runs, shares)),
+        tuple(sweep_statements(runs, shares)),
         tuple(section for section in sections if section is not None),
         (f"Made by vaescope {__version__}. This file loads nothing from the network.",),
     )
@@ -99,11 +105,7 @@ def _lead(runs: Runs) -> str:
 
 
 def _facts(runs: Runs, measures: Sequence[str]) -> tuple[Fact, ...]:
-    varied = [name for name in runs.varying() if name != "seed"]
-    settings: dict[tuple[Any, ...], int] = {}
-    for key in zip(*(runs.settings[name] for name in varied), strict=True) if varied else ():
-        settings[key] = settings.get(key, 0) + 1
-    counts = list(settings.values()) or [len(runs)]
+    counts = [len(places) for places in settings_of(runs).values()]
     least, most = min(counts), max(counts)
     return (
         Fact("runs", f"{len(runs):,}", f"{sum(map(bool, runs.settings['done'])):,} done"),
@@ -111,44 +113,6 @@ def _facts(runs: Runs, measures: Sequence[str]) -> tuple[Fact, ...]:
         Fact("runs per setting", str(least) if least == most else f"{least} to {most}"),
         Fact("measures", str(len(measures)), "that differ between runs"),
     )
-
-
-def _statements(runs: Runs, shares: dict[str, Shares]) -> list[PageStatement]:
-    total, done = len(runs), sum(map(bool, runs.settings["done"]))
-    failed = sum(error is not None for error in runs.results.get("error", ()))
-    rest = f"{total - done:,} not done, {failed:,} failed."
-    found = [
-        PageStatement(
-            "good" if done == total else "warning",
-            f"{done:,}/{total:,}",
-            "All runs are done." if done == total else f"{done:,} runs are done; {rest}",
-            "Good if every run is done",
-            "Numbers are over all of them."
-            if done == total
-            else "Run the same command again to resume; failed.json in a run's folder says why.",
-            "explore",
-        )
-    ]
-    loud = {name: s for name, s in shares.items() if s.share["seed"] > SEED_SHARE}
-    if loud:
-        name = max(loud, key=lambda one: loud[one].share["seed"])
-        share = loud[name].share["seed"]
-        others = (
-            f" So they do for {len(loud) - 1} other measure{'s' * (len(loud) > 2)}."
-            if len(loud) > 1
-            else ""
-        )
-        found.append(
-            PageStatement(
-                "note",
-                f"{share:.0%}",
-                f"Seeds explain {share:.0%} of the variance of {name}, more than settings.{others}",
-                f"Shown if seeds explain more than {SEED_SHARE:.0%} of a measure's variance",
-                "Compare settings by their intervals over seeds, never by one run each.",
-                "variance",
-            )
-        )
-    return found
 
 
 def _explore(runs: Runs, measures: Sequence[str], path: Path, folder: Path) -> Section | None:
@@ -162,6 +126,7 @@ def _explore(runs: Runs, measures: Sequence[str], path: Path, folder: Path) -> S
         "names": list(runs.settings["run"]),
         "columns": {name: _column(runs, name) for name in names},
         "measures": [name for name in names if name in measures],
+        "units": {name: unit for name in names if (unit := unit_of(name))},
         "reports": base64.b64encode(np.array(reports, np.uint8).tobytes()).decode(),
         "prefix": "" if way == "." else f"{quote(way)}/",
         **_axes(runs, settings, measures),
@@ -171,7 +136,11 @@ def _explore(runs: Runs, measures: Sequence[str], path: Path, folder: Path) -> S
             "explore", "Runs", "No measure differs between runs: there is nothing to draw yet.", ()
         )
     parts: list[Any] = [
-        Explorer("Each point is a run. Drag over some to list them.", script_json(content))
+        Explorer(
+            "Each point is a run: point at one to see its settings, click it for its report, drag "
+            "over some to list them.",
+            script_json(content),
+        )
     ]
     if left:
         parts.append(Prose(f"Left out to keep this file small: {', '.join(left)}.", aside=True))
@@ -199,6 +168,14 @@ def _column(runs: Runs, name: str) -> dict[str, Any]:
     places = {word: place for place, word in enumerate(words)}
     index = np.array([places[str(value)] for value in values], dtype="<u2")
     return {"kind": "text", "words": words, "data": base64.b64encode(index.tobytes()).decode()}
+
+
+def _front(runs: Runs) -> Section | None:
+    found = pareto(runs)
+    if found is None or len(found.names) < 2:
+        return None
+    lead = "What a setting pays in rate and what it gets in reconstruction."
+    return Section("front", "Rate and distortion", lead, (front_figure(found),))
 
 
 def _curves(runs: Runs, measures: Sequence[str]) -> Section | None:

@@ -1,23 +1,36 @@
 """Charts and tables of a sweep's page: Vega-Lite specs and the rows that they draw."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from vaescope.report.page import Column, Figure, PageTable
-from vaescope.statistics import Shares, Source, rank_correlations, summarise
+from vaescope.statistics import Shares, Source, rank_correlations, ranked, summarise
 from vaescope.tables import Table as Runs
 from vaescope.tables import Value
 
-__all__ = ["correlations_figure", "curves_figure", "means_table", "shares_table", "strength_of"]
+__all__ = [
+    "Front",
+    "correlations_figure",
+    "curves_figure",
+    "front_figure",
+    "means_table",
+    "pareto",
+    "setting_name",
+    "settings_of",
+    "shares_table",
+    "strength_of",
+    "unit_of",
+]
 
 #: Lines of a panel that can be told apart, and their colours (Okabe and Ito).
 LINES = 8
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#000000"]
 MINUS, HOLD = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
-#: Rows of the table of means.
-ROWS = 500
+#: Rows of the table of means, and settings on the front that have their names beside them.
+ROWS, LABELLED = 500, 12
 
 
 def strength_of(runs: Runs) -> str | None:
@@ -34,6 +47,116 @@ def strength_of(runs: Runs) -> str | None:
 
 def _finite(values: Any) -> Any:
     return values[np.isfinite(values)]
+
+
+def unit_of(measure: str) -> str:
+    """In which a measure is, where it has a unit."""
+    word = measure.rpartition(".")[2]
+    nats = ("rate", "distortion", "loss", "kl", "elbo", "total_correlation")
+    return "nats" if word in nats else "s" if word == "seconds" else ""
+
+
+def settings_of(runs: Runs) -> dict[tuple[Value, ...], list[int]]:
+    """Places of the runs that differ in their seeds only, in the order of their settings."""
+    by = [name for name in runs.varying() if name != "seed"]
+    found: dict[tuple[Value, ...], list[int]] = {}
+    for place in range(len(runs)):
+        found.setdefault(tuple(runs.settings[name][place] for name in by), []).append(place)
+    return dict(sorted(found.items(), key=lambda setting: ranked(setting[0])))
+
+
+def setting_name(runs: Runs, place: int) -> str:
+    """What is set in a run and not in all of them: `beta 4, latent 10`."""
+    varied = [name for name in runs.varying() if name != "seed"]
+    words = [f"{name.rpartition('.')[2]} {_text(runs.settings[name][place])}" for name in varied]
+    return ", ".join(words) or "all runs"
+
+
+@dataclass(frozen=True)
+class Front:
+    """Mean rate and distortion of each setting, and whether no other is better in both."""
+
+    names: tuple[str, ...]
+    rate: tuple[float, ...]
+    distortion: tuple[float, ...]
+    n: tuple[int, ...]
+    front: tuple[bool, ...]
+
+
+def pareto(runs: Runs) -> Front | None:
+    """None where runs have no rate and distortion.
+
+    A setting is off the front if another is no worse in both and better in one.
+    """
+    if not {"rate", "distortion"} <= set(runs.results):
+        return None
+    rate, distortion = runs.numbers("rate"), runs.numbers("distortion")
+    both = np.stack([rate, distortion])  # (2, run)
+    known = np.isfinite(rate) & np.isfinite(distortion)
+    settings = {
+        setting_name(runs, places[0]): kept
+        for places in settings_of(runs).values()
+        if (kept := [place for place in places if known[place]])
+    }
+    if not settings:
+        return None
+    means = np.stack([both[:, places].mean(axis=1) for places in settings.values()])
+    others, own = means[None], means[:, None]  # (setting, setting, 2)
+    worse = np.logical_and(np.all(others <= own, axis=-1), np.any(others < own, axis=-1))
+    return Front(
+        tuple(settings), tuple(means[:, 0].tolist()), tuple(means[:, 1].tolist()),
+        tuple(map(len, settings.values())), tuple((~np.any(worse, axis=1)).tolist()),
+    )  # fmt: skip
+
+
+def front_figure(found: Front) -> Figure:
+    """Settings in the plane of rate and distortion, and the front as a line."""
+    plain = {"type": "quantitative", "scale": {"zero": False, "nice": True}}
+    x = {"field": "rate", "title": "Rate (nats)", **plain, "axis": {"tickCount": 6}}
+    y = {"field": "distortion", "title": "Distortion (nats)", **plain, "axis": {"tickCount": 5}}
+    on = "datum.front == 'yes'"
+    line = {
+        "transform": [{"filter": on}],
+        "mark": {"type": "line", "color": "var(--accent)", "strokeWidth": 1.5},
+        "encoding": {"order": {"field": "rate"}},
+    }
+    dots = {
+        "mark": {"type": "circle", "size": 70, "opacity": 1},
+        "encoding": {
+            "color": {
+                "condition": {"test": on, "value": "var(--accent)"}, "value": "var(--passive)",
+            },
+            "tooltip": [{"field": name} for name in ("setting", "rate", "distortion", "n")],
+        },
+    }  # fmt: skip
+    names = {
+        "transform": [{"filter": on}],
+        "mark": {
+            "type": "text", "align": "left", "dx": 7, "dy": -7, "fontSize": 11, "limit": 180,
+            "color": "var(--ink-2)",
+        },
+        "encoding": {"text": {"field": "setting"}},
+    }  # fmt: skip
+    spec = {
+        "usermeta": {"cell": 640, "most": 1},
+        "height": 300,
+        "encoding": {"x": x, "y": y},
+        "layer": [line, dots, names] if sum(found.front) <= LABELLED else [line, dots],
+    }
+    rows = tuple(
+        (name, rate, distortion, n, "yes" if best else "no")
+        for name, rate, distortion, n, best in zip(
+            found.names, found.rate, found.distortion, found.n, found.front, strict=True
+        )
+    )
+    columns = (
+        Column("setting"), Column("rate", "number"), Column("distortion", "number"),
+        Column("n", "number", 0), Column("front"),
+    )  # fmt: skip
+    caption = "Rate and distortion of each setting, means over seeds; the line is the Pareto front."
+    best = sum(found.front)
+    alt = f"Rate against distortion of {len(rows)} settings, of which {best} are on the front."
+    return Figure(caption, alt, spec, PageTable("front", caption, columns, rows))
 
 
 def _series(runs: Runs, strength: str) -> list[str]:
@@ -63,7 +186,7 @@ def curves_figure(runs: Runs, measures: Sequence[str]) -> Figure | None:
     rows.sort(key=lambda row: (measures.index(str(row[0])), str(row[1]), float(row[2] or 0)))
     lines = sorted({str(row[1]) for row in rows})
     x = {
-        "field": "strength", "type": "quantitative", "title": None,
+        "field": "strength", "type": "quantitative", "title": strength.rpartition(".")[2],
         "axis": {"tickCount": 4, "grid": False, "format": "~g"},
         "scale": _scale(runs.numbers(strength)),
     }  # fmt: skip
@@ -88,8 +211,14 @@ def curves_figure(runs: Runs, measures: Sequence[str]) -> Figure | None:
                     "encoding": {"y": {"field": "low", **y}, "y2": {"field": "high"}},
                 },
                 {
-                    "mark": {"type": "line", "strokeWidth": 1.75, "point": {"size": 18}},
-                    "encoding": {"y": {"field": "mean", **y}},
+                    "mark": {"type": "line", "strokeWidth": 1.75, "point": {"size": 30}},
+                    "encoding": {
+                        "y": {"field": "mean", **y},
+                        "tooltip": [
+                            {"field": name}
+                            for name in ("line", "strength", "mean", "low", "high", "n")
+                        ],
+                    },
                 },
             ],
         },
@@ -139,7 +268,7 @@ def means_table(runs: Runs, measures: Sequence[str]) -> PageTable:
         rows.append(tuple(row))
     more = f" The first {ROWS} of {len(settings):,} settings." if len(settings) > ROWS else ""
     caption = f"Means over seeds and their 95% t intervals.{more}"
-    return PageTable("means", caption, tuple(columns), tuple(rows))
+    return PageTable("means", caption, tuple(columns), tuple(rows), sortable=True)
 
 
 def _between(low: float, high: float) -> str:

@@ -21,7 +21,8 @@ from vaescope.tuning import Tuning
 __all__ = ["save_tuning", "tuning_page"]
 
 _MARKS = ("onset", "over-pruning", "recommended")
-_COLOURS = ["var(--mixed)", "var(--passive)", "var(--active)"]
+_COLOURS = ["var(--mixed)", "var(--warning)", "var(--active)"]
+_DASHES = [[2, 3], [8, 4], [1, 0]]
 
 
 def save_tuning(found: Tuning, path: Path) -> None:
@@ -86,13 +87,17 @@ def _rules(found: Tuning) -> dict[str, Any]:
     at = zip(_MARKS, (found.onset, found.over_pruning, found.beta), strict=True)
     return {
         "data": {"values": [{"mark": name, "at": beta} for name, beta in at if beta is not None]},
-        "mark": {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
+        "mark": {"type": "rule", "strokeWidth": 2},
         "encoding": {
             "x": {"field": "at", "type": "quantitative"},
             "color": {
                 "field": "mark", "type": "nominal",
                 "legend": {"title": None, "symbolType": "stroke", "symbolStrokeWidth": 3},
                 "scale": {"domain": list(_MARKS), "range": _COLOURS},
+            },
+            "strokeDash": {
+                "field": "mark", "type": "nominal",
+                "scale": {"domain": list(_MARKS), "range": _DASHES},
             },
         },
     }  # fmt: skip

@@ -1,11 +1,11 @@
 """What came of a tune."""
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vaescope.notebook_card import bars_of, card_of
 from vaescope.tuning.curve import By, CurvePoint, CurveReading, Event, Needed
 
 __all__ = ["Tuning", "tuning_of"]
@@ -71,7 +71,13 @@ class Tuning:
         }
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        return card_of(
+            self,
+            bars_of(
+                {f"beta {point.beta:.3g}": float(point.active) for point in self.curve},
+                "latents in use",
+            ),
+        )
 
 
 def _ends(event: Event | None) -> list[float | None] | None:

@@ -48,7 +48,10 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
     parallel = f"{one} and {other} have a mean |cosine| of {cosine:.2f}"
     near = _near(geometry)
     pairs = listed([f"{i} with {j}" for i, j in near])
-    close_by = close(dto, limit, "DtO") or close(dto, random, "DtO")
+    apart = cosine < THRESHOLDS["cosine"].value
+    # Only of axes that are neither is it asked whether they are closer than chance.
+    neither = dto >= limit and not apart
+    close_by = close(dto, limit, "DtO") or (close(dto, random, "DtO") if neither else "")
     close_by += close(cosine, THRESHOLDS["cosine"].value, "The |cosine|")
     undecided = bool(close_by)
     if near:
@@ -56,7 +59,6 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
             f" Orthogonal columns that are equally long within {THRESHOLDS['near'].value:.0%} may "
             f"rotate into each other: {pairs}.{close_by}"
         )
-    apart = cosine < THRESHOLDS["cosine"].value
     tone: Tone = "note"
     if dto < limit and apart:
         key, tone = "orthogonal", "good"
@@ -108,7 +110,8 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
         f"DtO is {dto:.2f} against {haar:.2f} for randomly rotated axes: {says}{close_by}",
         number=dto, shown=f"{dto:.2f}", threshold=limit,
         rule=f"DtO is below {limit:.2f}, half of what random axes have, and the largest |cosine| "
-        f"below {THRESHOLDS['cosine'].value:g}",
+        f"below {THRESHOLDS['cosine'].value:g}"
+        + (f"; a warning from {random:.2f}, four fifths of it, on" if neither else ""),
         advice=advice, section="geometry", paper="zietlow2022",
         latents=geometry.columns if key == "turned" else turning, borderline=undecided,
     )  # fmt: skip

@@ -29,6 +29,30 @@
   addEventListener("beforeprint", () => { closed = [...sections()]; closed.forEach((d) => { d.open = true; }); });
   addEventListener("afterprint", () => { closed.forEach((d) => { d.open = false; }); });
 
+  // Tables are sorted by a click on a heading, and the other way by the next.
+  const valued = (cell) => {
+    const text = cell.textContent.trim().replaceAll(",", "").replace("\u2212", "-").replace(/^[<>]/, "");
+    return text !== "" && !Number.isNaN(Number(text)) ? Number(text) : text === "\u2013" ? Infinity : text;
+  };
+  const compare = (a, b) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1);
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = [...table.querySelectorAll("thead th")];
+    heads.forEach((head, place) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = head.textContent;
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+        const rows = [...table.tBodies[0].rows].map((row) => [valued(row.cells[place]), row]);
+        rows.sort((a, b) => sign * compare(a[0], b[0]));
+        table.tBodies[0].replaceChildren(...rows.map(([, row]) => row));
+      });
+    });
+  }
+
   // The navigation marks the section that is being read.
   const links = new Map([...document.querySelectorAll("nav a")].map((a) => [a.hash.slice(1), a]));
   const watch = new IntersectionObserver((entries) => {

@@ -1,4 +1,5 @@
-// Points of two latents at a time, coloured by a factor; pointing at one shows its example.
+// Points of two latents at a time, coloured by a factor; pointing at one shows its example, and a
+// click decodes, where the page has the decoder.
 (() => {
   const figure = document.querySelector("figure.scattered");
   if (!figure) return;
@@ -59,6 +60,21 @@
     }
     seen.append(data.labels[i]);
   };
+  // A click on a point decodes its code, one beside points the code that is there on both axes.
+  const sliders = document.querySelector("figure.sliders");
+  let place = null;
+  const decode = (event) => {
+    const i = event.target.dataset.i;
+    const values = i === undefined ? place(event) : data.latents.map((latent, k) => [latent, data.mean[i][k]]);
+    const canvas = document.createElement("canvas"), says = document.createElement("p");
+    sliders.decode(values, canvas);
+    says.textContent = i === undefined
+      ? `Decoded at ${values.map(([latent, value]) => `${latent} = ${shown(value)}`).join(", ")}`
+      : `Decoded: ${data.labels[i]}`;
+    seen.replaceChildren(canvas, says);
+    figure.dataset.decoded = i === undefined ? "place" : i;
+  };
+  if (sliders?.decode) svg.addEventListener("click", decode);
   const draw = () => {
     const [x, y] = ["x", "y"].map((axis) => Number(selects[axis].value));
     const colour = painted(Number(selects.colour.value));
@@ -81,9 +97,17 @@
     data.mean.forEach((row, i) => {
       const dot = made("circle", { cx: across(row[x]).toFixed(1), cy: up(row[y]).toFixed(1), r: 4 });
       dot.style.fill = colour(i);
+      dot.dataset.i = i;
       dot.addEventListener("pointerenter", () => show(i));
       nodes.push(dot);
     });
+    place = (event) => {
+      const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      return [
+        [data.latents[x], left + (at.x - LEFT) / (WIDTH - LEFT - EDGE) * (right - left)],
+        [data.latents[y], low + (HEIGHT - BELOW - at.y) / (HEIGHT - BELOW - EDGE) * (high - low)],
+      ];
+    };
     svg.replaceChildren(...nodes);
     figure.dataset.drawn = `${x} ${y}`;
   };

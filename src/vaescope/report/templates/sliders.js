@@ -170,13 +170,27 @@
 
   const [height, width, channels] = network.shape;
   const canvas = figure.querySelector("canvas");
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(width, height);
+  const image = canvas.getContext("2d").createImageData(width, height);
   image.data.fill(255);
   const inputs = [...figure.querySelectorAll("input")];
   const z = Float32Array.from(network.base);
   // Sliders are in units of the prior where it is not the standard normal.
   const place = (latent, value) => (network.scale ? network.centre[latent] + network.scale[latent] * value : value);
+  const draw = (code, onto) => {
+    const output = run(code);
+    for (let pixel = 0; pixel < width * height; pixel += 1) {
+      for (let k = 0; k < 3; k += 1) image.data[4 * pixel + k] = 255 * output[pixel * channels + (channels < 3 ? 0 : k)];
+    }
+    Object.assign(onto, { width, height });
+    onto.getContext("2d").putImageData(image, 0, 0);
+    onto.output = output.slice(); // for those who want the numbers, in the console
+  };
+  // Other figures decode too: latents that are not given are where the sliders start.
+  figure.decode = (values, onto) => {
+    const code = Float32Array.from(network.base);
+    for (const [latent, value] of values) code[latent] = value;
+    draw(code, onto);
+  };
   const show = () => {
     for (const input of inputs) {
       z[input.dataset.latent] = place(input.dataset.latent, input.valueAsNumber);
@@ -185,12 +199,7 @@
       input.setAttribute("aria-valuetext", text);
     }
     const start = performance.now();
-    const output = run(z);
-    for (let pixel = 0; pixel < width * height; pixel += 1) {
-      for (let k = 0; k < 3; k += 1) image.data[4 * pixel + k] = 255 * output[pixel * channels + (channels < 3 ? 0 : k)];
-    }
-    context.putImageData(image, 0, 0);
-    canvas.output = output; // for those who want the numbers, in the console
+    draw(z, canvas);
     figure.dataset.milliseconds = (performance.now() - start).toFixed(1);
   };
   let waiting = 0;

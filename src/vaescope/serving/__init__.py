@@ -1,0 +1,1 @@
+"""`vaescope serve`: pages over all runs of a folder, which stay as they are."""

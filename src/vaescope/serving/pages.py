@@ -1,0 +1,87 @@
+"""Pages as HTML. Text of users goes through templates only, which escape it."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+from urllib.parse import urlencode
+
+import jinja2
+
+from vaescope import __version__
+from vaescope.estimates import Estimate
+from vaescope.report.render import MINUS, asset, script_json
+from vaescope.tables import Value
+
+__all__ = ["STATIC", "duration", "link", "page", "static"]
+
+#: Files that pages load, with their type; nothing else is sent from the package.
+STATIC = {
+    "style.css": "text/css",
+    "theme.js": "text/javascript",
+    "report.js": "text/javascript",
+    "serve.js": "text/javascript",
+    "bench.js": "text/javascript",
+}
+
+
+@cache
+def _own(name: str) -> str:
+    return (resources.files("vaescope.serving") / "templates" / name).read_text("utf-8")
+
+
+@cache
+def static(name: str) -> bytes:
+    """A file that pages load: the report's own, or the server's."""
+    if name == "style.css":
+        return (asset("templates", "style.css") + _own("serve.css")).encode()
+    if name in ("theme.js", "report.js"):
+        return asset("templates", name).encode()
+    return _own(name).encode()
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_own), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters.update(number=_number, estimate=_estimate, json=script_json, time=duration)
+    environment.globals.update(link=link, version=__version__)
+    return environment
+
+
+def page(template: str, **content: Any) -> str:
+    """A page of the server."""
+    return _environment().get_template(template).render(**content)
+
+
+def link(address: str, /, **query: Any) -> str:
+    """An address with its query; a list is repeated."""
+    return f"{address}?{urlencode(query, doseq=True)}" if query else address
+
+
+def _number(value: Value) -> str:
+    """Four digits; what is missing is a dash."""
+    if value is None:
+        return "\N{EN DASH}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return "\N{EN DASH}" if value != value else f"{value:.4g}".replace("-", MINUS)  # noqa: PLR0124
+    return str(value)
+
+
+def _estimate(found: Estimate) -> Mapping[str, str]:
+    """A mean and its interval as text."""
+    between = "" if found.interval is None else " to ".join(_number(end) for end in found.interval)
+    return {"value": _number(found.value if found.n else None), "interval": between}
+
+
+def duration(seconds: float) -> str:
+    """E.g. `2 h 5 min`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,99 @@
+"""The index sees what is on the disk, reads what changed, and never what lies outside."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.serve import make_run, spec_of
+
+from vaescope.serving import index as indexing
+from vaescope.serving.index import Index
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(indexing, "PAUSE", 0.0)
+    monkeypatch.setattr(indexing, "SHARE", 0.0)
+    for seed in range(3):
+        make_run(tmp_path / "runs" / f"r-s{seed}", spec_of(2.0, seed), np.random.default_rng(seed),
+                 records=2)  # fmt: skip
+    return tmp_path / "runs"
+
+
+def test_a_second_scan_reads_only_what_changed(runs: Path, tmp_path: Path) -> None:
+    index = Index(runs, tmp_path / "cache")
+    assert index.refresh().read == 3
+    version = index.refresh().version
+    assert version == 1, "nothing changed"
+    with (runs / "r-s1" / "history.jsonl").open("a") as file:
+        file.write(json.dumps({"step": 300, "rate": 7.0}) + "\n")
+    (runs / "r-s1" / "done.json").unlink()
+    make_run(runs / "deep" / "er" / "r-s9", spec_of(3.0, 9), np.random.default_rng(0))
+    snapshot = index.refresh()
+    assert (snapshot.version, snapshot.read, len(snapshot.entries)) == (2, 2, 4)
+    changed = snapshot.find("r-s1")
+    assert changed is not None and changed.state == "unfinished"
+    assert snapshot.results(changed)["rate"] == 7.0
+    assert snapshot.find("deep/er/r-s9") is not None
+
+
+def test_the_cache_is_only_a_cache(runs: Path, tmp_path: Path) -> None:
+    first = Index(runs, tmp_path / "cache")
+    entries = first.refresh().entries
+    first.close()
+    warm = Index(runs, tmp_path / "cache")
+    assert warm.refresh().read == 0
+    assert warm.snapshot.entries == entries
+    warm.close()
+    (file,) = (tmp_path / "cache").glob("*.sqlite")
+    file.write_bytes(b"SQLite format 3\0" + b"nonsense" * 500)
+    damaged = Index(runs, tmp_path / "cache")
+    assert damaged.refresh().entries == entries
+    damaged.close()
+    in_memory = Index(runs, Path("/proc/nowhere"))
+    assert in_memory.refresh().entries == entries
+
+
+def test_deleted_and_renamed_runs_are_seen(runs: Path, tmp_path: Path) -> None:
+    index = Index(runs, tmp_path / "cache")
+    index.refresh()
+    shutil.rmtree(runs / "r-s0")
+    (runs / "r-s1").rename(runs / "better")
+    assert sorted(e.path for e in index.refresh().entries) == ["better", "r-s2"]
+    assert index.moved("r-s1") == "better"
+    assert index.moved("r-s0") is None
+
+
+@pytest.mark.parametrize("content", ["", '{"objective": ', "[1]", '{"format": 99}'])
+def test_a_half_written_run_is_named_and_stops_nobody(
+    runs: Path, tmp_path: Path, content: str
+) -> None:
+    (runs / "half").mkdir()
+    (runs / "half" / "spec.json").write_text(content)
+    (runs / "r-s2" / "history.jsonl").write_text("{}\n")
+    snapshot = Index(runs, tmp_path / "cache").refresh()
+    states = {e.path: e.state for e in snapshot.entries}
+    assert states == {"half": "damaged", "r-s0": "done", "r-s1": "done", "r-s2": "damaged"}
+    assert all(e.error for e in snapshot.entries if e.state == "damaged")
+
+
+def test_links_that_leave_are_not_followed(runs: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    make_run(outside / "secret", spec_of(1.0, 0), np.random.default_rng(0))
+    os.symlink(outside / "secret", runs / "linked-folder")
+    os.symlink(runs / "r-s0", runs / "inside-link")
+    for name in ("spec.json", "history.jsonl", "scores.json"):
+        (runs / f"leak-{name}").mkdir()
+        for own in ("spec.json", "history.jsonl"):
+            shutil.copy(outside / "secret" / own, runs / f"leak-{name}" / own)
+        (runs / f"leak-{name}" / name).unlink(missing_ok=True)
+        os.symlink(outside / "secret" / name, runs / f"leak-{name}" / name)
+    snapshot = Index(runs, tmp_path / "cache").refresh()
+    assert snapshot.find("linked-folder") is None
+    assert snapshot.find("inside-link") is not None
+    leaks = [e for e in snapshot.entries if e.path.startswith("leak")]
+    assert [e.state for e in leaks] == ["damaged"] * 3
+    assert all("link that leaves" in e.error for e in leaks)
