@@ -5,6 +5,8 @@ import json
 import re
 import shlex
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,13 @@ from tests.waiting import until
 
 from vaescope.errors import DiskError
 from vaescope.runs import Run
+from vaescope.serving import app
 from vaescope.serving.jobs import Jobs
 from vaescope.serving.live import held_locks, is_running, records_after
 from vaescope.serving.notes import Note, Notes
 from vaescope.serving.resuming import resume_command
 from vaescope.serving.site import Site
+from vaescope.serving.view import View
 from vaescope.settings import from_command_line
 
 FAILED = "beta-vae-s3-failed"
@@ -28,6 +32,23 @@ def test_a_failed_run_shows_its_message(client: TestClient) -> None:
     text = client.get(f"/run?path={FAILED}").text
     assert "DataError: The file is truncated." in text
     assert "Give the command that trained it again" in text
+
+
+def test_clients_that_ask_together_share_one_page(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, real = [], app._runs_page
+
+    def slow(site: Site, view: View) -> str:
+        made.append(view)
+        time.sleep(0.5)
+        return real(site, view)
+
+    monkeypatch.setattr(app, "_runs_page", slow)
+    with ThreadPoolExecutor(6) as pool:
+        pages = list(pool.map(lambda _: client.get("/?q=beta>=2 mig>.2"), range(6)))
+    assert len(made) == 1 and {page.status_code for page in pages} == {200}
+    assert len({page.text for page in pages}) == 1
 
 
 def test_the_command_that_resumes_is_the_run_s_own(tmp_path: Path) -> None:

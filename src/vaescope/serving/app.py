@@ -1,5 +1,6 @@
 """The application: routes of the pages over runs, behind the guard."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -94,6 +95,7 @@ def _add_errors(app: FastAPI) -> None:
 
 def _add_runs(app: FastAPI, site: Site) -> None:
     kept: dict[tuple[str, str], str] = {}
+    made: dict[tuple[str, str], asyncio.Task[str]] = {}  # under way, for all who ask meanwhile
 
     @app.get("/static/{name}")
     async def asset(name: str) -> Response:
@@ -108,10 +110,16 @@ def _add_runs(app: FastAPI, site: Site) -> None:
         pairs = request.query_params.multi_items()
         key = (site.tag, str(request.url.query))
         if key not in kept:
-            made = await run_in_threadpool(_runs_page, site, view_of(pairs))
+            if key not in made:
+                made[key] = asyncio.create_task(
+                    run_in_threadpool(_runs_page, site, view_of(pairs))
+                )
+                made[key].add_done_callback(lambda _: made.pop(key, None))
+            # One who leaves does not take the page from the others.
+            content = await asyncio.shield(made[key])
             while len(kept) >= KEPT:
                 kept.pop(next(iter(kept)), None)
-            kept[key] = made
+            kept[key] = content
         return HTMLResponse(kept[key], headers={"Cache-Control": "no-store"})
 
     @app.get("/save")
