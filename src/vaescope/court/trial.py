@@ -16,6 +16,7 @@ from vaescope.errors import UsageError, VaescopeError
 from vaescope.metrics.protocols import PROTOCOLS, Preset
 from vaescope.metrics.suite import METRICS, Work
 from vaescope.paths import disk_errors
+from vaescope.reading import parse_json
 from vaescope.seeds import rng
 
 __all__ = [
@@ -133,7 +134,7 @@ def _lines(path: Path) -> Iterator[dict[str, object]]:
         return
     for line in path.read_text().splitlines():
         try:
-            yield json.loads(line)
+            yield parse_json(line)
         except ValueError:
             continue  # the last line of a run that was killed
 

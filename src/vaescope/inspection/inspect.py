@@ -53,12 +53,13 @@ def inspect(
     function gets the name of each part instead.
     """
     size = effort_named(effort)
-    check_nominal(nominal)
-    if nominal is not None and not size.whole:
-        raise UsageError(
-            f"The effort {effort!r} does not read the beta that the model acts with.",
-            "Leave out the nominal beta, or choose the effort fast, default or thorough.",
-        )
+    if nominal is not None:
+        check_nominal(nominal)
+        if not size.whole:
+            raise UsageError(
+                f"The effort {effort!r} does not read the beta that the model acts with.",
+                "Leave out the nominal beta, or choose the effort fast, default or thorough.",
+            )
     with told(progress, "inspect") as tell:
         if not callable(progress):
             tell("reading the model")

@@ -4,7 +4,6 @@ Findings are measured, not guessed: dependence of factors, rows of a class, what
 They say nothing where nothing is broken.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +20,7 @@ from vaescope.metrics.mcc import ranks
 from vaescope.metrics.rows import Labelled, Representation, labelled
 from vaescope.metrics.sap_continuous import correlations
 from vaescope.metrics.table import counted
+from vaescope.reading import parse_json
 from vaescope.wording import listed
 
 __all__ = ["FINDINGS", "BrokenAssumption", "findings", "validity_of"]
@@ -185,7 +185,7 @@ def _of_relations(rows: Labelled, knows: NDArray[np.bool_]) -> list[BrokenAssump
 @lru_cache(maxsize=1)
 def _record() -> Mapping[str, Any]:
     file = resources.files("vaescope.metrics") / FINDINGS
-    return dict(json.loads(file.read_text())) if file.is_file() else {}
+    return dict(parse_json(file.read_text())) if file.is_file() else {}
 
 
 def validity_of(metric: str, found: tuple[BrokenAssumption, ...]) -> tuple[str, ...]:

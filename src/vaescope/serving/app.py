@@ -111,9 +111,7 @@ def _add_runs(app: FastAPI, site: Site) -> None:
         key = (site.tag, str(request.url.query))
         if key not in kept:
             if key not in made:
-                made[key] = asyncio.create_task(
-                    run_in_threadpool(_runs_page, site, view_of(pairs))
-                )
+                made[key] = asyncio.create_task(run_in_threadpool(_runs_page, site, view_of(pairs)))
                 made[key].add_done_callback(lambda _: made.pop(key, None))
             # One who leaves does not take the page from the others.
             content = await asyncio.shield(made[key])
@@ -224,7 +222,10 @@ def _add_run(app: FastAPI, site: Site) -> None:
     def live(path: PathQuery, offset: Annotated[int, Query(ge=0, le=2**60)] = 0) -> dict[str, Any]:
         try:
             state, says, _ = state_of(path)
-        except MovedError as error:  # an answer like others: the page is open and says it
+        except MovedError as error:
+            if not site.has_shown(path):
+                raise
+            # An answer like others: a page of it may be open and says it.
             return {"state": "gone", "says": str(error), "moved": error.path}
         records = records_after(site.folder(path), offset)
         rows = [{k: v for k, v in row.items() if _is_plain(v)} for row in records.rows]

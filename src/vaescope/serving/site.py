@@ -59,6 +59,7 @@ class Site:
         self.jobs = Jobs(cache / "pages")
         self.decoder = DecoderProcess()
         self.running: frozenset[str] = frozenset()
+        self._shown: set[str] = set()
         self._asked = time.monotonic()
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._look, daemon=True)
@@ -86,8 +87,14 @@ class Site:
         try:
             require_inside(self.root, path)
         except OutsideError:
+            self.index.refresh()  # it went after the last look
             raise MovedError(self.index.moved(path)) from None
+        self._shown.add(path)
         return entry
+
+    def has_shown(self, path: str) -> bool:
+        """Whether there was a run at this path since the server began."""
+        return path in self._shown
 
     def folder(self, path: str) -> Path:
         """The folder of a run, none of whose files leads elsewhere."""
