@@ -100,12 +100,12 @@ class Index:
         self._load()
         self.snapshot = Snapshot(0, (), (), (), {}, 0.0, 0)
 
-    def refresh(self) -> Snapshot:
-        """Scans now, unless a scan ended just before."""
+    def refresh(self, *, now: bool = False) -> Snapshot:
+        """Scans, unless a scan ended just before and it need not be `now`."""
         self._asked = time.monotonic()
         with self._lock:
             pause = max(PAUSE, SHARE * self.snapshot.seconds)
-            if not self.snapshot.version or time.monotonic() - self._scanned > pause:
+            if now or not self.snapshot.version or time.monotonic() - self._scanned > pause:
                 self._scan()
             return self.snapshot
 

@@ -87,7 +87,7 @@ class Site:
         try:
             require_inside(self.root, path)
         except OutsideError:
-            self.index.refresh()  # it went after the last look
+            self.index.refresh(now=True)  # it went after the last look
             raise MovedError(self.index.moved(path)) from None
         self._shown.add(path)
         return entry
