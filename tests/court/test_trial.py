@@ -91,7 +91,7 @@ def test_verdicts_follow_the_votes() -> None:
     verdicts = {own.metric: own.verdict for own in judge(court)}
     assert verdicts == {
         "mig": "right", "modularity": "false negative", "infoc": "false positive",
-        "sap": "undecided", "irs": "refused", "active_units": "open",
+        "sap": "undecided", "irs": "no value", "active_units": "open",
     }  # fmt: skip
     found = judge(court)
     text, picture = page(court, found), court_picture(found)

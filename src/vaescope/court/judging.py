@@ -13,7 +13,7 @@ from vaescope.studies.votes import e_bh, evidence
 
 __all__ = ["LEVEL", "Judgement", "judge", "ranking"]
 
-Verdict = Literal["right", "false positive", "false negative", "undecided", "open", "refused"]
+Verdict = Literal["right", "false positive", "false negative", "undecided", "open", "no value"]
 
 #: Wrong verdicts among all, in the mean.
 LEVEL = 0.05
@@ -60,7 +60,7 @@ def judge(court: Court) -> tuple[Judgement, ...]:
         values, reference = court.of(metric, cell), court.of(metric, cell.reference)
         verdict: Verdict = "undecided"
         if not len(own):
-            verdict = "refused"
+            verdict = "no value"
         elif answer == "open":
             verdict = "open"
         elif for_it[place]:

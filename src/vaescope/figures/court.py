@@ -13,7 +13,7 @@ __all__ = ["court_picture"]
 _LOOKS = {
     "right": ("#4c9f70", ""), "false positive": ("#c0392b", "+"),
     "false negative": ("#2c5aa0", "-"), "undecided": ("#e5c76b", "?"), "open": ("#dddddd", ""),
-    "refused": ("#f7f7f7", "x"),
+    "no value": ("#f7f7f7", "x"),
 }  # fmt: skip
 _SQUARE, _LEFT, _TOP = 20, 170, 190
 
@@ -66,4 +66,4 @@ def court_picture(found: Sequence[Judgement]) -> str:
 
 def _ink(colour: str) -> str:
     """Of a letter on that colour."""
-    return "#666666" if colour == _LOOKS["refused"][0] else "#ffffff"
+    return "#666666" if colour == _LOOKS["no value"][0] else "#ffffff"
