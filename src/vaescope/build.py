@@ -205,15 +205,16 @@ OBJECTIVES: Mapping[str, Callable[[Any, int], Objective]] = {
     "factor-vae": lambda spec, latent: FactorVAE(
         make_critic(latent, width=spec.critic_width, layers=spec.critic_layers),
         build_schedule(spec.gamma),
+        build_schedule(spec.rate),
     ),
     "beta-tcvae": lambda spec, latent: BetaTCVAE(
-        build_schedule(spec.beta), ESTIMATORS[spec.estimator]
+        build_schedule(spec.beta), ESTIMATORS[spec.estimator], build_schedule(spec.rate)
     ),
     "dip-vae-i": lambda spec, latent: DIPI(
         build_schedule(spec.off_diagonal), build_schedule(spec.diagonal)
     ),
     "dip-vae-ii": lambda spec, latent: DIPII(
-        build_schedule(spec.off_diagonal), build_schedule(spec.diagonal)
+        build_schedule(spec.off_diagonal), build_schedule(spec.diagonal), build_schedule(spec.rate)
     ),
     "decomposition": lambda spec, latent: Decomposition(
         DIVERGENCES[spec.divergence], build_schedule(spec.alpha), build_schedule(spec.beta)

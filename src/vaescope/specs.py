@@ -126,7 +126,20 @@ class AnnealedVAESpec(Group):
     gamma: Value = 1000.0
 
 
-class FactorVAESpec(Group):
+class RatedSpec(Group):
+    """An objective whose own term is added to the rate, weighted by 1 unless said otherwise."""
+
+    rate: Value = 1.0
+
+    @model_serializer(mode="wrap")
+    def _without_plain_rate(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = plain(self)
+        if self.rate == 1.0:
+            content.pop("rate", None)  # so that runs from before it keep their digest
+        return content
+
+
+class FactorVAESpec(RatedSpec):
     name: Literal["factor-vae"] = "factor-vae"
     gamma: Value = 35.0
     critic_lr: Value = 1e-4
@@ -140,7 +153,7 @@ class FactorVAESpec(Group):
         return AdamSpec(lr=self.critic_lr, betas=self.critic_betas)
 
 
-class BetaTCVAESpec(Group):
+class BetaTCVAESpec(RatedSpec):
     name: Literal["beta-tcvae"] = "beta-tcvae"
     beta: Value = 6.0
     # The last two are Chen's with their flaws, for comparison with values found so.
@@ -153,7 +166,7 @@ class DipISpec(Group):
     diagonal: Value = 100.0
 
 
-class DipIISpec(Group):
+class DipIISpec(RatedSpec):
     name: Literal["dip-vae-ii"] = "dip-vae-ii"
     off_diagonal: Value = 10.0
     diagonal: Value = 10.0
@@ -218,6 +231,15 @@ class LoggingSpec(Group):
     """What is written down on the way; not part of the digest."""
 
     every: Count = 100
+    #: Steps after which correlations of means are kept: every so many, or just these.
+    correlations: Count | Annotated[tuple[Count, ...], Strict(False)] | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = plain(self)
+        if self.correlations is None:
+            content.pop("correlations", None)
+        return content
 
 
 ObjectiveSpec = Annotated[
