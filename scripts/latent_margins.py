@@ -1,5 +1,5 @@
-"""Are the margins of `vs.effective_beta` right? Models are trained at a beta and again at half of it
-and at twice it. Writes docs/results/latent_margins.md.
+"""Are the margins of `vs.effective_beta` right? Models are trained at a beta, at half of it and at
+twice it. Writes docs/results/latent_margins.md.
 
 Fixed before the first run: MLPs of 12 latents on the waves of scripts/effective_beta.py, its steps
 and its learning rate, Bernoulli and squared error, betas 0.5 to 32 by factors of two, seed 0. Of a

@@ -96,7 +96,7 @@ class _Target:
 
     @property
     def count(self) -> int:
-        return self.trees.stop - self.trees.start
+        return int(self.trees.stop - self.trees.start)
 
     @classmethod
     def after(cls, first: int, y: Integers) -> "_Target":
