@@ -1,8 +1,8 @@
 """Settings of objectives: what `objective.name=... objective.key=value` may say."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from vaescope.model_specs import Count, Group
 from vaescope.optimiser_specs import AdamSpec, Decays
@@ -45,7 +45,20 @@ class AnnealedVAESpec(Group):
     gamma: Value = 1000.0
 
 
-class FactorVAESpec(Group):
+class RatedSpec(Group):
+    """An objective whose own term is added to the rate, weighted by 1 unless said otherwise."""
+
+    rate: Value = 1.0
+
+    @model_serializer(mode="wrap")
+    def _without_plain_rate(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = plain(self)
+        if self.rate == 1.0:
+            content.pop("rate", None)  # so that runs from before it keep their digest
+        return content
+
+
+class FactorVAESpec(RatedSpec):
     name: Literal["factor-vae"] = "factor-vae"
     gamma: Value = 35.0
     critic_lr: Value = 1e-4
@@ -59,7 +72,7 @@ class FactorVAESpec(Group):
         return AdamSpec(lr=self.critic_lr, betas=self.critic_betas)
 
 
-class BetaTCVAESpec(Group):
+class BetaTCVAESpec(RatedSpec):
     name: Literal["beta-tcvae"] = "beta-tcvae"
     beta: Value = 6.0
     # The last two are Chen's with their flaws, for comparison with values found so.
@@ -72,7 +85,7 @@ class DipISpec(Group):
     diagonal: Value = 100.0
 
 
-class DipIISpec(Group):
+class DipIISpec(RatedSpec):
     name: Literal["dip-vae-ii"] = "dip-vae-ii"
     off_diagonal: Value = 10.0
     diagonal: Value = 10.0

@@ -75,15 +75,16 @@ OBJECTIVES: Mapping[str, Callable[[Any, Experiment], Objective]] = {
     "factor-vae": lambda spec, whole: FactorVAE(
         make_critic(whole.latent, width=spec.critic_width, layers=spec.critic_layers),
         build_schedule(spec.gamma),
+        build_schedule(spec.rate),
     ),
     "beta-tcvae": lambda spec, whole: BetaTCVAE(
-        build_schedule(spec.beta), ESTIMATORS[spec.estimator]
+        build_schedule(spec.beta), ESTIMATORS[spec.estimator], build_schedule(spec.rate)
     ),
     "dip-vae-i": lambda spec, whole: DIPI(
         build_schedule(spec.off_diagonal), build_schedule(spec.diagonal)
     ),
     "dip-vae-ii": lambda spec, whole: DIPII(
-        build_schedule(spec.off_diagonal), build_schedule(spec.diagonal)
+        build_schedule(spec.off_diagonal), build_schedule(spec.diagonal), build_schedule(spec.rate)
     ),
     "decomposition": lambda spec, whole: Decomposition(
         DIVERGENCES[spec.divergence], build_schedule(spec.alpha), build_schedule(spec.beta)

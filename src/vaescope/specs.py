@@ -13,7 +13,9 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    SerializerFunctionWrapHandler,
     Strict,
+    model_serializer,
 )
 
 from vaescope.data.specs import DataSpec, FilesSpec, PairsSpec
@@ -116,6 +118,15 @@ class LoggingSpec(Group):
     """What is written down on the way; not part of the digest."""
 
     every: Count = 100
+    #: Steps after which correlations of means are kept: every so many, or just these.
+    correlations: Count | Annotated[tuple[Count, ...], Strict(False)] | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = plain(self)
+        if self.correlations is None:
+            content.pop("correlations", None)
+        return content
 
 
 class Experiment(Group):

@@ -65,9 +65,11 @@ def _without_numbers(tree: Any) -> Any:
 
 def stackable(experiment: Experiment) -> bool:
     """Whether stacking pays for this architecture: small, fully connected, one optimiser group,
-    no u, no pairs, no validation, from fresh weights, and all parts ours."""
+    no u, no pairs, no validation, no traces, from fresh weights, and all parts ours."""
     spec = resolve(experiment)
     if spec.validation is not None or spec.pairs is not None:
+        return False
+    if spec.logging.correlations is not None:
         return False
     small = sum(parameter.numel() for parameter in build_vae(spec).parameters()) < SMALL
     plain = spec.net.name in ("linear", "mlp") and isinstance(spec.optimiser, AdamSpec)
