@@ -66,9 +66,7 @@ def _registration(content: dict[str, Any]) -> Registration:
     return Registration(**content, primaries=primaries)
 
 
-def register(
-    study: Study, date: str, path: Path = REGISTRY, *, first: int = FIRST
-) -> Registration:
+def register(study: Study, date: str, path: Path = REGISTRY, *, first: int = FIRST) -> Registration:
     """Adds a line for the study as it stands; the line that is there where nothing changed.
 
     `first` asks for later units than its turn, so that studies can share runs; never for earlier
