@@ -254,7 +254,8 @@ STUDY = Study(
     ),
     ("grzes2023 Tab 1-2", "grzes2023 Fig 1 a-c", "grzes2023 Fig 2 a-c", "grzes2023 Fig 3 a-c",
     "grzes2023 Fig 4 a-b", "grzes2023 text"),
-    "iVAE with the paper's prior network 50-50-50 and mean 0, Bernoulli likelihood; u is scaled by the whole dataset's classes, where the paper's code scales by "
+    "iVAE with the paper's prior network 50-50-50 and mean 0, Bernoulli likelihood; u is scaled by "
+    "the whole dataset's classes, where the paper's code scales by "
     "those of the batch. The paper: dSprites at 64 pixels, 30 latents, 300,000 steps on 90% of "
     "the rows. Laptop scale: 32 pixels, three shapes, three scales, eight by eight positions, no "
     "rotation, 10 latents, an MLP of 128-128 in place of the paper's convolutions (which took ten "
