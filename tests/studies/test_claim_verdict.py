@@ -199,8 +199,8 @@ def test_a_family_of_primary_claims_without_effect_keeps_its_level() -> None:
         for i in range(15)
     ]
     wrong = 0
-    for _ in range(100):
-        columns = {f"m{i}": SHAPES[i % len(SHAPES)](draw).tolist() for i in range(15)}
-        found = decide([Case(c, "paper", table(**columns), "registered before") for c in claims])
+    for _ in range(60):
+        made = table(**{f"m{i}": SHAPES[i % len(SHAPES)](draw).tolist() for i in range(15)})
+        found = decide([Case(claim, "paper", made, "registered before") for claim in claims])
         wrong += any(v.verdict in ("supported", "contradicted") for v in found)
-    assert wrong <= 5
+    assert wrong <= 3
