@@ -94,6 +94,7 @@ def home(path: Path) -> str:
 #: Results that write their own page or card call upwards, by name and only when they are asked to.
 SAVES = {
     "comparing/result.py": ("vaescope.report.comparison", "vaescope.report.cards"),
+    "perturbing/result.py": ("vaescope.report.perturbation",),
     "inspection/results.py": ("vaescope.report", "vaescope.report.cards"),
 }
 
