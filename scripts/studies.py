@@ -87,6 +87,7 @@ def write() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--register", nargs="*", default=[], metavar="ID")
+    parser.add_argument("--first", type=int, default=0, help="no unit before this one")
     parser.add_argument("--run", nargs="*", default=[], metavar="ID")
     parser.add_argument("--add", type=int, metavar="N")
     parser.add_argument("--workers", type=int)
@@ -95,7 +96,7 @@ def main() -> None:
     today = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     for name in arguments.register:
         for study in find(name):
-            line = register(study, today)
+            line = register(study, today, first=arguments.first)
             sys.stdout.write(f"{study.id}: units from {line.first}, registered {line.date}\n")
     for name in arguments.run:
         for study in find(name):
