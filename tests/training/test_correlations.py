@@ -18,8 +18,11 @@ from vaescope.specs import digest
 from vaescope.training.many import stackable
 from vaescope.training.run import train_run
 
-SPEC = ["data.name=linear-gaussian", "data.n=300", "data.dimension=8", "latent=3", "steps=90",
-        "net.name=mlp", "net.encoder=[16]", "net.decoder=[16]", "optimiser.lr=1e-2", "batch=16", "logging.every=40"]  # fmt: skip
+SPEC = [
+    "data.name=linear-gaussian", "data.n=300", "data.dimension=8", "latent=3", "steps=90",
+    "net.name=mlp", "net.encoder=[16]", "net.decoder=[16]", "optimiser.lr=1e-2", "batch=16",
+    "logging.every=40",
+]  # fmt: skip
 
 
 def start(folder: Path, *settings: str) -> tuple[Run, Dataset]:
