@@ -23,9 +23,10 @@ from vaescope.data import Dataset
 from vaescope.errors import UsageError
 from vaescope.objectives import Objective
 from vaescope.objectives.unused import UnusedPosterior, unused_posterior
+from vaescope.optimiser_specs import AdamSpec
 from vaescope.schedules import Schedule
 from vaescope.seeds import derive, epoch_order
-from vaescope.specs import AdamSpec, ConditionalPriorSpec, Experiment, resolve, to_dict
+from vaescope.specs import ConditionalPriorSpec, Experiment, resolve, to_dict
 from vaescope.training.loop import Record, record_of, unused_at_steps
 from vaescope.training.precision import SMALL
 from vaescope.vae import VAE, Batch, as_input
