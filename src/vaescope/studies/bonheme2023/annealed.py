@@ -7,7 +7,7 @@ from vaescope.studies.bonheme2023.bank import STRENGTHS, arm
 from vaescope.studies.bonheme2023.scores import scores
 from vaescope.studies.bonheme2023.type_counts import CARS
 from vaescope.studies.claims import Claim, Condition, Control
-from vaescope.studies.effects import Gap, Level, Trend
+from vaescope.studies.effects import Gap, Level, Trend, Where
 from vaescope.studies.panels import Curves
 from vaescope.studies.study import Scale, Study, Trained
 
@@ -106,7 +106,7 @@ FIGURE_17 = Study(
     "small variances too; that of the correlation matrix, ours, only with correlation.",
 )  # fmt: skip
 
-_SCREAM = {"data": "scream", "strength": _MOST}
+_SCREAM: Where = {"data": "scream", "strength": _MOST}
 _PASSIVE = Condition(
     "some latent is passive, by the other half of the images",
     Level("passive", _SCREAM), "above", 0.5,

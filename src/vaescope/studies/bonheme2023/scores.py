@@ -43,7 +43,7 @@ class _Scored:
         self.bias = shuffled_information(values, rng=rng(0, "information"))
 
     def of(self, which: Integers) -> Scores:
-        found = measures_of(self.pairs, which)
+        found = measures_of(self.pairs, np.asarray(which, dtype=np.int64))
         if found is None:
             return dict.fromkeys(("tc", "mi", "rank", "rank_of_correlations"))
         return {

@@ -63,10 +63,10 @@ def end(run: Run) -> Measured:
     of = halves(run)
     passive, active = of.kinds.passive, of.kinds.active
     mean = of.codes.mean.astype(np.float64)
-    correlation = np.corrcoef(mean, rowvar=False)
-    apart = np.corrcoef(rng(0, "apart").permuted(mean, axis=0), rowvar=False)
+    correlation: Floats = np.atleast_2d(np.corrcoef(mean, rowvar=False))
+    apart: Floats = np.atleast_2d(np.corrcoef(rng(0, "apart").permuted(mean, axis=0), rowvar=False))
     order = np.concatenate([of.others(passive), passive])
-    picture = np.kron(np.abs(correlation[np.ix_(order, order)]), np.ones((8, 8)))
+    picture = np.abs(correlation[np.ix_(order, order)]).repeat(8, axis=0).repeat(8, axis=1)
     return {
         **of.counts(),
         "strongest_passive": _strongest(correlation, passive, active),

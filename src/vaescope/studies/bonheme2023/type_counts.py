@@ -28,9 +28,7 @@ def _figure_7(scale: Scale) -> Trained:
 
 def _figure_14(scale: Scale) -> Trained:
     trained = tuple(
-        cell
-        for data in ("dsprites", "scream", "cars")
-        for cell in arm(scale, "annealed-vae", data)  # type: ignore[arg-type]
+        cell for data in ("dsprites", "scream", "cars") for cell in arm(scale, "annealed-vae", data)
     )
     beta = arm(scale, "beta-vae", "dsprites")
     return Trained("bonheme2023-scores", (*trained, *beta), scores)
