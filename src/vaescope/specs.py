@@ -18,7 +18,7 @@ from pydantic import (
     model_serializer,
 )
 
-from vaescope.data.specs import DataSpec, FilesSpec, PairsSpec
+from vaescope.data.specs import DataSpec, FilesSpec, PairsSpec, PerturbedSpec
 from vaescope.errors import UsageError
 from vaescope.model_specs import (
     AnisotropicPriorSpec,
@@ -278,7 +278,7 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 def public(experiment: Experiment) -> Experiment:
     """The same without where its files lie on this machine; its digest is the same too."""
     data = experiment.data
-    if not isinstance(data, FilesSpec):
+    if not isinstance(data, FilesSpec | PerturbedSpec):
         return experiment
     named = data.model_copy(update={"path": PurePath(data.path).name})
     return experiment.model_copy(update={"data": named})

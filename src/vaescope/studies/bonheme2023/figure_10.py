@@ -16,7 +16,7 @@ from vaescope.seeds import rng
 from vaescope.studies.claims import Claim, Condition, Control
 from vaescope.studies.effects import Gap, Level
 from vaescope.studies.measuring import distortion, subject
-from vaescope.studies.panels import Curves, Dots
+from vaescope.studies.panels import Curves, Dots, Together
 from vaescope.studies.study import Measured, Scale, Study, Trained, cells
 from vaescope.sweeps.grid import product
 from vaescope.types import Floats, Integers
@@ -200,9 +200,19 @@ STUDY = Study(
         ),
     ),
     (
-        Curves("TC of means, all latents", "tc_mean", "objective.beta"),
-        Curves("TC of samples, all latents", "tc_sample", "objective.beta"),
-        Curves("TC of means without passives", "tc_mean_without_passive", "objective.beta"),
+        Together(
+            "Fig. 10a: total correlation, all latents",
+            {"means": "tc_mean", "samples": "tc_sample"}, "objective.beta",
+        ),
+        Together(
+            "Fig. 10b: without passive latents",
+            {"means": "tc_mean_without_passive", "samples": "tc_sample_without_passive"},
+            "objective.beta",
+        ),
+        Together(
+            "Fig. 10c: active latents",
+            {"means": "tc_mean_active", "samples": "tc_sample_active"}, "objective.beta",
+        ),
         Dots("Gap without passives / gap", "share_without_passive", "objective.beta", {}, 0.1),
         Dots("Gap without as many by lot / gap", "share_random", "objective.beta"),
         Dots("Share of lots that leave less", "lots_below", "objective.beta", {}, 0.5),
