@@ -123,6 +123,7 @@ PRINTED: Mapping[str, Printed] = {
     ),
     "zietlow2022 chapter 4 beta-VAE": Printed("zietlow2022 Tab. 4.1", {"objective.beta": 8.0}),
     "zietlow2022 chapter 4 TC-VAE": Printed("zietlow2022 Tab. 4.1", {"objective.beta": 6.0}),
+    "zietlow2022 chapter 4 SlowVAE": Printed("zietlow2022 Tab. 4.1", {"objective.beta": 1.0}),
     "zietlow2022 chapter 4 FactorVAE": Printed("zietlow2022 Tab. 4.1", {"objective.gamma": 35.0}),
     "bhowal2024 dSprites": Printed(
         "bhowal2024 Tab. 3; squared error in section 3.1",
@@ -298,6 +299,7 @@ FOLLOWERS: tuple[Follower, ...] = (
     ),
     Follower("beta-tcvae", "zietlow2022 chapter 4 TC-VAE"),
     Follower("factor-vae", "zietlow2022 chapter 4 FactorVAE"),
+    Follower("slow-vae", "zietlow2022 chapter 4 SlowVAE"),
 )  # fmt: skip
 
 _LIBRARY = "disentanglement_lib's settings, which none of the five papers prints"
@@ -320,6 +322,8 @@ OWN: Mapping[str, str] = {
     "mathieu2019/theorems": _CLOSED,
     "mathieu2019/appendix-c-estimator": _CLOSED,
     "mathieu2019/appendix-c-training": "the appendix has no experiment",
+    "pcl": "zietlow2022 compares with it and prints no setting",
+    "weak-gan": "zietlow2022 compares with it and prints no setting",
     "ae": _LIBRARY,
     "vae": _LIBRARY,
     "annealed-vae": _LIBRARY,
