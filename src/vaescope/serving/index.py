@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from vaescope.errors import VaescopeError
 from vaescope.paths import cache_folder
-from vaescope.reading import parse_json
+from vaescope.reading import open_regular, parse_json
 from vaescope.serving.confinement import is_inside
-from vaescope.tables import Value, read_row
+from vaescope.tables import Value, read_exported_row, read_row
 
 __all__ = ["Index", "IndexedRun", "Snapshot"]
 
@@ -162,7 +162,8 @@ class Index:
         if leaving:
             return damaged(f"{leaving} is a link that leaves the folder that is served.")
         try:
-            row = read_row(Path(os.path.dirname(folder)), os.path.basename(folder))
+            parent, name = os.path.split(folder)
+            row = read_row(parent, name) or read_exported_row(parent, name)
         except VaescopeError as error:
             return damaged(str(error).replace(f"{self.root}/", ""))
         except OSError as error:  # deleted while it was read, or not for us
@@ -241,18 +242,32 @@ def _tables(database: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _run_folders(root: str) -> Iterator[tuple[str, str]]:
-    """Every folder with a spec.json, by its name below `root`; no folder is searched inside one."""
-    if os.path.lexists(f"{root}/spec.json"):
+    """Every run and every export, by its name below `root`; no folder is searched inside one."""
+    if _holds_run(root, root):
         yield ".", root
         return
     waiting = [("", root, 0)]
     while waiting:
         prefix, folder, depth = waiting.pop()
         for name, path in _subfolders(root, folder):
-            if os.path.lexists(f"{path}/spec.json"):
+            if _holds_run(root, path):
                 yield prefix + name, path
             elif depth < DEPTH:
                 waiting.append((f"{prefix}{name}/", path, depth + 1))
+
+
+def _holds_run(root: str, folder: str) -> bool:
+    """Whether it has a spec.json, or a config.json that `vs.save_pretrained` wrote."""
+    if os.path.lexists(f"{folder}/spec.json"):
+        return True
+    config = f"{folder}/config.json"
+    if not os.path.lexists(config) or not is_inside(root, config):
+        return False
+    try:
+        with open_regular(config) as file:
+            return b'"library": "vaescope"' in file.read(200)
+    except (OSError, ValueError):
+        return False
 
 
 def _subfolders(root: str, folder: str) -> list[tuple[str, str]]:
@@ -302,4 +317,7 @@ def _stamp(folder: str) -> tuple[str, int]:
             parts.append(f"{file.st_mtime_ns} {file.st_size}")
         except OSError:
             parts.append("")
+    if not parts[1]:  # no spec.json: an export
+        with suppress(OSError):
+            parts.append(str(os.lstat(f"{folder}/config.json").st_mtime_ns))
     return ",".join(parts), info.st_ino
