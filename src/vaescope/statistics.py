@@ -71,7 +71,7 @@ def means_of(
     x, group_of = values[places][known], group_of[known]
 
     def sums(terms: Floats) -> Floats:
-        return np.bincount(group_of, weights=terms, minlength=len(groups))
+        return np.asarray(np.bincount(group_of, terms, len(groups)), dtype=np.float64)
 
     n = np.bincount(group_of, minlength=len(groups))
     mean = sums(x) / np.maximum(n, 1)
