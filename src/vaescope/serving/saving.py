@@ -150,7 +150,8 @@ def _scatter(found: Listed) -> list[Section]:
 
 def _strips(site: Site, found: Listed) -> list[Section]:
     """Traversals that the page has drawn already: making them all would take minutes."""
-    pictures, room = [], BUDGET
+    pictures: list[Picture] = []
+    room = BUDGET
     shown = [group.shown for group in found.groups if group.shown.state == "done"]
     for entry in shown:
         try:
