@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
+from benchmarks.serve import make_run, spec_of
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.serving.conftest import fill
@@ -99,6 +100,17 @@ def test_only_columns_that_differ_are_shown(runs: Path) -> None:
     columns = listed(snapshot_of(runs), View()).columns
     assert "objective.beta" in columns and "mean.mig" in columns
     assert not {"latent", "data.name", "batch"} & set(columns)
+
+
+def test_settings_that_follow_from_a_name_are_left_out(runs: Path) -> None:
+    for seed, (data, size) in enumerate((("dsprites", 32), ("mnist", 28))):
+        spec = spec_of(4.0, seed)
+        spec["data"] = {"name": data, "size": size}
+        make_run(runs / f"other-{data}", spec, np.random.default_rng(seed), records=1)
+    columns = listed(snapshot_of(runs), View(q="other")).columns
+    assert "data.name" in columns and "data.size" not in columns
+    both = listed(snapshot_of(runs), View(q="other", cols=("size",)))
+    assert both.columns == ("data.size",)
 
 
 def test_sorting_puts_what_is_missing_last_both_ways(runs: Path) -> None:

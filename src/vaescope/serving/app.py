@@ -236,7 +236,7 @@ def _add_run(app: FastAPI, site: Site) -> None:
         rows = [{k: v for k, v in row.items() if _is_plain(v)} for row in records.rows]
         return {
             "state": state, "says": says, "rows": rows, "offset": records.offset,
-            "restarted": records.restarted,
+            "restarted": records.restarted, "more": records.more,
         }  # fmt: skip
 
     @app.post("/api/note")

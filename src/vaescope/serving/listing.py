@@ -20,7 +20,7 @@ from vaescope.types import Array
 __all__ = ["Grouped", "Listed", "listed", "pareto"]
 
 #: Rows on one page, columns that are shown unasked, points of a scatter.
-ROWS, SETTINGS, MEASURES, POINTS = 50, 8, 6, 2000
+ROWS, SETTINGS, MEASURES, POINTS = 50, 6, 6, 2000
 #: Filters and orders whose rows are kept until the runs change.
 SELECTIONS = 16
 #: Measures that are shown first; `step` and `loss` only where they are asked for.
@@ -320,6 +320,9 @@ def _shown_columns(
     used = {snapshot.entries[places[0]].setting for _, places in groups}
     several = [snapshot.settings[place] for place in used]
     differing = [n for n in columns.settings if len({s.get(n) for s in several}) > 1]
+    differing = [n for n in differing if not _follows(n, several)]
+    # Those that most rows have first: the others are of one objective, or of one dataset.
+    differing.sort(key=lambda n: -sum(s.get(n) is not None for s in several))
     among = np.zeros(int(setting.max(initial=0)) + 2, dtype=bool)
     among[[group for group, _ in groups]] = True
     kept = counted[among[setting[counted]]]
@@ -333,6 +336,15 @@ def _shown_columns(
         (n for n in columns.measures if n not in LAST), key=lambda n: (n not in FIRST, "." not in n)
     )
     return (*differing[:SETTINGS], *[name for name in order if differs(name)][:MEASURES])
+
+
+def _follows(name: str, several: Sequence[Mapping[str, Value]]) -> bool:
+    """Whether the name of its part says a setting: `data.size` where each `data.name` has one."""
+    part = f"{name.partition('.')[0]}.name"
+    if part == name or "." not in name:
+        return False
+    pairs = {(settings.get(part), settings.get(name)) for settings in several}
+    return len(pairs) == len({own for own, _ in pairs})
 
 
 def _points(view: View, snapshot: Snapshot, chosen: _Selection) -> tuple[Mapping[str, Any], ...]:
