@@ -8,10 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.serve import history_of, make_run, spec_of
+from starlette.testclient import TestClient
 
 from vaescope.sealing import seal_document, sha256_of
 from vaescope.serving import index as indexing
+from vaescope.serving.app import create_app
 from vaescope.serving.index import Index
+from vaescope.serving.site import Options
 
 
 @pytest.fixture
@@ -79,6 +82,24 @@ def test_a_half_written_run_is_named_and_stops_nobody(
     states = {e.path: e.state for e in snapshot.entries}
     assert states == {"half": "damaged", "r-s0": "done", "r-s1": "done", "r-s2": "damaged"}
     assert all(e.error for e in snapshot.entries if e.state == "damaged")
+
+
+def test_halves_of_characters_and_names_that_are_taken_stop_nobody(
+    runs: Path, tmp_path: Path
+) -> None:
+    for name in ("spec.json", "done.json"):
+        (runs / "r-s0" / name).unlink()
+    spec = {**spec_of(2.0, 0), "note": "\ud800"}
+    (runs / "r-s0" / "spec.json").write_text(json.dumps(spec))
+    (runs / "r-s0" / "failed.json").write_text('{"type": "E", "message": "\\udfff"}')
+    (runs / "r-s1" / "scores.json").write_text('{"seed": 9, "latent": 3, "\\ud800": 1.0}')
+    app = create_app(Options(runs, cache=tmp_path / "cache"))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        for address in ("/", "/?seeds=1", "/run?path=r-s0", "/api/live?path=r-s0", "/save"):
+            assert client.get(address).status_code == 200, address
+        snapshot = app._app.state.site.snapshot()
+        found = snapshot.results(snapshot.find("r-s1"))
+        assert (found["result.seed"], found["result.latent"]) == (9.0, 3.0)
 
 
 def exported(folder: Path) -> Path:

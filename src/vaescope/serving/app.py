@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -20,7 +20,7 @@ from vaescope.serving.guard import Guard
 from vaescope.serving.listing import listed
 from vaescope.serving.live import eta_seconds, records_after
 from vaescope.serving.notes import Note
-from vaescope.serving.pages import STATIC, page, static
+from vaescope.serving.pages import STATIC, StrictJSONResponse, page, static
 from vaescope.serving.resuming import resume_command
 from vaescope.serving.site import MovedError, Options, Site
 from vaescope.serving.view import FRONTS, View, view_of
@@ -53,7 +53,10 @@ def create_app(options: Options) -> Guard:
         yield
         await run_in_threadpool(site.close)
 
-    app = FastAPI(title="vaescope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=life)
+    app = FastAPI(
+        title="vaescope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=life,
+        default_response_class=StrictJSONResponse,
+    )  # fmt: skip
     app.state.site = site
     _add_errors(app)
     _add_runs(app, site)
@@ -67,7 +70,7 @@ def create_app(options: Options) -> Guard:
 def _add_errors(app: FastAPI) -> None:
     def answer(request: Request, status: int, title: str, says: str, moved: str | None) -> Response:
         if request.url.path.startswith("/api/"):
-            return JSONResponse({"error": says, "moved": moved}, status)
+            return StrictJSONResponse({"error": says, "moved": moved}, status)
         return HTMLResponse(page("message.html", title=title, says=says, moved=moved), status)
 
     @app.exception_handler(MovedError)

@@ -23,7 +23,7 @@ from vaescope.reading import open_regular, parse_json
 from vaescope.serving.confinement import is_inside
 from vaescope.tables import Value, read_exported_row, read_row
 
-__all__ = ["Index", "IndexedRun", "Snapshot"]
+__all__ = ["OF_RUNS", "Index", "IndexedRun", "Snapshot"]
 
 #: Of the cache: another one is thrown away.
 VERSION = 1
@@ -34,6 +34,8 @@ DEPTH = 6
 FILES = ("spec.json", "history.jsonl", "scores.json")
 #: Seconds between two scans, at least; and how many times as long as a scan took.
 PAUSE, SHARE = 2.0, 3.0
+#: Columns that are of a run and not of its setting.
+OF_RUNS = ("seed", "state", "run", "star")
 #: Settings that do not change what is trained.
 IGNORED = ("logging.",)
 
@@ -156,7 +158,8 @@ class Index:
 
     def _read(self, path: str, folder: str, stamp: str, inode: int) -> IndexedRun | None:
         def damaged(says: str) -> IndexedRun:
-            return IndexedRun(path, stamp, inode, -1, None, "damaged", self._shape(()), b"", says)
+            shape = self._shape(())
+            return IndexedRun(path, stamp, inode, -1, None, "damaged", shape, b"", _text(says))
 
         leaving = _leaving(str(self.root), folder)
         if leaving:
@@ -171,13 +174,18 @@ class Index:
         if row is None:
             return None
         settings = {
-            name: value
+            _text(name): _text(value) if isinstance(value, str) else value
             for name, value in row.settings.items()
             if name != "seed" and not name.startswith(IGNORED)
         }
         seed = row.settings.get("seed")
-        numbers = {n: float(v) for n, v in row.results.items() if isinstance(v, int | float)}
-        failure = str(row.results.get("error", ""))
+        taken = {*settings, *OF_RUNS}  # a result of the same name would hide a setting
+        numbers = {
+            f"result.{name}" if name in taken else _text(name): float(value)
+            for name, value in row.results.items()
+            if isinstance(value, int | float)
+        }
+        failure = _text(str(row.results.get("error", "")))
         return IndexedRun(
             path, stamp, inode, self._number(settings), seed if isinstance(seed, int) else None,
             "done" if row.done else "failed" if failure else "unfinished",
@@ -288,6 +296,11 @@ def _subfolders(root: str, folder: str) -> list[tuple[str, str]]:
     return found
 
 
+def _text(text: str) -> str:
+    """Text that can be stored and sent: JSON may hold halves of characters."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def _readable(name: str) -> bool:
     """Whether a name is text: other bytes have no place in an address."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
@@ -320,4 +333,4 @@ def _stamp(folder: str) -> tuple[str, int]:
     if not parts[1]:  # no spec.json: an export
         with suppress(OSError):
             parts.append(str(os.lstat(f"{folder}/config.json").st_mtime_ns))
-    return ",".join(parts), info.st_ino
+    return ",".join(parts), info.st_ino & (2**63 - 1)  # what SQLite takes

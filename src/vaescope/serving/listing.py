@@ -11,7 +11,7 @@ import numpy as np
 from vaescope.errors import UsageError
 from vaescope.estimates import Estimate
 from vaescope.serving.filters import FilterCondition, column_named, holds, parse_filter
-from vaescope.serving.index import IndexedRun, Snapshot
+from vaescope.serving.index import OF_RUNS, IndexedRun, Snapshot
 from vaescope.serving.view import View
 from vaescope.statistics import means_of
 from vaescope.tables import Value
@@ -25,8 +25,6 @@ ROWS, SETTINGS, MEASURES, POINTS = 50, 6, 6, 2000
 SELECTIONS = 16
 #: Measures that are shown first; `step` and `loss` only where they are asked for.
 FIRST, LAST = ("distortion", "rate", "active"), ("step", "loss")
-#: Columns that are of a run and not of its setting.
-OF_RUNS = ("seed", "state", "run", "star")
 
 
 @dataclass(frozen=True)
