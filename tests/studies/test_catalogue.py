@@ -26,7 +26,7 @@ from vaescope.studies import (
 )
 from vaescope.studies.catalogue import OUTDATED, STUDIES, cases, find
 from vaescope.studies.effects import two_of
-from vaescope.studies.registry import read_registry, status
+from vaescope.studies.registry import read_registry, status, voting_units
 from vaescope.studies.running import load_outcome
 from vaescope.sweeps.grid import plan
 from vaescope.tables import Row, Table, table_of
@@ -247,9 +247,11 @@ def test_every_table_that_is_kept_is_registered_or_shown_as_older(path: Path) ->
     assert ("**Re-analysed**" in page) == (state == "re-analysed")
     if state != "re-analysed":
         assert study.id not in OUTDATED
-        units = sorted({row["seed"] for row in outcome.table.rows()})
+        units = sorted(unit for unit in voting_units(study, outcome.table) if isinstance(unit, int))
         assert len(outcome.table) == len(study.of_units("laptop", units).cells)
-    assert path.with_suffix(".png").exists()
+    figure = path.with_suffix(".svg").read_text("utf-8")
+    assert page.index(f"({path.stem}.svg)") < page.index(study.about[:40])  # the figure comes first
+    assert "prefers-color-scheme:dark" in figure
 
 
 @pytest.mark.parametrize("study", [s for s in STUDIES if s.claims[0].kind == "identity"],
