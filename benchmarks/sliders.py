@@ -50,8 +50,8 @@ def measure(paths: list[Path]) -> list[SliderTimes]:
 
     found = []
     with sync_playwright() as driver:
-        options = {"executable_path": str(CHROMIUM)} if CHROMIUM.exists() else {}
-        browser = driver.chromium.launch(args=["--no-sandbox"], **options)
+        program = str(CHROMIUM) if CHROMIUM.exists() else None
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for path in paths:
             page = browser.new_page(viewport={"width": 1400, "height": 900})
             page.goto(path.resolve().as_uri())
