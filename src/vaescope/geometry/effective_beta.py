@@ -203,7 +203,8 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         return unreadable(
             f"latent{'' if len(wider) == 1 else 's'} {listed(wider)} "
             f"{'is' if len(wider) == 1 else 'are'} wider than the prior, "
-            "which no weight of a rate explains: a bonus for entropy does, or another prior"
+            "which no weight of a rate explains: a bonus for entropy does, another prior, or a training "
+            "that has only begun"
         )
     read = [j for j in used if brackets[j] > LEAST_BRACKET]
     if not read:
