@@ -127,7 +127,7 @@ def test_an_untrained_model_is_not_readable() -> None:
 
 def test_a_handful_of_rows_is_not_readable() -> None:
     vae, data = at_its_optimum(1.0)
-    found = vs.effective_beta(vae, data.rows(np.arange(5)), likelihood="squared-error")
+    found = vs.effective_beta(vae, data.rows(np.arange(5)))
     assert found.value is None and "at least 50 rows; there are 5" in found.summary()
 
 
