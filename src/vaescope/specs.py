@@ -120,12 +120,15 @@ class LoggingSpec(Group):
     every: Count = 100
     #: Steps after which correlations of means are kept: every so many, or just these.
     correlations: Count | Annotated[tuple[Count, ...], Strict(False)] | None = None
+    #: Keep the KL of each latent in the history: diagonal Gaussian posteriors and priors only.
+    latent_kl: bool = False
 
     @model_serializer(mode="wrap")
     def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = plain(self)
-        if self.correlations is None:
-            content.pop("correlations", None)
+        for name in ("correlations", "latent_kl"):  # as before they were there
+            if not content.get(name):
+                content.pop(name, None)
         return content
 
 
