@@ -24,13 +24,14 @@ RANGES: Mapping[str, Range] = {
     # measures that only studies have
     **dict.fromkeys(
         ("share", "ds", "cosine", "overlap", "distance_to_normal", "ks_mean_active",
-         "ks_prior_active", "ks_prior_passive"), _SHARE,
+         "ks_prior_active", "ks_prior_passive", "lots_below", "lots_below_lot"), _SHARE,
     ),
     **dict.fromkeys(
         ("dto_likelihood", "dto_over_haar", "dto_relative", "angle", "error_over_pca", "od",
          "released_v", "encoder_std", "tc_mean", "tc_mean_without_passive", "tc_sample", "used",
          "last_above", "log_variance_off_passive", "prior_variance_passive", "covered", "sharing",
-         "sigma_over_prior_active", "variance_miss", "inconsistency", "contrast", "bound",
+         "sigma_over_prior_active", "sigma_scaled_active", "variance_miss", "inconsistency",
+         "contrast", "bound",
          "bound_best", "bound_turned", "corollary_1_error"), _SIZE,
     ),
     "order": (-1.0, 1.0),
