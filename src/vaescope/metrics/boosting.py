@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.metrics.boosting_loops import Coarse, Loops, compiled_loops
 from vaescope.types import Array, Floats, Integers
 
 __all__ = ["Boosted", "boost"]
@@ -42,10 +43,11 @@ class _Grid:
     ascending: NDArray[np.float64]  # (d, n) the values
     rank: NDArray[np.int32]  # (d, n) the place of each row
     cuts: Long  # (d, bins + 1) the places where bins begin
-    indicator: Any  # (d * bins, n) sparse: which bin each row is in
+    indicator: Any  # (d * bins, n) sparse: which bin each row is in; None where loops are in C
     reach: int  # places to either side of a cut where it is refined
     near: Places  # (d, bins - 1, 2 reach) rows by value around each cut; n where there are none
     barred: NDArray[np.bool_]  # the same: no cut after this row, as values are equal or end
+    loops: Loops | None  # the same in C, where there is a compiler
 
     @property
     def d(self) -> int:
@@ -61,6 +63,8 @@ class _Grid:
 
     def histogram(self, weights: Single) -> Single:
         """Sums of the weights (n, columns) in each bin: (d, bins, columns)."""
+        if self.loops is not None:
+            return self.loops.histogram(weights)
         return np.asarray((self.indicator @ weights).reshape(self.d, self.bins, -1))
 
 
@@ -118,27 +122,53 @@ def boost(
         by_row = np.ascontiguousarray(residual.T)
         sums = grid.histogram(by_row)
         counts = np.broadcast_to(sizes, sums.shape)
-        sides: list[NDArray[np.bool_]] = []
-        test_sides: list[NDArray[np.bool_]] = []
-        for level in range(depth):
-            splits = _best(grid, sums, counts, residuals, nodes, rng)
-            removed += np.bincount(splits.feature, splits.gain, minlength=d)
-            sides.append(_beyond(grid.rank, sides, splits.feature, splits.place))
-            test_sides.append(_beyond(seen, test_sides, splits.feature, splits.value))
-            if level < depth - 1:
-                node *= 2
-                node += sides[-1]
-                sums, counts = _children(grid, by_row, node, sums, counts)
-        leaf = _leaf_numbers(sides)
-        leaves = shrink * _leaves(leaf, residual, probability, 2**depth * trees)
-        score += leaves.take(leaf)
-        test_score += leaves.take(_leaf_numbers(test_sides))
+        leaf, test_leaf = _grown(
+            grid, by_row, residuals, nodes, seen, sums, counts, rng, removed, depth
+        )
+        leaves = shrink * _leaves(grid, nodes, residuals, probability, 2**depth)
+        offset = (np.arange(trees) * 2**depth)[:, None]
+        score += leaves.take(leaf + offset)
+        test_score += leaves.take(test_leaf + offset)
     total = removed.sum()
     return Boosted(
         removed / total if total > 0 else removed,
         classes[_highest(score)],
         classes[_highest(test_score)],
     )
+
+
+def _grown(
+    grid: _Grid,
+    by_row: Single,
+    residuals: Single,
+    nodes: Bytes,
+    seen: NDArray[np.float64],
+    sums: Single,
+    counts: Single,
+    rng: np.random.Generator,
+    removed: NDArray[np.float64],
+    depth: int,
+) -> tuple[Bytes, Bytes]:
+    """The leaf of each row (tree, row), of those learnt from and of those `seen`; what each feature
+    removes is added to `removed`."""
+    node = nodes[:, : grid.n]
+    test = np.zeros((len(nodes), seen.shape[1]), dtype=np.int8)
+    sides: list[NDArray[np.bool_]] = []
+    test_sides: list[NDArray[np.bool_]] = []
+    for level in range(depth):
+        splits = _best(grid, sums, counts, residuals, nodes, rng)
+        removed += np.bincount(splits.feature, splits.gain, minlength=grid.d)
+        if grid.loops is not None:
+            grid.loops.descend(grid.rank, splits.feature, splits.place, nodes)
+            grid.loops.descend(seen, splits.feature, splits.value, test)
+        else:
+            sides.append(_beyond(grid.rank, sides, splits.feature, splits.place))
+            test_sides.append(_beyond(seen, test_sides, splits.feature, splits.value))
+            for numbers, side in ((node, sides[-1]), (test, test_sides[-1])):
+                np.add(2 * numbers, side, out=numbers)
+        if level < depth - 1:
+            sums, counts = _children(grid, by_row, node, sums, counts)
+    return node, test
 
 
 def _beyond(
@@ -160,18 +190,7 @@ def _beyond(
     return answers
 
 
-def _leaf_numbers(sides: list[NDArray[np.bool_]]) -> Places:
-    """(tree, row) The leaf that each row ends in, of all leaves of all trees."""
-    leaf = np.zeros(sides[0].shape, dtype=np.int16)
-    for side in sides:
-        leaf *= 2
-        leaf += side
-    return np.asarray(leaf + (np.arange(len(leaf)) * 2 ** len(sides))[:, None])
-
-
 def _grid(x: NDArray[np.float64], bins: int) -> _Grid:
-    from scipy.sparse import csr_array
-
     n, d = x.shape
     order = np.ascontiguousarray(np.argsort(x, axis=0, kind="stable").T)
     ascending = np.take_along_axis(np.ascontiguousarray(x.T), order, axis=1)
@@ -188,18 +207,25 @@ def _grid(x: NDArray[np.float64], bins: int) -> _Grid:
             free = free[np.unique(np.minimum(near, len(free) - 1))]
         cuts[j, 1 : 1 + len(free)] = free
     of_bin = [np.searchsorted(cuts[j, 1:-1], rank[j], side="right") for j in range(d)]
-    cells = (np.stack(of_bin, axis=1) + np.arange(d) * bins).ravel()
-    ones = np.ones(n * d, dtype=np.float32)
-    indicator = csr_array((ones, (cells, np.repeat(np.arange(n), d))), shape=(d * bins, n))
+    cells = (np.stack(of_bin, axis=1) + np.arange(d) * bins).astype(np.int32)
     reach = -(-n // bins)
     place = cuts[:, 1:-1, None] + np.arange(-reach, reach)
     inside = (place >= 0) & (place < n)
     clipped = np.clip(place, 0, n - 1)
     feature = np.arange(d)[:, None, None]
-    return _Grid(
-        ascending, rank, cuts, indicator, reach, np.where(inside, order[feature, clipped], n),
-        ~inside | barred[feature, clipped + 1],
-    )  # fmt: skip
+    near = np.where(inside, order[feature, clipped], n)
+    barred = ~inside | barred[feature, clipped + 1]
+    loops = compiled_loops(cells, bins, near, barred)
+    indicator = None if loops is not None else _indicator(cells, d * bins)
+    return _Grid(ascending, rank, cuts, indicator, reach, near, barred, loops)
+
+
+def _indicator(cells: NDArray[np.int32], count: int) -> Any:
+    from scipy.sparse import csr_array
+
+    n, d = cells.shape
+    ones = np.ones(n * d, dtype=np.float32)
+    return csr_array((ones, (cells.ravel(), np.repeat(np.arange(n), d))), shape=(count, n))
 
 
 def _start(labels: Long, trees: int) -> Single:
@@ -231,6 +257,18 @@ def _gain(left: Single, n_left: Single, total: Single, n: Single) -> Single:
     return np.asarray(gain)
 
 
+def _coarse(sums: Single, counts: Single) -> Coarse:
+    left, n_left = sums.cumsum(axis=1), counts.cumsum(axis=1)
+    total, n = left[0, -1].copy(), n_left[0, -1].copy()
+    gain = _gain(left[:, :-1], n_left[:, :-1], total, n)
+    best = gain.argmax(axis=1)[:, None]  # (feature, 1, column)
+
+    def at_best(values: Single) -> Single:
+        return np.asarray(np.take_along_axis(values, best, axis=1)[:, 0])
+
+    return Coarse(total, n, at_best(gain), best[:, 0], at_best(left), at_best(n_left))
+
+
 def _best(
     grid: _Grid,
     sums: Single,
@@ -240,19 +278,12 @@ def _best(
     rng: np.random.Generator,
 ) -> _Splits:
     """The split of each column that removes most squared error."""
-    left, n_left = sums.cumsum(axis=1), counts.cumsum(axis=1)
-    total, n = left[0, -1].copy(), n_left[0, -1].copy()
-    coarse = _gain(left[:, :-1], n_left[:, :-1], total, n)
-    bin_ = coarse.argmax(axis=1)  # (feature, column)
+    found = _coarse(sums, counts) if grid.loops is None else grid.loops.coarse(sums, counts)
+    total, n = found.total, found.n
     column = np.arange(sums.shape[2])
-    at_best = np.take_along_axis(coarse, bin_[:, None], axis=1)[:, 0]
     kept = min(_REFINED, grid.d)
-    feature = np.argpartition(-at_best, kept - 1, axis=0)[:kept]  # (kept, column)
-    chosen = bin_[feature, column]
-    place, gain = _refined(
-        grid, feature, chosen, left[feature, chosen, column], n_left[feature, chosen, column],
-        total, n, residuals, nodes,
-    )  # fmt: skip
+    feature = np.argpartition(-found.gain, kept - 1, axis=0)[:kept]  # (kept, column)
+    place, gain = _refined(grid, feature, column, found, residuals, nodes)
     gain -= total * total / np.maximum(n, 1.0)
     # Rounding would give ties to one feature always; this is wider than rounding in float32.
     chance = 1.0 + 1e-5 * rng.random(gain.shape, dtype=np.float32)
@@ -272,18 +303,20 @@ def _best(
 def _refined(
     grid: _Grid,
     feature: Places,
-    chosen: Places,
-    left: Single,
-    n_left: Single,
-    total: Single,
-    n: Single,
+    column: Places,
+    found: Coarse,
     residuals: Single,
     nodes: Bytes,
 ) -> tuple[Long, Single]:
     """The best place to cut near each quantile, and S_l^2 / n_l + S_r^2 / n_r there."""
+    chosen = found.bin[feature, column]  # (kept, column)
+    left, n_left = found.left[feature, column], found.n_left[feature, column]
+    begin = grid.cuts[feature, chosen + 1] - grid.reach
+    at = feature * (grid.bins - 1) + chosen
+    if grid.loops is not None:
+        best, gains = grid.loops.refine(at, left, n_left, found, residuals, nodes)
+        return begin + best, gains
     trees, rows = residuals.shape
-    column = np.arange(feature.shape[1])
-    at = feature * (grid.bins - 1) + chosen  # (kept, column)
     index = grid.near.reshape(-1, 2 * grid.reach).take(at, axis=0)  # (kept, column, window)
     index += (column % trees * rows)[:, None]
     member = nodes.take(index) == (column // trees)[:, None].astype(np.int8)
@@ -296,13 +329,10 @@ def _refined(
         middle = window[..., grid.reach - 1, None].copy()
         np.add(window, before[..., None], out=window)
         np.subtract(window, middle, out=window)
-    gain = _gain(own, count, total[:, None], n[:, None])
+    gain = _gain(own, count, found.total[:, None], found.n[:, None])
     np.putmask(gain, grid.barred.reshape(-1, 2 * grid.reach).take(at, axis=0), -1.0)
     best = gain.argmax(axis=2)
-    return (
-        grid.cuts[feature, chosen + 1] + best - grid.reach,
-        np.take_along_axis(gain, best[..., None], axis=2)[..., 0],
-    )
+    return begin + best, np.take_along_axis(gain, best[..., None], axis=2)[..., 0]
 
 
 def _children(
@@ -310,6 +340,8 @@ def _children(
 ) -> tuple[Single, Single]:
     """Histograms of the next level: left children by counting, right ones by subtraction.
     `by_row` are the residuals (row, tree), `node` the nodes (tree, row) of the next level."""
+    if grid.loops is not None:
+        return grid.loops.children(by_row, node, sums, counts)
     n, trees = by_row.shape
     nodes = sums.shape[2] // trees
     child = np.ascontiguousarray(node.T)
@@ -329,12 +361,18 @@ def _children(
     return pair[0], pair[1]
 
 
-def _leaves(leaf: Places, residual: Single, probability: Single, size: int) -> Single:
-    """A Newton step in each leaf: sum of residuals / sum of p (1 - p)."""
-    curves = probability * (1.0 - probability)
-    slope, curve = (
-        np.bincount(leaf.ravel(), own.ravel(), minlength=size) for own in (residual, curves)
-    )
+def _leaves(grid: _Grid, nodes: Bytes, residuals: Single, probability: Single, size: int) -> Single:
+    """A Newton step in each leaf of each tree, flat: sum of residuals / sum of p (1 - p)."""
+    if grid.loops is not None:
+        slope, curve = grid.loops.leaves(nodes, residuals, probability, size)
+    else:
+        trees, n = probability.shape
+        numbers = (nodes[:, :n] + (np.arange(trees) * size)[:, None]).ravel()
+        curves = probability * (1.0 - probability)
+        slope, curve = (
+            np.bincount(numbers, own.ravel(), minlength=trees * size)
+            for own in (residuals[:, :n], curves)
+        )
     known = curve > 1e-150  # as in scikit-learn
     steps = np.where(known, slope / np.where(known, curve, 1.0), 0.0)
     # Where p is 0 or 1 to rounding a step may exceed float32; far smaller ones change no class.
