@@ -136,8 +136,9 @@ def overview(
     few = rows[spaced(len(rows), fits)]
     try:
         fitted = local_decoders(
-            decode, z[few], noise[few], nonlinear=nonlinear, likelihood=likelihood, columns=chosen
-        )
+            decode, z[few], noise[few], nonlinear=nonlinear, likelihood=likelihood, columns=chosen,
+            fresh=False,
+        )  # fmt: skip
         measures["stochastic_loss"] = fitted.stochastic_loss
     except VaescopeError as error:  # too many latents or outputs to fit
         skipped["stochastic_loss"] = error.message

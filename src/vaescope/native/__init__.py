@@ -23,8 +23,12 @@ _LOG = logging.getLogger("vaescope")
 
 #: Products are not fused with sums, so that results are those of NumPy to the last bit.
 _EXACT = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared")
-#: Sums in any order and products fused: for what is promised to a tolerance.
-_FAST = ("-O3", "-march=native", "-ffast-math", "-fPIC", "-shared")
+#: Sums in any order and products fused, for what is promised to a tolerance. Not -ffast-math: a
+#: library linked with it makes the whole process flush small numbers to 0.
+_FAST = (
+    "-O3", "-march=native", "-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math",
+    "-freciprocal-math", "-fno-math-errno", "-fPIC", "-shared",
+)  # fmt: skip
 #: Of each source: its flags and what it is linked with.
 _FLAGS = {
     "boosting": (_EXACT, ()),
@@ -44,7 +48,8 @@ def library(name: str) -> ctypes.CDLL | None:
         return None
     source = Path(__file__).with_name(f"{name}.c")
     flags, linked = _FLAGS[name]
-    content = [source.read_bytes(), " ".join((*flags, *linked)).encode(), _machine()]
+    headers = [path.read_bytes() for path in sorted(source.parent.glob("*.h"))]
+    content = [source.read_bytes(), *headers, " ".join((*flags, *linked)).encode(), _machine()]
     digest = hashlib.sha256(b"\0".join(content)).hexdigest()[:32]
     try:
         folder = cache_folder() / "native"
