@@ -38,8 +38,9 @@ _FLAGS = {
 
 
 @functools.cache
-def library(name: str) -> ctypes.CDLL | None:
-    """The compiled source of this name, or None where it cannot be compiled."""
+def library(name: str, **constants: int) -> ctypes.CDLL | None:
+    """The compiled source of this name, its constants defined so, or None where it cannot be
+    compiled."""
     if os.environ.get("VAESCOPE_NATIVE", "1") == "0":
         return None
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -48,6 +49,7 @@ def library(name: str) -> ctypes.CDLL | None:
         return None
     source = Path(__file__).with_name(f"{name}.c")
     flags, linked = _FLAGS[name]
+    flags = (*flags, *(f"-D{key}={value}" for key, value in sorted(constants.items())))
     headers = [path.read_bytes() for path in sorted(source.parent.glob("*.h"))]
     content = [source.read_bytes(), *headers, " ".join((*flags, *linked)).encode(), _machine()]
     digest = hashlib.sha256(b"\0".join(content)).hexdigest()[:32]
