@@ -150,7 +150,7 @@ class _Fitted:
     models: dict[str, Callable[[Tensor], Tensor]]
     matrices: dict[str, Tensor]  # (columns, outputs)
     #: What those by least squares say of each draw that they were fitted to, without it.
-    left_out: dict[str, Callable[[], Tensor]]
+    left_out: Mapping[str, Callable[[], Tensor]]
 
 
 def _fit(xi: Tensor, target: Tensor, *, nonlinear: bool) -> _Fitted:

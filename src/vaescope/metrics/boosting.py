@@ -370,7 +370,7 @@ def _leaves(grid: _Grid, nodes: Bytes, residuals: Single, probability: Single, s
         numbers = (nodes[:, :n] + (np.arange(trees) * size)[:, None]).ravel()
         curves = probability * (1.0 - probability)
         slope, curve = (
-            np.bincount(numbers, own.ravel(), minlength=trees * size)
+            np.asarray(np.bincount(numbers, own.ravel(), minlength=trees * size), np.float64)
             for own in (residuals[:, :n], curves)
         )
     known = curve > 1e-150  # as in scikit-learn
