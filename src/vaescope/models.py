@@ -27,6 +27,7 @@ from vaescope.distributions import (
     rate,
 )
 from vaescope.encoding import Maps, encode_rows
+from vaescope.nets.fast_deconvolution import quick_decoder
 from vaescope.objectives import Objective
 from vaescope.objectives.unused import UnusedPosterior, unused_posterior
 from vaescope.specs import Experiment
@@ -162,7 +163,16 @@ class OpenModel:
         """p(x|z) of latents as `encode` gives them."""
         if self.density is not None:
             return self.density(z, u)
-        output = self.decoder(z)
+        return self._decoded(self.decoder, z)
+
+    def decode_quickly(self, z: Tensor, u: Tensor | None = None) -> Distribution:
+        """`decode` to rounding, in two thirds of the time for convolutions; no gradients."""
+        if self.density is not None:
+            return self.density(z, u)
+        return self._decoded(quick_decoder(self.decoder), z)
+
+    def _decoded(self, decoder: Callable[[Tensor], Any], z: Tensor) -> Distribution:
+        output = decoder(z)
         found: Distribution = output if self.likelihood is None else self.likelihood(output)
         return found
 
@@ -210,9 +220,7 @@ class OpenModel:
 
     def decode_codes(self, z: Tensor) -> Distribution:
         """p(x|z) of codes, which of maps are their spatial means."""
-        output = self.decoder_of_codes(z)
-        found: Distribution = output if self.likelihood is None else self.likelihood(output)
-        return found
+        return self._decoded(self.decoder_of_codes, z)
 
     def latents(self, places: Integers) -> Floats:
         """Posterior means as `decode` takes them."""
@@ -244,7 +252,7 @@ class OpenModel:
         with self.evaluating():
             for some, _, z in self._samples(places, noise, batch):
                 rows = self.rows[some]
-                parts.append(-self.decode(z, self.u(rows)).log_prob(self.x(rows)))
+                parts.append(-self.decode_quickly(z, self.u(rows)).log_prob(self.x(rows)))
         return _joined(parts)
 
     def rate(self, places: Integers, noise: Floats, *, batch: int = 4096) -> Vector:

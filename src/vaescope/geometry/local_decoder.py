@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.errors import RangeError, ShapeError
-from vaescope.geometry.fast_deconvolution import quickened
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.reader import Reader, as_points, columns_of, read_at, spaced
 from vaescope.geometry.result import GeometryMeasure, GeometryResult, measure_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.tanh_fit import fit_tanh
 from vaescope.geometry.torch_threads import one_thread_spared
+from vaescope.nets.fast_deconvolution import quickened
 from vaescope.seeds import derive
 from vaescope.side_by_side import beside
 from vaescope.types import Array, Floats
