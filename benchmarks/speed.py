@@ -13,6 +13,7 @@ part by part: what was measured before stays, and a run that is stopped loses on
 import argparse
 import json
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -166,13 +167,12 @@ def million() -> Iterator[tuple[str, float, float]]:
 
 def table() -> Iterator[tuple[str, float, float]]:
     """Reading 10,000 finished runs as one table, against parsing their records alone."""
-    from tables import make_runs
     from vaescope.tables import read_table
 
     folder = Path(tempfile.gettempdir()) / "vaescope-benchmark-runs"
     if not folder.exists():
         scratch = Path(tempfile.mkdtemp())
-        make_runs(scratch)
+        runpy.run_path(str(ROOT / "benchmarks/tables.py"))["make_runs"](scratch)
         scratch.rename(folder)
     at = perf_counter()
     for path in folder.glob("*/history.jsonl"):
