@@ -21,17 +21,19 @@ FLOORS = {
     "notebook_card": 0, "native": 0,
     "data": 1, "nets": 1, "distributions": 1, "priors": 1, "vae": 1, "objectives": 1,
     "schedules": 1, "aggregate_posterior": 1, "prior_density": 1,
-    "presets": 2, "model_specs": 2, "specs": 2, "settings": 2, "build": 2, "runs": 2, "codes": 2,
+    "presets": 2, "model_specs": 2, "specs": 2, "settings": 2, "build": 2, "runs": 2,
+    "run_rows": 2, "codes": 2,
     "codes_file": 2, "encoding": 2, "training": 2, "baselines": 2, "adapters": 2, "foreign": 2,
     "pruned": 2, "models": 2, "opening": 2, "user_data": 2, "own_parts": 2, "scheduling": 2,
-    "optimisers": 2, "setting_errors": 2, "schedule_specs": 2,
+    "optimisers": 2, "optimiser_specs": 2, "objective_specs": 2, "objective_table": 2,
+    "setting_errors": 2, "schedule_specs": 2,
     "loggers": 2, "rotation": 2, "latent_maps": 2,
     "latent_exchange": 3, "image_cost": 3,
     "information": 3, "metrics": 3, "latents": 3, "traversals": 3, "watching": 3, "estimator": 3,
     "decomposition": 3, "geometry": 3, "measures": 3,
     "inspection": 4, "verdicts": 4, "sweeps": 4, "tables": 4, "statistics": 4,
     "pruning": 4, "tuning": 4, "integrations": 4, "exporting": 4, "studies": 4, "comparing": 4,
-    "checking": 4, "court": 4,
+    "checking": 4, "court": 4, "perturbing": 4,
     "figures": 5, "report": 5, "serving": 5, "cli": 5, "__main__": 5, "__init__": 5,
 }  # fmt: skip
 
@@ -92,6 +94,7 @@ def home(path: Path) -> str:
 #: Results that write their own page or card call upwards, by name and only when they are asked to.
 SAVES = {
     "comparing/result.py": ("vaescope.report.comparison", "vaescope.report.cards"),
+    "perturbing/result.py": ("vaescope.report.perturbation",),
     "inspection/results.py": ("vaescope.report", "vaescope.report.cards"),
 }
 

@@ -17,9 +17,10 @@ from vaescope.model_specs import (
     PosteriorSpec,
     PriorSpec,
 )
+from vaescope.objective_specs import BetaTCVAESpec, DecompositionSpec, ObjectiveSpec
+from vaescope.optimiser_specs import OptimiserSpec
 from vaescope.presets import PRESETS
 from vaescope.settings import preset
-from vaescope.specs import BetaTCVAESpec, DecompositionSpec, ObjectiveSpec, OptimiserSpec
 
 
 def names(union: object) -> set[str]:
@@ -42,7 +43,7 @@ def names(union: object) -> set[str]:
         (LikelihoodSpec, build.LIKELIHOODS),
         (ObjectiveSpec, build.OBJECTIVES),
         (OptimiserSpec, build.OPTIMISERS),
-        (DataSpec, {**DATASETS, "array": None, "files": None}),
+        (DataSpec, {**DATASETS, "array": None, "files": None, "perturbed": None}),
     ],
 )
 def test_specs_and_tables_have_the_same_names(union: object, table: dict[str, object]) -> None:

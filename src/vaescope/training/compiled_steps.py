@@ -17,9 +17,9 @@ from vaescope.native import library
 from vaescope.nets.likelihoods import GaussianLikelihood, SquaredErrorLikelihood
 from vaescope.nets.posteriors import DiagonalPosterior
 from vaescope.objectives import BetaVAE, Objective
+from vaescope.optimiser_specs import AdamSpec
 from vaescope.priors import StandardNormal
 from vaescope.schedules import Schedule
-from vaescope.specs import AdamSpec
 from vaescope.vae import VAE
 
 __all__ = ["Layers", "Moments", "Steps", "layers_of", "steps_of"]
