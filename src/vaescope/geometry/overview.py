@@ -32,6 +32,11 @@ KEYS = (
     "ima_contrast", "variance_law", "stochastic_loss",
 )  # fmt: skip
 
+#: Points at which each untrained decoder is measured. They differ between decoders by half of what
+#: they do between points (standard deviations .045 and .094 for 64 x 64 convolutions): at 50
+#: points instead of 200 the mean moved by .005 and its interval's half-width from .056 to .062.
+_UNTRAINED_POINTS = 50
+
 
 @dataclass(frozen=True, eq=False)
 class Overview(GeometryResult):
@@ -110,7 +115,8 @@ def overview(
         axes = ("dto", "dto_haar", "dto_random_decoder", "od_score", "column_cosine")
         skipped |= dict.fromkeys((*axes, "ima_contrast"), alone)
     else:
-        points_in_units = (at - torch.tensor(middle).to(at)) / torch.tensor(unit).to(at)
+        few = at[spaced(len(at), _UNTRAINED_POINTS)]
+        points_in_units = (few - torch.tensor(middle).to(at)) / torch.tensor(unit).to(at)
         baseline, missing = _untrained_distance(
             untrained, points_in_units, space, likelihood, chosen
         )
