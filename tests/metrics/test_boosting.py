@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from vaescope.metrics import boosting
-from vaescope.metrics.boosting import boost
+from vaescope.metrics import cut_grid
+from vaescope.metrics.boosting import boost, boost_all
 from vaescope.native import library
 
 
@@ -86,6 +86,23 @@ def test_loops_in_c_give_the_trees_of_numpy_to_the_last_bit(
     for _ in range(2):
         chance = np.random.default_rng(1)
         fits.append(boost(x, y, x[::3] + 0.01, rng=chance, rounds=7, depth=depth))
-        monkeypatch.setattr(boosting, "compiled_loops", lambda *_: None)
+        monkeypatch.setattr(cut_grid, "compiled_loops", lambda *_: None)
     for name in ("importance", "train", "test"):
         np.testing.assert_array_equal(getattr(fits[0], name), getattr(fits[1], name))
+
+
+@pytest.mark.parametrize("rows", [80, 9_000])
+def test_factors_side_by_side_are_learnt_as_each_alone(
+    rows: int, generator: np.random.Generator
+) -> None:
+    """Of two, three and five classes: to the last bit, whether or not they share their arrays."""
+    x = generator.normal(size=(rows, 3))
+    factors = [np.digitize(x[:, k], np.linspace(-1, 1, c - 1)) for k, c in enumerate((2, 3, 5))]
+    streams = [np.random.default_rng(k) for k in range(3)]
+    together = boost_all(x, factors, x[:50], streams)
+    assert len(together) == 3
+    for k, fit in enumerate(together[: 3 if rows < 100 else 1]):
+        alone = boost(x, factors[k], x[:50], rng=np.random.default_rng(k))
+        np.testing.assert_array_equal(fit.importance, alone.importance)
+        np.testing.assert_array_equal(fit.train, alone.train)
+        np.testing.assert_array_equal(fit.test, alone.test)
