@@ -25,7 +25,7 @@ FLOORS = {
     "codes_file": 2, "encoding": 2, "training": 2, "baselines": 2, "adapters": 2, "foreign": 2,
     "pruned": 2, "models": 2, "opening": 2, "user_data": 2, "own_parts": 2, "scheduling": 2,
     "optimisers": 2, "setting_errors": 2, "schedule_specs": 2,
-    "loggers": 2, "rotation": 2, "latent_maps": 2,
+    "loggers": 2, "rotation": 2, "known": 2, "latent_maps": 2,
     "latent_exchange": 3, "image_cost": 3,
     "information": 3, "metrics": 3, "latents": 3, "traversals": 3, "watching": 3, "estimator": 3,
     "decomposition": 3, "geometry": 3, "measures": 3,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         distributions,
         geometry,
         information,
+        known,
         latents,
         metrics,
         nets,
@@ -64,6 +65,7 @@ __all__ = [
     "how_many_latents",
     "information",
     "inspect",
+    "known",
     "latents",
     "load_dataset",
     "load_pretrained",
@@ -83,7 +85,7 @@ __all__ = [
     "watch",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Batch": "vaescope.vae",
@@ -122,6 +124,7 @@ _MODULES = (
     "distributions",
     "geometry",
     "information",
+    "known",
     "latents",
     "metrics",
     "nets",

@@ -36,7 +36,14 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows that can be trained on, with factors where they are known."""
+    """Rows that can be trained on, with factors where they are known.
+
+    Example:
+        >>> import vaescope as vs
+        >>> data = vs.load_dataset("digits")
+        >>> data.shape, len(data)
+        ((1, 8, 8), 1797)
+    """
 
     card: Card
     store: Store

@@ -63,6 +63,23 @@ def delta_kl(codes: Codes, *, criterion: str = "zietlow2022-chapter-3") -> Delta
     Means over the examples. That is what is left of the KL to N(0, 1) where the density of the
     prior is taken at the posterior's mean, -H(q) - log p(mu); so it is for other priors.
     Full-covariance posteriors enter by their marginals.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        criterion: rule by which latents are active.
+
+    Returns:
+        `DeltaKL`: the KL term, what the polarised regime makes of it, and how far they are apart.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.latents.delta_kl(codes).active
+        3
     """
     if not codes.variance.min() > 0:
         raise RangeError(
@@ -206,6 +223,24 @@ def polarised(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Pol
     Against N(0, 1) the distance is to the exact distribution, otherwise to one draw from the prior
     of each example. By chance alone distances are about 0.9 / sqrt(n), between two samples
     1.2 / sqrt(n).
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        kinds: types of the latents, where they are known already.
+        seed: of everything that is drawn.
+
+    Returns:
+        `Polarised`: distances between samples, means and prior for each latent, and what the
+        papers state.
+
+    Raises:
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.latents.polarised(codes).polarised_share, 2)
+        1.0
     """
     kinds = types(codes) if kinds is None else kinds
     draws = rng(seed, "polarised")

@@ -15,7 +15,13 @@ __all__ = ["PROTOCOLS", "Preset", "preset"]
 
 @dataclass(frozen=True)
 class Preset:
-    """The choices that protocols make differently; a metric's other settings are its defaults."""
+    """The choices that protocols make differently; a metric's other settings are its defaults.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.metrics.PROTOCOLS["dlib"].bins
+        20
+    """
 
     name: str
     says: str

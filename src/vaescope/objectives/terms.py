@@ -15,7 +15,15 @@ __all__ = ["Objective", "Pull", "Terms"]
 
 @dataclass(frozen=True)
 class Terms:
-    """A loss to minimise and the parts it is made of: nats per example, sums over dimensions."""
+    """A loss to minimise and the parts it is made of: nats per example, sums over dimensions.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> terms = vs.Terms(torch.tensor(3.0), {"rate": torch.tensor(1.0)}, posterior=None)
+        >>> terms.loss.item()
+        3.0
+    """
 
     loss: Tensor
     parts: Mapping[str, Tensor]
@@ -39,6 +47,11 @@ class Pull:
     latent of constant mean comes on top for DIP-VAE II.
 
     None in place of a number says that no such law holds, and the sentence beside it why.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.Pull(weight=4.0, factor=1.0).weight
+        4.0
     """
 
     weight: float | None = None
@@ -50,7 +63,13 @@ class Pull:
 
 
 class Objective(ABC):
-    """A value: (vae, batch, step, noise) -> Terms. Holds strengths; knows no optimiser."""
+    """A value: (vae, batch, step, noise) -> Terms. Holds strengths; knows no optimiser.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.BetaVAE().rate_weight(0)
+        1.0
+    """
 
     #: How many standard normal tensors of shape (batch, latent) it takes per step.
     draws: ClassVar[int] = 1

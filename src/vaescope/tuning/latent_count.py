@@ -159,6 +159,24 @@ def how_many_latents(
         minutes: after which FONDUE's trainings stop; the wide model comes first.
         progress: as for `vs.inspect`.
         settings: of the preset, as for `vs.train`; `steps` is the length of a training.
+        device: `auto`, `cpu`, `cuda` or `mps`.
+
+    Returns:
+        `LatentCount`: the number to use, what each method says, and the trainings behind them.
+
+    Raises:
+        DataError: a file is missing or damaged.
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> count = vs.how_many_latents(x, most=2, steps=20, net={"name": "linear"}, minutes=0.1)
+        >>> count.recommended <= 2
+        True
     """
     given = None if data is None else as_dataset(data)
     settings.setdefault("steps", STEPS)
