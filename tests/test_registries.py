@@ -17,9 +17,10 @@ from vaescope.model_specs import (
     PosteriorSpec,
     PriorSpec,
 )
+from vaescope.objective_specs import BetaTCVAESpec, DecompositionSpec, ObjectiveSpec
+from vaescope.optimiser_specs import OptimiserSpec
 from vaescope.presets import PRESETS
 from vaescope.settings import preset
-from vaescope.specs import BetaTCVAESpec, DecompositionSpec, ObjectiveSpec, OptimiserSpec
 
 
 def names(union: object) -> set[str]:

@@ -97,7 +97,7 @@ def write_pages(folder: Path, out: Path) -> None:
 def _page(cell: dict[str, Any], number: int, stem: str, out: Path) -> list[str]:
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
-        return [source + "\n"]
+        return [source.replace(".ipynb)", ".md)") + "\n"]
     text = [f"```python\n{source}\n```\n"]
     for place, output in enumerate(cell["outputs"]):
         data = output.get("data", {"text/plain": output.get("text", [])})

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from vaescope import aggregate_posterior
 from vaescope.data import DATASETS, Dataset
 from vaescope.data.auxiliary import Auxiliary, one_hot, scaled
 from vaescope.data.in_memory import content_hash
 from vaescope.data.pairs import PAIRS, Pairs
-from vaescope.data.specs import ArraySpec, FilesSpec
+from vaescope.data.specs import NOISE, ArraySpec, FilesSpec
 from vaescope.data.splits import split
 from vaescope.data.user_files import open_files
+from vaescope.data.variants import with_pixel_noise
 from vaescope.errors import ShapeError, UsageError
 from vaescope.nets import (
     BernoulliLikelihood,
@@ -25,6 +25,7 @@ from vaescope.nets import (
     IsotropicPosterior,
     LaplaceLikelihood,
     LocalGaussianLikelihood,
+    NormalisedPosterior,
     Pair,
     ParameterPosterior,
     PointPosterior,
@@ -39,21 +40,8 @@ from vaescope.nets import (
 from vaescope.nets.conv import LAYOUTS
 from vaescope.nets.likelihoods import Likelihood
 from vaescope.nets.mlp import ACTIVATIONS
-from vaescope.objectives import Autoencoder, BetaVAE, FreeBits, Objective
-from vaescope.objectives.capacity import CapacityVAE
-from vaescope.objectives.decomposition import (
-    Decomposition,
-    Divergence,
-    exclusive_kl,
-    inclusive_kl,
-    joint_mmd,
-    marginal_mmd,
-)
-from vaescope.objectives.dip import DIPI, DIPII
-from vaescope.objectives.entropy import EntropyVAE
-from vaescope.objectives.factor import FactorVAE, make_critic
-from vaescope.objectives.orthogonal import Orthogonal, logits, means
-from vaescope.objectives.total_correlation import BetaTCVAE
+from vaescope.objective_table import DIVERGENCES, ESTIMATORS, OBJECTIVES
+from vaescope.objectives import Objective
 from vaescope.optimisers import OPTIMISERS, build_optimiser, optimiser_spec
 from vaescope.own_parts.making import as_pair, check_model, own_part, require_objects
 from vaescope.own_parts.specs import ObjectSpec, is_own
@@ -69,9 +57,12 @@ from vaescope.priors.anisotropic import log_principal_variances, log_released_va
 from vaescope.scheduling import build_schedule
 from vaescope.seeds import derive
 from vaescope.specs import AnisotropicPriorSpec, ConditionalPriorSpec, Experiment, resolve
-from vaescope.vae import VAE, ConditionalEncoder, Decoder, Encoder, Prior
+from vaescope.vae import VAE, ConditionalEncoder, Decoder, Encoder, NoDecoder, Prior
 
 __all__ = [
+    "DIVERGENCES",
+    "ESTIMATORS",
+    "OBJECTIVES",
     "OPTIMISERS",
     "build_auxiliary",
     "build_data",
@@ -135,6 +126,7 @@ POSTERIORS: Mapping[str, Callable[[int, int], nn.Module]] = {
     "isotropic": IsotropicPosterior,
     "full": FullPosterior,
     "point": PointPosterior,
+    "normalised": NormalisedPosterior,
 }
 
 #: (data, latents) -> logarithms of the variances that an anisotropic prior starts from.
@@ -172,56 +164,6 @@ LIKELIHOODS: Mapping[str, Callable[[Any], Likelihood]] = {
     "laplace": lambda spec: LaplaceLikelihood(spec.scale),
 }
 
-ESTIMATORS: Mapping[str, aggregate_posterior.Weights] = {
-    "weighted": aggregate_posterior.weighted,
-    "stratified": aggregate_posterior.stratified,
-    "chen-weighted": aggregate_posterior.chen_weighted,
-    "chen-stratified": aggregate_posterior.chen_stratified,
-}
-
-DIVERGENCES: Mapping[str, Divergence] = {
-    "marginal-mmd": marginal_mmd,
-    "joint-mmd": joint_mmd,
-    "inclusive-kl": inclusive_kl,
-    "exclusive-kl": exclusive_kl,
-}
-
-
-def _orthogonal(spec: Any, latent: int) -> Orthogonal:
-    base = Autoencoder() if spec.base == "ae" else BetaVAE(build_schedule(spec.beta))
-    space = {"means": means, "logits": logits}[spec.space]
-    return Orthogonal(base, build_schedule(spec.weight), space)
-
-
-#: (spec, latents) -> objective.
-OBJECTIVES: Mapping[str, Callable[[Any, int], Objective]] = {
-    "ae": lambda spec, latent: Autoencoder(),
-    "vae": lambda spec, latent: BetaVAE(),
-    "beta-vae": lambda spec, latent: BetaVAE(build_schedule(spec.beta)),
-    "free-bits": lambda spec, latent: FreeBits(build_schedule(spec.floor)),
-    "annealed-vae": lambda spec, latent: CapacityVAE(
-        build_schedule(spec.capacity), build_schedule(spec.gamma)
-    ),
-    "factor-vae": lambda spec, latent: FactorVAE(
-        make_critic(latent, width=spec.critic_width, layers=spec.critic_layers),
-        build_schedule(spec.gamma),
-    ),
-    "beta-tcvae": lambda spec, latent: BetaTCVAE(
-        build_schedule(spec.beta), ESTIMATORS[spec.estimator]
-    ),
-    "dip-vae-i": lambda spec, latent: DIPI(
-        build_schedule(spec.off_diagonal), build_schedule(spec.diagonal)
-    ),
-    "dip-vae-ii": lambda spec, latent: DIPII(
-        build_schedule(spec.off_diagonal), build_schedule(spec.diagonal)
-    ),
-    "decomposition": lambda spec, latent: Decomposition(
-        DIVERGENCES[spec.divergence], build_schedule(spec.alpha), build_schedule(spec.beta)
-    ),
-    "entropy-vae": lambda spec, latent: EntropyVAE(build_schedule(spec.beta)),
-    "orthogonal": _orthogonal,
-}
-
 
 def build_data(spec: Any) -> Dataset:
     """The dataset of a data spec; the user's own arrays cannot be found by their spec."""
@@ -235,7 +177,11 @@ def build_data(spec: Any) -> Dataset:
     if isinstance(spec, FilesSpec):
         dataset = open_files(spec)
     else:
-        dataset = DATASETS[spec.name](**spec.model_dump(exclude={"name"}))
+        dataset = DATASETS[spec.name](**spec.model_dump(exclude={"name", *NOISE}))
+        if noise := getattr(spec, "pixel_noise", 0.0):
+            dataset = with_pixel_noise(dataset, spec.noise_epsilon, spec.noise_seed)
+            named = f"{dataset.name} with noise {noise:g}"  # never by the original's name alone
+            dataset = replace(dataset, card=replace(dataset.card, name=named))
     return replace(dataset, recipe=spec.model_dump(mode="json"))
 
 
@@ -302,6 +248,8 @@ def _vae(spec: Experiment) -> VAE:
     prior = _part(spec, "prior", lambda part: PRIORS[part.name](part, spec.latent))
     sees_u = isinstance(spec.prior, ConditionalPriorSpec)
     encoder = (ConditionalEncoder if sees_u else Encoder)(pair.encoder, posterior)
+    if spec.objective.name == "pcl":
+        return VAE(encoder, cast(Decoder, NoDecoder()), prior)
     return VAE(encoder, Decoder(pair.decoder, likelihood), prior)
 
 
@@ -385,7 +333,7 @@ def build_objective(experiment: Experiment) -> Objective:
     require_objects(experiment)
     with _generator_of(experiment.seed, "objective"):
         made: Objective = _part(
-            experiment, "objective", lambda part: OBJECTIVES[part.name](part, experiment.latent)
+            experiment, "objective", lambda part: OBJECTIVES[part.name](part, resolve(experiment))
         )
     if made.needs_pairs and experiment.pairs is None:
         raise UsageError(

@@ -164,7 +164,7 @@ def _of_run(run: Run) -> Iterator[Finding]:
         remedy = "Give the `vaescope train` command again."
         again = partial(_weights_again, run) if _has_ended(run, state) else None
         yield _file(run.weights, noted["weights_sha256"], remedy, again)
-    for path in (run.history, run.validation, run.timing, run.environment):
+    for path in (run.history, run.validation, run.correlations, run.timing, run.environment):
         if path.name in seals:
             yield _file(path, seals[path.name], "Restore it, or train again elsewhere.")
     if run.timing.name not in seals and (run.timing.exists() or seals):

@@ -14,6 +14,9 @@ METHODS: Mapping[str, str] = {
     "beta-tcvae": "chen2018",
     "dip-vae-i": "kumar2018",
     "dip-vae-ii": "kumar2018",
+    "slow-vae": "klindt2021",
+    "pcl": "hyvarinen2017",
+    "weak-gan": "shu2020",
     "pinwheel": "mathieu2019",
     "student-t-vae": "mathieu2019",
     "sparse-vae": "mathieu2019",
@@ -162,6 +165,23 @@ BIBTEX: Mapping[str, str] = {
     "kim2018": _entry(
         "inproceedings", "kim2018", title="Disentangling by Factorising",
         author="Kim, Hyunjik and Mnih, Andriy", booktitle="ICML", year="2018",
+    ),
+    "klindt2021": _entry(
+        "inproceedings", "klindt2021",
+        title="Towards Nonlinear Disentanglement in Natural Data with Temporal Sparse Coding",
+        author="Klindt, David and Schott, Lukas and Sharma, Yash and Ustyuzhaninov, Ivan and "
+        "Brendel, Wieland and Bethge, Matthias and Paiton, Dylan",
+        booktitle="ICLR", year="2021",
+    ),
+    "hyvarinen2017": _entry(
+        "inproceedings", "hyvarinen2017",
+        title="Nonlinear ICA of Temporally Dependent Stationary Sources",
+        author="Hyv{\\\"a}rinen, Aapo and Morioka, Hiroshi", booktitle="AISTATS", year="2017",
+    ),
+    "shu2020": _entry(
+        "inproceedings", "shu2020", title="Weakly Supervised Disentanglement with Guarantees",
+        author="Shu, Rui and Chen, Yining and Kumar, Abhishek and Ermon, Stefano and Poole, Ben",
+        booktitle="ICLR", year="2020",
     ),
     "kumar2018": _entry(
         "inproceedings", "kumar2018",

@@ -81,7 +81,7 @@ class DcganNet(Group):
 
 
 class PosteriorSpec(Group):
-    name: Literal["diagonal", "isotropic", "full", "point"] = "diagonal"
+    name: Literal["diagonal", "isotropic", "full", "point", "normalised"] = "diagonal"
 
 
 class NormalPriorSpec(Group):

@@ -36,7 +36,7 @@ from vaescope.settings import experiment, preset
 from vaescope.specs import CosineSpec, Experiment, LinearSpec, resolve
 from vaescope.types import Integers
 from vaescope.user_data import as_dataset
-from vaescope.vae import VAE
+from vaescope.vae import VAE, NoDecoder
 
 __all__ = ["ROWS", "encode", "open_model", "open_run", "open_vae"]
 
@@ -323,6 +323,7 @@ def open_vae(
         data.sample(rows, seed=0) if isinstance(rows, int) else rows,
         vae.encoder, vae.decoder, vae.prior, module=vae, auxiliary=auxiliary, untrained=untrained,
         spec=spec, records=records, environment=environment or {}, notes=notes,
+        undecoded=NoDecoder.why if isinstance(vae.decoder, NoDecoder) else "",
     )  # fmt: skip
 
 

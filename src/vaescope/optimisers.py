@@ -10,7 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from vaescope.specs import AdagradSpec, AdamSpec, Experiment, FactorVAESpec
+from vaescope.objective_specs import FactorVAESpec, WeakGANSpec
+from vaescope.optimiser_specs import AdagradSpec, AdamSpec
+from vaescope.specs import Experiment
 
 __all__ = ["OPTIMISERS", "build_optimiser", "optimiser_spec"]
 
@@ -27,9 +29,12 @@ OPTIMISERS: Mapping[str, Callable[[Any, _Parameters], torch.optim.Optimizer]] = 
 
 
 def optimiser_spec(experiment: Experiment, group: str) -> AdamSpec | AdagradSpec:
-    """Settings of one optimiser group: FactorVAE's critic has its own."""
+    """Settings of one optimiser group: FactorVAE's critic and a GAN's discriminator have their
+    own."""
     if group == "critic" and isinstance(experiment.objective, FactorVAESpec):
         return experiment.objective.critic
+    if group == "discriminator" and isinstance(experiment.objective, WeakGANSpec):
+        return experiment.objective.discriminator
     return experiment.optimiser
 
 

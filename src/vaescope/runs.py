@@ -19,6 +19,7 @@ from vaescope.errors import BusyError, RunError, UsageError
 from vaescope.own_parts.specs import GROUPS, ImportedSpec
 from vaescope.paths import clear_scratch, disk_errors, replace_file
 from vaescope.reading import parse_json, read_json, read_regular
+from vaescope.run_rows import json_object, rows_of
 from vaescope.sealing import is_sealed, seal_document, sha256_of
 from vaescope.settings import dump_yaml, experiment
 from vaescope.specs import FORMAT, Experiment, digest, resolve, to_dict
@@ -101,6 +102,11 @@ class Run:
         return self.path / "validation.jsonl"
 
     @property
+    def correlations(self) -> Path:
+        """Correlations of means at the steps that `logging.correlations` names."""
+        return self.path / "correlations.jsonl"
+
+    @property
     def timing(self) -> Path:
         return self.path / "timing.jsonl"
 
@@ -177,7 +183,7 @@ class Run:
             )
         try:
             content = read_regular(self._spec, most="JSON_BYTES")
-            tree = _group(content)
+            tree = json_object(content)
         except ValueError as error:
             raise RunError(
                 f"{self._spec} is not JSON: {error}.", "Restore it, or train again elsewhere."
@@ -246,8 +252,8 @@ class Run:
                     "Choose another --out.",
                 )
             if begun.logging != spec.logging and not self.is_done:
-                every = begun.logging.every
-                _LOG.info("%s keeps logging.every=%d, with which it began.", self.path, every)
+                kept = ", ".join(f"logging.{k}={v}" for k, v in to_dict(begun)["logging"].items())
+                _LOG.info("%s keeps %s, with which it began.", self.path, kept)
             return
         content = to_dict(spec)
         self._refuse_changed_source(spec)
@@ -278,7 +284,7 @@ class Run:
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Marks the run as done and seals its files; the last file written."""
         # Not timing.jsonl, whose rows have seals of their own: it differs between equal runs.
-        files = (self._spec, self.history, self.validation, self.environment)
+        files = (self._spec, self.history, self.validation, self.correlations, self.environment)
         seals = {file.name: sha256_of(file.read_bytes()) for file in files if file.exists()}
         content = seal_document(json.loads(strict_json({**facts, "files": seals})))
         replace_file(self._done, (strict_json(content, indent=1) + "\n").encode())
@@ -291,6 +297,10 @@ class Run:
         """The measurements on rows held out, oldest first."""
         return self._sealed_rows(self.validation)
 
+    def read_correlations(self) -> list[dict[str, Any]]:
+        """Correlations of means at chosen steps, oldest first: `training.correlations`."""
+        return self._sealed_rows(self.correlations)
+
     def _sealed_rows(self, path: Path) -> list[dict[str, Any]]:
         if not path.exists():
             if path.name in self.seals():
@@ -300,14 +310,14 @@ class Run:
             content = read_regular(path)
         except (OSError, ValueError) as error:
             raise RunError(f"{path}: {error}.", "Restore it.") from error
-        rows = [row for _, row in _rows(path, content)]
+        rows = [row for _, row in rows_of(path, content)]
         self.require_seal(path, content)
         return rows
 
     def clear_scratch(self) -> None:
         """Removes what killed processes left of files that are written under the lock."""
         files = (self.state, self.weights, self.history, self.timing, self.validation,
-                 self.environment, self._done)  # fmt: skip
+                 self.correlations, self.environment, self._done)  # fmt: skip
         for file in files:
             clear_scratch(file)
 
@@ -316,9 +326,10 @@ class Run:
         history that does not reach `recorded`, where it was when `step` was saved, or whose rows
         up to there have not that seal."""
         remedy = f"Restore it, or delete {self.state} to train this run from the beginning."
-        for file in (self.history, self.timing, *filter(Path.exists, [self.validation])):
+        beside = filter(Path.exists, (self.validation, self.correlations))
+        for file in (self.history, self.timing, *beside):
             try:
-                there = _rows(file, read_regular(file)) if file.exists() else ()
+                there = rows_of(file, read_regular(file)) if file.exists() else ()
             except (OSError, ValueError) as error:
                 raise RunError(f"{file} cannot be read: {error}.", remedy) from error
             kept = [(line, row["step"]) for line, row in there if row["step"] <= step]
@@ -369,28 +380,3 @@ def _without_sources(spec: Experiment) -> dict[str, Any]:
         if _source(spec, group):  # that of an object tells its settings too
             del content[group]["sha256"]
     return content
-
-
-def _group(text: bytes) -> dict[str, Any]:
-    """A JSON object, and nothing else."""
-    content = parse_json(text)
-    if not isinstance(content, dict):
-        raise ValueError("it is not a mapping of keys")
-    return content
-
-
-def _rows(path: Path, content: bytes) -> Iterator[tuple[bytes, dict[str, Any]]]:
-    """Whole lines only: a process killed while writing leaves half a line at the end."""
-    for number, line in enumerate(content.splitlines(keepends=True), 1):
-        if not line.endswith(b"\n"):
-            return
-        try:
-            row = _group(line)
-            if not isinstance(row.get("step"), int):
-                raise ValueError("it names no step")
-        except ValueError as error:
-            raise RunError(
-                f"Line {number} of {path} is damaged: {error}.",
-                "Restore the file, or delete the folder and train this run again.",
-            ) from error
-        yield line, row

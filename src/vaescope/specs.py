@@ -38,13 +38,19 @@ from vaescope.model_specs import (
     NonNegative,
     NormalPriorSpec,
     Number,
-    Positive,
     PosteriorSpec,
     PriorSpec,
     PrunedSpec,
     SquaredErrorSpec,
     whole,
 )
+from vaescope.objective_specs import (
+    BetaVAESpec,
+    FactorVAESpec,
+    ObjectiveSpec,
+    OrthogonalSpec,
+)
+from vaescope.optimiser_specs import AdamSpec, OptimiserSpec
 from vaescope.own_parts.specs import GROUPS, Part, is_own
 from vaescope.schedule_specs import CosineSpec, LinearSpec, Value
 
@@ -73,112 +79,6 @@ __all__ = [
 
 #: Version of specs, states, codes and tables; a newer one is refused.
 FORMAT = 1
-
-
-_Decay = Annotated[Number, Field(ge=0, lt=1)]
-#: How fast Adam forgets gradients and their squares.
-Decays = Annotated[tuple[_Decay, _Decay], Strict(False)]
-
-
-class AutoencoderSpec(Group):
-    name: Literal["ae"] = "ae"
-
-
-class AdamSpec(Group):
-    name: Literal["adam"] = "adam"
-    lr: Value = 1e-4
-    betas: Decays = (0.9, 0.999)
-    eps: Positive = 1e-8
-    #: Divide by the largest second moment so far. Reddi et al. 2018, algorithm 2.
-    amsgrad: bool = False
-
-    @model_serializer(mode="wrap")
-    def _without_plain_adam(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = plain(self)
-        if not self.amsgrad:
-            content.pop("amsgrad", None)  # so that runs from before it keep their digest
-        return content
-
-
-class AdagradSpec(Group):
-    name: Literal["adagrad"] = "adagrad"
-    lr: Value = 1e-2
-    eps: Positive = 1e-10
-
-
-class VAESpec(Group):
-    name: Literal["vae"] = "vae"
-
-
-class BetaVAESpec(Group):
-    name: Literal["beta-vae"] = "beta-vae"
-    beta: Value = 4.0
-
-
-class FreeBitsSpec(Group):
-    name: Literal["free-bits"] = "free-bits"
-    floor: Value = 0.25
-
-
-class AnnealedVAESpec(Group):
-    name: Literal["annealed-vae"] = "annealed-vae"
-    capacity: Value = LinearSpec(start=0.0, stop=25.0, steps=100_000)
-    gamma: Value = 1000.0
-
-
-class FactorVAESpec(Group):
-    name: Literal["factor-vae"] = "factor-vae"
-    gamma: Value = 35.0
-    critic_lr: Value = 1e-4
-    critic_betas: Decays = (0.5, 0.9)
-    critic_width: Count = 1000
-    critic_layers: Count = 6
-
-    @property
-    def critic(self) -> AdamSpec:
-        """The critic's own optimiser."""
-        return AdamSpec(lr=self.critic_lr, betas=self.critic_betas)
-
-
-class BetaTCVAESpec(Group):
-    name: Literal["beta-tcvae"] = "beta-tcvae"
-    beta: Value = 6.0
-    # The last two are Chen's with their flaws, for comparison with values found so.
-    estimator: Literal["weighted", "stratified", "chen-weighted", "chen-stratified"] = "weighted"
-
-
-class DipISpec(Group):
-    name: Literal["dip-vae-i"] = "dip-vae-i"
-    off_diagonal: Value = 10.0
-    diagonal: Value = 100.0
-
-
-class DipIISpec(Group):
-    name: Literal["dip-vae-ii"] = "dip-vae-ii"
-    off_diagonal: Value = 10.0
-    diagonal: Value = 10.0
-
-
-class DecompositionSpec(Group):
-    name: Literal["decomposition"] = "decomposition"
-    alpha: Value = 1.0
-    beta: Value = 1.0
-    divergence: Literal["marginal-mmd", "joint-mmd", "inclusive-kl", "exclusive-kl"] = (
-        "marginal-mmd"
-    )
-
-
-class EntropyVAESpec(Group):
-    name: Literal["entropy-vae"] = "entropy-vae"
-    beta: Value = 4.0
-
-
-class OrthogonalSpec(Group):
-    name: Literal["orthogonal"] = "orthogonal"
-    base: Literal["ae", "beta-vae"] = "beta-vae"
-    beta: Value = 1.0
-    weight: Value = 0.01
-    space: Literal["means", "logits"] = "means"
 
 
 def _shares(value: tuple[float, float, float]) -> tuple[float, float, float]:
@@ -218,24 +118,15 @@ class LoggingSpec(Group):
     """What is written down on the way; not part of the digest."""
 
     every: Count = 100
+    #: Steps after which correlations of means are kept: every so many, or just these.
+    correlations: Count | Annotated[tuple[Count, ...], Strict(False)] | None = None
 
-
-ObjectiveSpec = Annotated[
-    AutoencoderSpec
-    | VAESpec
-    | BetaVAESpec
-    | FreeBitsSpec
-    | AnnealedVAESpec
-    | FactorVAESpec
-    | BetaTCVAESpec
-    | DipISpec
-    | DipIISpec
-    | DecompositionSpec
-    | EntropyVAESpec
-    | OrthogonalSpec,
-    Field(discriminator="name"),
-]
-OptimiserSpec = Annotated[AdamSpec | AdagradSpec, Field(discriminator="name")]
+    @model_serializer(mode="wrap")
+    def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = plain(self)
+        if self.correlations is None:
+            content.pop("correlations", None)
+        return content
 
 
 class Experiment(Group):
@@ -306,6 +197,14 @@ def _check(spec: Experiment) -> None:
         isinstance(objective, OrthogonalSpec) and objective.base == "ae"
     )
     judged = not is_own(objective) and not is_own(spec.posterior)  # our own we know
+    _check_pairs(spec)
+    if judged and (spec.posterior.name == "normalised") != (objective.name == "pcl"):
+        raise UsageError(
+            f"objective.name={objective.name} does not go with "
+            f"posterior.name={spec.posterior.name}.",
+            "Contrastive learning (objective.name=pcl) has posterior.name=normalised, and nothing "
+            "else has.",
+        )
     if judged and (spec.posterior.name == "point") != plain:
         raise UsageError(
             f"objective.name={objective.name} does not go with "
@@ -342,6 +241,26 @@ def _check(spec: Experiment) -> None:
                 "prior.name=conditional has another one for each u.",
                 "Use objective.name=vae, or another prior.",
             )
+
+
+def _check_pairs(spec: Experiment) -> None:
+    """What objectives of pairs need beside them."""
+    name = spec.objective.name
+    if name in ("pcl", "weak-gan") and spec.validation is not None:
+        raise UsageError(
+            f"validation stops by the ELBO held out, which objective.name={name} does not train.",
+            "Leave validation out, or use split to hold rows out.",
+        )
+    if name == "weak-gan" and spec.pairs is not None and spec.pairs.name != "shared":
+        raise UsageError(
+            f"objective.name=weak-gan does not go with pairs.name={spec.pairs.name}.",
+            "Its pairs share a factor that is named: pairs.name=shared.",
+        )
+    if name in ("slow-vae", "pcl", "weak-gan") and isinstance(spec.prior, ConditionalPriorSpec):
+        raise UsageError(
+            f"objective.name={name} knows no u, which prior.name=conditional depends on.",
+            "Use prior.name=normal.",
+        )
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:

@@ -21,6 +21,7 @@ __all__ = [
     "ConditionalEncoder",
     "Decoder",
     "Encoder",
+    "NoDecoder",
     "Prior",
     "as_input",
     "in_float32",
@@ -129,6 +130,19 @@ class Decoder(nn.Module):
     def forward(self, z: Tensor) -> Distribution:
         # As z, which is never in half precision: out of bf16, and float64 stays what it is.
         return cast(Distribution, self.likelihood(self.body(z).to(z.dtype)))
+
+
+class NoDecoder(nn.Module):
+    """In place of a decoder where nothing is decoded, as in contrastive learning."""
+
+    why = "the model has no decoder: contrastive learning trains an encoder alone"
+
+    def forward(self, z: Tensor) -> Distribution:
+        del z
+        raise UsageError(
+            "This model has no decoder: contrastive learning trains an encoder alone.",
+            "Use what needs codes only, e.g. vaescope encode and vaescope measure.",
+        )
 
 
 class Prior(nn.Module, ABC):

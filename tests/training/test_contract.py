@@ -23,6 +23,9 @@ POINT = "posterior.name=point"
 #: What an objective takes beside its name.
 BESIDE: Mapping[str, Sequence[str]] = {
     "ae": [POINT],
+    "pcl": ["pairs.name=laplace", "posterior.name=normalised"],
+    "weak-gan": ["pairs.name=shared", "objective.width=8"],
+    "slow-vae": ["pairs.name=laplace"],
     "factor-vae": ["objective.critic_width=16", "objective.critic_layers=2"],
 }
 OBJECTIVE_CASES: dict[str, list[str]] = {

@@ -9,6 +9,7 @@ share of every pixel that each surface fills and how brightly; an image is those
 colours, in whole numbers, hence the same to the last bit in any batch.
 """
 
+import colorsys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,7 +21,16 @@ from numpy.typing import NDArray
 from vaescope.errors import UsageError
 from vaescope.types import Integers
 
-__all__ = ["FACTOR_SIZES", "ORIENTATIONS", "PALETTE", "SCALES", "SHAPES", "Scenes", "render"]
+__all__ = [
+    "FACTOR_SIZES",
+    "ORIENTATIONS",
+    "PALETTE",
+    "SCALES",
+    "SHAPES",
+    "Scenes",
+    "hue_colour",
+    "render",
+]
 
 SHAPES = ("cube", "cylinder", "sphere", "capsule")
 SCALES = np.linspace(0.75, 1.25, 8)
@@ -87,10 +97,18 @@ class Scenes:
         return total.astype(np.uint8).reshape(-1, 3, self.size, self.size)
 
 
+def hue_colour(position: float) -> NDArray[np.uint8]:
+    """RGB of a hue at full saturation and value; whole positions are those of `PALETTE`, and 10 is
+    red again."""
+    rgb = colorsys.hsv_to_rgb(position / 10.0 % 1.0, 1.0, 1.0)
+    return np.rint(255.0 * np.array(rgb)).astype(np.uint8)
+
+
 def render(
-    scale: Sequence[int], shape: Sequence[int], orientation: Sequence[int], *, size: int = 64
+    scale: Sequence[float], shape: Sequence[int], orientation: Sequence[float], *, size: int = 64
 ) -> Scenes:
-    """Every geometry of the product grid, C-order; arguments are class indices.
+    """Every geometry of the product grid, C-order; arguments are class indices. Those of scale and
+    orientation may lie between two official ones: 3.5 is halfway between the values of 3 and 4.
 
     Drawn at `size` pixels, not down-sampled. Looks like Shapes3D, is not the official file: call it
     "rendered Shapes3D".
@@ -105,7 +123,7 @@ def render(
             f"shapes3d-rendered needs a positive image size; got {size}.",
             "Take 64, the size of the official images, or 32.",
         )
-    views = {turn: _view(float(ORIENTATIONS[turn]), size) for turn in orientation}
+    views = {turn: _view(_between(turn, ORIENTATIONS), size) for turn in orientation}
     grid = list(product(scale, shape, orientation))
     shares = np.empty((len(grid), 3, size * size), dtype=np.uint16)
     fixed = np.empty_like(shares)
@@ -113,13 +131,17 @@ def render(
     def draw(number: int) -> None:
         size_class, kind, turn = grid[number]
         shares[number], fixed[number] = _scene(
-            views[turn], SHAPES[kind], float(SCALES[size_class]), size
+            views[turn], SHAPES[kind], _between(size_class, SCALES), size
         )
 
     with ThreadPoolExecutor(_WORKERS) as pool:
         for _ in pool.map(draw, range(len(grid))):
             pass
     return Scenes(shares, fixed, size)
+
+
+def _between(position: float, values: NDArray[np.float64]) -> float:
+    return float(np.interp(position, np.arange(len(values)), values))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from pydantic import (
     model_serializer,
 )
 
-__all__ = ["ArraySpec", "DataSpec", "FilesSpec", "PairsSpec"]
+__all__ = ["NOISE", "ArraySpec", "DataSpec", "FilesSpec", "PairsSpec"]
 
 
 def _whole(value: Any) -> Any:
@@ -26,14 +26,47 @@ NonNegative = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
 #: Factor -> the classes to keep; factors that are not named keep all.
 Grid = dict[str, list[Annotated[int, BeforeValidator(_whole)]]]
 
+_Arc = Annotated[
+    tuple[NonNegative, NonNegative, Annotated[int, BeforeValidator(_whole)]], Strict(False)
+]
+Arcs = dict[str, _Arc]
+
+#: Settings of noise on pixels, which are not those of a dataset's own function.
+NOISE = ("pixel_noise", "noise_match", "noise_seed")
+
 
 class _Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class DspritesSpec(_Spec):
+class _ImageSpec(_Spec):
+    """Images, with noise on their pixels where that is asked for."""
+
+    #: Uniform on [-e, e], frozen per image: e is this, or by variance sqrt(3) times this, which is
+    #: then the noise's standard deviation. What leaves [0, 1] is reflected.
+    pixel_noise: Annotated[float, Strict(), Field(ge=0, le=1)] = 0.0
+    noise_match: Literal["epsilon", "variance"] = "epsilon"
+    noise_seed: Seed = 0
+
+    @model_serializer(mode="wrap")
+    def _without_no_noise(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = plain(self)
+        if not self.pixel_noise:  # so that runs from before it keep their digest
+            for name in NOISE:
+                content.pop(name, None)
+        if not content.get("arcs", True):
+            del content["arcs"]
+        return content
+
+    @property
+    def noise_epsilon(self) -> float:
+        """The largest change of a pixel."""
+        return self.pixel_noise * (3.0**0.5 if self.noise_match == "variance" else 1.0)
+
+
+class DspritesSpec(_ImageSpec):
     name: Literal["dsprites"] = "dsprites"
-    size: Literal[32, 64] = 64
+    size: Literal[16, 32, 64] = 64
     grid: Grid = {}
 
     @property
@@ -41,7 +74,7 @@ class DspritesSpec(_Spec):
         return (1, self.size, self.size)
 
 
-class DspritesVariantSpec(_Spec):
+class DspritesVariantSpec(_ImageSpec):
     name: Literal["dsprites-colour", "dsprites-noisy", "dsprites-scream"]
     size: Literal[32, 64] = 64
     grid: Grid = {}
@@ -52,7 +85,7 @@ class DspritesVariantSpec(_Spec):
         return (3, self.size, self.size)
 
 
-class DspritesOfficialSpec(_Spec):
+class DspritesOfficialSpec(_ImageSpec):
     name: Literal["dsprites-official"] = "dsprites-official"
     size: Literal[32, 64] = 64
 
@@ -61,17 +94,19 @@ class DspritesOfficialSpec(_Spec):
         return (1, self.size, self.size)
 
 
-class Shapes3DRenderedSpec(_Spec):
+class Shapes3DRenderedSpec(_ImageSpec):
     name: Literal["shapes3d-rendered"] = "shapes3d-rendered"
-    size: Literal[32, 64] = 64
+    size: Literal[16, 32, 64] = 64
     grid: Grid = {}
+    #: Factor -> first and last class and how many values between, also between official ones.
+    arcs: Arcs = {}
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (3, self.size, self.size)
 
 
-class ColourImagesSpec(_Spec):
+class ColourImagesSpec(_ImageSpec):
     """Official files whose images are 64x64 RGB and have no settings."""
 
     name: Literal[
@@ -83,7 +118,7 @@ class ColourImagesSpec(_Spec):
         return (3, 64, 64)
 
 
-class Cars3DSpec(_Spec):
+class Cars3DSpec(_ImageSpec):
     name: Literal["cars3d"] = "cars3d"
     size: Literal[64, 128] = 64
 
@@ -92,7 +127,7 @@ class Cars3DSpec(_Spec):
         return (3, self.size, self.size)
 
 
-class SmallnorbSpec(_Spec):
+class SmallnorbSpec(_ImageSpec):
     name: Literal["smallnorb"] = "smallnorb"
     size: Literal[64, 96] = 64
 
@@ -101,7 +136,7 @@ class SmallnorbSpec(_Spec):
         return (1, self.size, self.size)
 
 
-class CelebaSpec(_Spec):
+class CelebaSpec(_ImageSpec):
     name: Literal["celeba"] = "celeba"
     crop: Annotated[Count, Field(le=178)] = 148
 
@@ -110,7 +145,7 @@ class CelebaSpec(_Spec):
         return (3, 64, 64)
 
 
-class MnistSpec(_Spec):
+class MnistSpec(_ImageSpec):
     """At 28 pixels as they are; at 32 resized, for the convolutional pair."""
 
     name: Literal["mnist", "fashion-mnist"]
@@ -121,7 +156,7 @@ class MnistSpec(_Spec):
         return (1, self.size, self.size)
 
 
-class GreyImagesSpec(_Spec):
+class GreyImagesSpec(_ImageSpec):
     """Grey images of one size."""
 
     name: Literal["faces3d", "olivetti", "coil20", "digits"]

@@ -14,6 +14,7 @@ __all__ = [
     "DiagonalPosterior",
     "FullPosterior",
     "IsotropicPosterior",
+    "NormalisedPosterior",
     "ParameterPosterior",
     "PointPosterior",
     "SeparatePosterior",
@@ -166,6 +167,19 @@ class PointPosterior(nn.Module):
 
     def forward(self, features: Tensor) -> Point:
         return Point(in_float32(self.head, features))
+
+
+class NormalisedPosterior(nn.Module):
+    """The code of contrastive learning: a mean without noise, brought to mean 0 and variance 1 over
+    the batch, and by the averages of training where the model is evaluated."""
+
+    def __init__(self, features: int, latent: int) -> None:
+        super().__init__()
+        self.head = nn.Linear(features, latent, bias=False)
+        self.norm = nn.BatchNorm1d(latent)
+
+    def forward(self, features: Tensor) -> Point:
+        return Point(in_float32(self.norm, in_float32(self.head, features)))
 
 
 class ParameterPosterior(nn.Module):

@@ -4,7 +4,7 @@ Kumar et al. 2018, Variational Inference of Disentangled Latent Concepts from Un
 Observations, https://arxiv.org/abs/1711.00848, eq. (6) and (7).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -81,6 +81,7 @@ class DIPI(Objective):
 @dataclass(frozen=True)
 class DIPII(Objective):
     """The same with c the covariance of samples, Cov[mean] + E Cov[z|x]; equal weights as a rule.
+    `rate` weighs the rate of the ELBO.
 
     A diagonal posterior's noise adds to c's diagonal only, so means may stay correlated where it
     is large: bonheme2023 section 2.2.
@@ -93,13 +94,17 @@ class DIPII(Objective):
 
     off_diagonal: Schedule = field(default_factory=lambda: Constant(10.0))
     diagonal: Schedule = field(default_factory=lambda: Constant(10.0))
+    rate: Schedule = field(default_factory=lambda: Constant(1.0))
 
     def __call__(self, vae: VAE, batch: Batch, step: Tensor, noise: Tensor) -> Terms:
-        elbo = BetaVAE()(vae, batch, step, noise)
+        elbo = BetaVAE(self.rate)(vae, batch, step, noise)
         covariance = covariance_of_samples(elbo.posterior)
         return _terms(elbo, covariance, self.off_diagonal(step), self.diagonal(step))
 
     def pull(self, step: float) -> Pull:
-        """The ELBO's where c_jj = 1, as the penalty is flat there; it adds 4 diagonal (c_jj - 1) to
-        the inverse variance. A latent that ignores x has c_jj = v."""
-        return Pull(1.0, 1.0, spread=value_at(self.diagonal, step))
+        """That of the rate where c_jj = 1, as the penalty is flat there; it adds
+        4 diagonal (c_jj - 1) to the inverse variance. A latent that ignores x has c_jj = v."""
+        rated = BetaVAE(self.rate).pull(step)
+        if rated.weight is None:
+            return rated
+        return replace(rated, spread=value_at(self.diagonal, step) / rated.weight)

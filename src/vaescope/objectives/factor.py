@@ -46,7 +46,7 @@ def permuted(z: Tensor, noise: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class FactorVAE(Objective):
-    """-E log p(x|z) + KL + gamma TC, TC = mean of the critic's logit 0 - logit 1 at z.
+    """-E log p(x|z) + rate KL + gamma TC, TC = mean of the critic's logit 0 - logit 1 at z.
 
     The critic learns at the same step, by its own loss and optimiser, to tell z from z permuted.
     Both sides come from this one batch, as in disentanglement_lib; Kim and Mnih permute the codes
@@ -64,6 +64,7 @@ class FactorVAE(Objective):
 
     critic: nn.Module
     gamma: Schedule = field(default_factory=lambda: Constant(35.0))
+    rate: Schedule = field(default_factory=lambda: Constant(1.0))
     draws: ClassVar[int] = 2
 
     @property
@@ -71,7 +72,7 @@ class FactorVAE(Objective):
         return {"critic": self.critic}
 
     def __call__(self, vae: VAE, batch: Batch, step: Tensor, noise: Tensor) -> Terms:
-        elbo = BetaVAE()(vae, batch, step, noise)
+        elbo = BetaVAE(self.rate)(vae, batch, step, noise)
         z = elbo.posterior.at(noise[0])
         logits = self.critic(z).to(z.dtype)
         correlation = (logits[:, 0] - logits[:, 1]).mean()
@@ -85,6 +86,5 @@ class FactorVAE(Objective):
         return Terms(loss, parts, elbo.posterior, {"critic": critic_loss})
 
     def pull(self, step: float) -> Pull:
-        """The ELBO's, as for beta-TCVAE, as far as the critic is at its optimum."""
-        del step
-        return Pull(1.0, 1.0)
+        """That of the rate, as for beta-TCVAE, as far as the critic is at its optimum."""
+        return BetaVAE(self.rate).pull(step)

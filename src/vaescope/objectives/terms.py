@@ -44,7 +44,8 @@ class Pull:
     and any other, G the decoder's Fisher metric, v_j = 1 / (1 / (factor s) + G_jj / weight): the
     derivative by v_j is 1/2 (weight / (factor s) + G_jj - weight / v_j). (zietlow2022 chapter 3
     has the same with s = 1, weight = beta.) A penalty `spread` * weight / factor * (v - 1)^2 on a
-    latent of constant mean comes on top for DIP-VAE II.
+    latent of constant mean comes on top for DIP-VAE II, and `deviation` * weight * sqrt(v) for
+    SlowVAE.
 
     None in place of a number says that no such law holds, and the sentence beside it why.
 
@@ -57,6 +58,7 @@ class Pull:
     weight: float | None = None
     factor: float | None = None
     spread: float = 0.0
+    deviation: float = 0.0
     only_gaussian: bool = False  # `factor` is true of Gaussian priors only
     no_weight: str = "the objective does not state how it weighs the rate"
     no_unused: str = "the objective does not state what a latent that ignores x becomes"

@@ -19,12 +19,13 @@ __all__ = ["BetaTCVAE"]
 
 @dataclass(frozen=True)
 class BetaTCVAE(Objective):
-    """-E log p(x|z) + KL(q(z|x) || p(z)) + (beta - 1) TC.
+    """-E log p(x|z) + rate KL(q(z|x) || p(z)) + (beta - rate) TC.
 
     Chen et al. write it as -E log p(x|z) + I(n; z) + beta TC + sum_l KL(q(z_l) || p(z_l)); the
     three add up to log q(z|x) - log p(z) at the sample, whatever the estimate of q(z). Here, as in
     disentanglement_lib, that sum is the rate in closed form: the same expectation with less
-    variance, and exactly the ELBO at beta = 1.
+    variance, and exactly the ELBO at beta = 1. `rate` is the weight of its other two parts (Chen et
+    al. call it alpha and gamma, and have it 1): at beta = rate it is a beta-VAE.
 
     `estimator`: how a batch stands for the data, from `vaescope.aggregate_posterior`. `weighted`
     has the gradients of disentanglement_lib and Chen's default; `stratified` is Chen's better one.
@@ -38,9 +39,10 @@ class BetaTCVAE(Objective):
 
     beta: Schedule = field(default_factory=lambda: Constant(6.0))
     estimator: Weights = weighted
+    rate: Schedule = field(default_factory=lambda: Constant(1.0))
 
     def __call__(self, vae: VAE, batch: Batch, step: Tensor, noise: Tensor) -> Terms:
-        elbo = BetaVAE()(vae, batch, step, noise)
+        elbo = BetaVAE(self.rate)(vae, batch, step, noise)
         q = elbo.posterior
         z = q.at(noise[0])
         found = log_densities(q, z, self.estimator(z, batch.dataset_size))
@@ -51,10 +53,9 @@ class BetaTCVAE(Objective):
             "total_correlation": correlation,
             "dimension_wise_kl": (found.marginals - vae.prior(batch.u).log_prob(z)).mean(),
         }
-        return Terms(elbo.loss + (self.beta(step) - 1.0) * correlation, parts, q)
+        return Terms(elbo.loss + (self.beta(step) - self.rate(step)) * correlation, parts, q)
 
     def pull(self, step: float) -> Pull:
-        """The ELBO's: beta weighs the total correlation, which a latent that ignores x does not
-        change and which is flat in the variances where the aggregate is a product."""
-        del step
-        return Pull(1.0, 1.0)
+        """That of the rate: beta weighs the total correlation, which a latent that ignores x does
+        not change and which is flat in the variances where the aggregate is a product."""
+        return BetaVAE(self.rate).pull(step)

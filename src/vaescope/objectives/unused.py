@@ -163,6 +163,8 @@ def _of_conditional(latent: int, pull: Pull) -> UnusedPosterior:
     if pull.spread:
         why = "the penalty draws variances to 1, and those of the prior depend on u"
         return _none(latent, why)
+    if pull.deviation:
+        return _none(latent, "the transitions draw variances to one value, and the prior's differ")
     floor = np.full(latent, _gaussian_floor(pull.factor))
     return UnusedPosterior(None, 1, floor, float(floor.sum()), None, pull.factor)
 
@@ -177,8 +179,15 @@ def _gaussian_floor(ratio: float | Vector) -> float | Vector:
 
 
 def _of_gaussian(s: Vector, pull: Pull) -> UnusedPosterior:
-    """factor s, or with a penalty the root of factor / v = 1 / s + 4 spread (v - 1)."""
+    """factor s, or with a penalty the root of factor / v = 1 / s + 4 spread (v - 1), or, with one
+    on the standard deviation, of 1 / v = 1 / (factor s) + deviation / sqrt(v)."""
     assert pull.factor is not None
+    if pull.deviation:
+        assert not pull.spread
+        root = np.sqrt(pull.deviation**2 + 4.0 / (pull.factor * s))
+        v = (2.0 / (pull.deviation + root)) ** 2
+        floor = np.asarray(_gaussian_floor(v / s))
+        return UnusedPosterior(v, 1, floor, float(floor.sum()), v)
     a, b = 4.0 * pull.spread, 1.0 / s - 4.0 * pull.spread
     root = np.sqrt(b * b + 4.0 * a * pull.factor)
     # Of the two forms of a quadratic's root the one that loses no digits where a is small.

@@ -23,9 +23,10 @@ from vaescope.data import Dataset
 from vaescope.errors import UsageError
 from vaescope.objectives import Objective
 from vaescope.objectives.unused import UnusedPosterior, unused_posterior
+from vaescope.optimiser_specs import AdamSpec
 from vaescope.schedules import Schedule
 from vaescope.seeds import derive, epoch_order
-from vaescope.specs import AdamSpec, ConditionalPriorSpec, Experiment, resolve, to_dict
+from vaescope.specs import ConditionalPriorSpec, Experiment, resolve, to_dict
 from vaescope.training.loop import Record, record_of, unused_at_steps
 from vaescope.training.precision import SMALL
 from vaescope.vae import VAE, Batch, as_input
@@ -64,9 +65,11 @@ def _without_numbers(tree: Any) -> Any:
 
 def stackable(experiment: Experiment) -> bool:
     """Whether stacking pays for this architecture: small, fully connected, one optimiser group,
-    no u, no pairs, no validation, from fresh weights, and all parts ours."""
+    no u, no pairs, no validation, no traces, from fresh weights, and all parts ours."""
     spec = resolve(experiment)
     if spec.validation is not None or spec.pairs is not None:
+        return False
+    if spec.logging.correlations is not None:
         return False
     small = sum(parameter.numel() for parameter in build_vae(spec).parameters()) < SMALL
     plain = spec.net.name in ("linear", "mlp") and isinstance(spec.optimiser, AdamSpec)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
@@ -24,6 +25,7 @@ from vaescope.runs import Run, strict_json
 from vaescope.sealing import RowSeals
 from vaescope.specs import FORMAT, Experiment, digest
 from vaescope.training.checkpoint import load_state, save_state, weights_bytes
+from vaescope.training.correlations import correlations_of_means, is_kept
 from vaescope.training.loop import Record, State, new_state, steps
 from vaescope.training.precision import Precision, choose, threads_for
 from vaescope.training.validation import (
@@ -106,6 +108,11 @@ def environment(
 def _append(file: TextIO, row: dict[str, Any]) -> None:
     file.write(strict_json(row) + "\n")
     file.flush()
+
+
+def _write(path: Path, opened: Mapping[Path, TextIO], step: int, row: Mapping[str, Any]) -> None:
+    with disk_errors(path):
+        _append(opened[path], {"step": step, **row})
 
 
 def train_run(
@@ -217,18 +224,19 @@ def _advance(
     own: str,
     stop: Callable[[], int],
 ) -> Iterator[Progress]:
-    paths = [run.history, run.timing, *([] if held_out is None else [run.validation])]
+    traced = [] if experiment.logging.correlations is None else [run.correlations]
+    paths = [run.history, run.timing, *traced, *([] if held_out is None else [run.validation])]
     with ExitStack() as files:
         with disk_errors(run.history):
-            opened = [files.enter_context(path.open("a")) for path in paths]
-        history, timing = opened[:2]
+            opened = {path: files.enter_context(path.open("a")) for path in paths}
+        history, timing = opened[run.history], opened[run.timing]
         written = hashlib.sha256(run.history.read_bytes())
         sealed = RowSeals(run.timing.read_bytes())
 
         def save() -> float:
             begun = time.monotonic()
             with disk_errors(run.history):
-                for file in opened:
+                for file in opened.values():
                     os.fsync(file.fileno())  # rows before the state that relies on them
             save_state(run.state, state, own, history=written.hexdigest())
             return time.monotonic() - begun
@@ -246,11 +254,13 @@ def _advance(
                         row = strict_json({"step": record.step, "seconds": seconds})
                         timing.write(sealed.line(row))
                         timing.flush()
+                if is_kept(experiment, state.step):
+                    found = correlations_of_means(state.vae, experiment, data, state.device)
+                    _write(run.correlations, opened, state.step, found)
                 if held_out is not None and is_due(experiment, state.step):
                     measured = held_out_elbo(state.vae, experiment, held_out, state.device)
                     note(state, measured["elbo"])
-                    with disk_errors(run.validation):
-                        _append(opened[-1], {"step": state.step, **measured})
+                    _write(run.validation, opened, state.step, measured)
                 if number := stop():
                     save()
                     raise Interrupted(

@@ -10,6 +10,7 @@ from vaescope.allocator import keep_freed_memory
 from vaescope.build import build_auxiliary, start_from_data
 from vaescope.data import Dataset
 from vaescope.errors import Interrupted, NonFiniteError
+from vaescope.objectives.unused import unused_posterior
 from vaescope.opening import open_vae
 from vaescope.paths import replace_file
 from vaescope.runs import strict_json
@@ -80,6 +81,19 @@ def tune(
     return tuning_of(curve(), reading, check, by, folder.path)
 
 
+def _unit(state: State) -> float:
+    """The variance of a latent that ignores x over the prior's; 1 where there is no such thing."""
+    pull = state.objective.pull(state.step)
+    if not pull.deviation:
+        return pull.factor or 1.0
+    variance = unused_posterior(state.objective, state.vae.prior, step=state.step).variance
+    return (
+        1.0
+        if variance is None
+        else float((variance / state.vae.prior().variance.detach().numpy()).mean())
+    )
+
+
 def at_beta(template: Experiment, beta: float) -> Experiment:
     objective = template.objective.model_copy(update={"beta": beta})
     return template.model_copy(update={"objective": objective})
@@ -128,7 +142,7 @@ class _Runner:
         state = self._begin(name, beta, start)
         told = TuningProgress(beta, state.step, 0, kind == "checks")
         settled = self._train(name, state, told, SCRATCH if start is None else WARM)
-        unit = state.objective.pull(state.step).factor or 1.0
+        unit = _unit(state)
         opened = open_vae(
             state.vae, self.data, spec=at_beta(self.template, beta), auxiliary=self.auxiliary,
             rows=self.rows,
