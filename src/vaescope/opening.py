@@ -83,11 +83,6 @@ def open_model(
     batch), `lengths` (of padded sequences), `scored` (an array of the shape of the data, 1 where a
     value is scored) and `batch_axis` (1: the model takes time first).
 
-    `kind` says what the data are ("images", "signals" or "tokens"), `columns` what their columns,
-    channels or tokens are called, `mean` and `std` what undoes their standardisation where they
-    are shown.
-    At most `rows` rows of the data are encoded.
-
     Args:
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
@@ -105,18 +100,16 @@ def open_model(
         batch_axis: axis of examples in what the model takes.
         kind: `images`, `signals` or `tokens`.
         columns: names of columns, channels or tokens.
-        mean: that x was standardised with.
-        std: that x was standardised with.
+        mean: that x was standardised with, undone where values are shown.
+        std: that x was standardised with, undone where values are shown.
         name: what reports call it.
-        rows: rows at most.
+        rows: rows of the data that are encoded, at most.
 
     Returns:
         `OpenModel`: A model, its data, and what is computed of both.
 
     Raises:
-        BusyError: another process works on the same run.
         DataError: a file is missing or damaged.
-        DiskError: a folder cannot be written.
         RangeError: a value is outside of what is allowed.
         RunError: a folder is not a run, or a run that does not fit.
         ShapeError: an array has another shape or type than it should, or what is needed is

@@ -45,8 +45,8 @@ class Dataset:
         ((1, 8, 8), 1797)
     """
 
-    card: Card
-    store: Store
+    card: Card  # what is known of it without opening it
+    store: Store  # where its rows are
     factors: Factors | None = None
     #: Continuous ground truth, shape (n, sources), where there is one.
     sources: NDArray[np.float64] | None = None

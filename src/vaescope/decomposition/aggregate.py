@@ -38,13 +38,13 @@ class Aggregate:
     """How well the aggregate posterior matches the prior."""
 
     mmd: float  # summed over latents, as the code of mathieu2019
-    mmd_joint: float
+    mmd_joint: float  # of all latents together
     inclusive_kl: MonteCarloEstimate | None  # KL(p || q), nats; None for point posteriors
     mean: Vector  # of the aggregate posterior, exact from the posteriors
     covariance: Matrix
     n: int
-    mmd_rows: int
-    components: int
+    mmd_rows: int  # rows behind mmd
+    components: int  # posteriors behind the aggregate
     seed: int
 
     def summary(self) -> str:

@@ -17,9 +17,9 @@ __all__ = ["DecompositionMeasures", "decomposition"]
 class DecompositionMeasures:
     """The parts; None where the codes do not allow one, with the reason in `skipped`."""
 
-    overlap: Overlap | None
-    aggregate: Aggregate
-    sparsity: Sparsity | None
+    overlap: Overlap | None  # of encodings
+    aggregate: Aggregate  # against the prior
+    sparsity: Sparsity | None  # of encodings
     seed: int
     skipped: dict[str, str] = field(default_factory=dict)
 

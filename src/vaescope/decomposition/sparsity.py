@@ -18,7 +18,7 @@ __all__ = ["Sparsity", "hoyer"]
 class Sparsity:
     """Mean Hoyer sparsity over n codes of `latents` latents, those that vary at all."""
 
-    hoyer: float
+    hoyer: float  # 0 dense, 1 sparse
     latents: int
     n: int
 

@@ -87,7 +87,7 @@ class EffectiveBeta:
     single_weight: bool | None  # None where fewer than two latents can tell
     reason: str  # what this means, or why there is no value
     pixel_variance_ratio: float | None = None  # implied pixel variance over the mean squared error
-    nominal: NominalBeta | None = None
+    nominal: NominalBeta | None = None  # what explains its ratio to the beta of the code
     n: int = 0
     values: int = 0  # of an example, which a reduction may average
     latents: int = 0

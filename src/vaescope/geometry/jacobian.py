@@ -73,7 +73,7 @@ class Grams(GeometryResult):
     space: str
     columns: tuple[int, ...]
     method: Method
-    note: str = ""
+    note: str = ""  # why this method
 
     @property
     def n(self) -> int:

@@ -99,8 +99,8 @@ class LocalDecoders(GeometryResult):
     """What the fits say, and Gram matrices for the OD-Score: of M of the linear fit, and of the
     derivative at 0 of the tanh fit, whose M alone has rows scaled by its biases."""
 
-    errors: LocalErrors
-    stochastic_loss: StochasticLoss
+    errors: LocalErrors  # of local decoders
+    stochastic_loss: StochasticLoss  # by local decoders
     linear: Grams
     tanh: Grams
     draws: int

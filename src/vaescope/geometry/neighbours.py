@@ -34,7 +34,7 @@ class Neighbours(GeometryMeasure):
     distance: GeometryMeasure  # mean of E||z_i - z_k||^2 over the k data neighbours, by samples
     summed_distance: GeometryMeasure  # Dist(L_KL) as printed: its sum over the k_i nearest examples
     overlapping: GeometryMeasure  # k_i, the posteriors that overlap with that of x_i
-    distance_of_means: GeometryMeasure
+    distance_of_means: GeometryMeasure  # between posterior means
     relative_distance: float  # distance over that of any two examples
     kl_nats: GeometryMeasure
     k: int

@@ -37,7 +37,7 @@ KEYS = (
 class Overview(GeometryResult):
     """Measures by their name in the interface, and why some are missing."""
 
-    measures: Mapping[str, GeometryMeasure]
+    measures: Mapping[str, GeometryMeasure]  # by name
     skipped: Mapping[str, str]
     columns: tuple[int, ...]
     method: str  # how the Jacobians were had

@@ -42,7 +42,7 @@ class Coordinates(GeometryMeasure):
     turned: float  # one factor by each of two orthogonal axes, at their best angle
     latents: tuple[int, int]
     factors: tuple[int, int]  # polar: angle's and radius's; else first and second latent's
-    centre: tuple[float, float]
+    centre: tuple[float, float]  # of the angle
     span: float  # degrees that the codes cover around the centre
 
     def summary(self) -> str:

@@ -27,10 +27,10 @@ class ReconstructionParts(GeometryMeasure):
     """Squared errors per example, summed over outputs. The value is the cross term's share of
     the total: 0 if decoding noise is unbiased."""
 
-    deterministic: GeometryMeasure
-    stochastic: GeometryMeasure
-    cross: GeometryMeasure
-    total: GeometryMeasure
+    deterministic: GeometryMeasure  # at the mean
+    stochastic: GeometryMeasure  # from the noise
+    cross: GeometryMeasure  # of both
+    total: GeometryMeasure  # all of it
     draws: int
 
     def summary(self) -> str:

@@ -35,8 +35,8 @@ class Counts:
     begins at `starts[k]`.
     """
 
-    joint: tuple[NDArray[np.float64], ...]
-    starts: NDArray[np.int64]
+    joint: tuple[NDArray[np.float64], ...]  # counts, by column of a
+    starts: NDArray[np.int64]  # first column of each of b
     n: float
 
     def entropy_of_a(self) -> NDArray[np.float64]:

@@ -63,12 +63,13 @@ class MeanAgainstSample:
     and so on. A subset with fewer than two latents has None.
     """
 
-    of: Mapping[str, Correlation | None]
+    of: Mapping[str, Correlation | None]  # by representation and subset
     mean: Pairwise
     sample: Pairwise
     types: Types
     bins: int
     seed: int
+    #: 95%, by the same keys.
     intervals: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> Correlation | None:

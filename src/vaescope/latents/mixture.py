@@ -175,7 +175,7 @@ class MonteCarloEstimate:
 class Mixture:
     """What the aggregate posterior of `n` codes is, in nats, at `draws` points of each."""
 
-    total_correlation: MonteCarloEstimate
+    total_correlation: MonteCarloEstimate  # nats
     index_code_information: MonteCarloEstimate  # at most log n
     kl_to_prior: MonteCarloEstimate  # KL(q(z) || p(z))
     n: int

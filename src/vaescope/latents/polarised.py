@@ -39,7 +39,7 @@ class DeltaKL:
     kl_nats: float
     approximate_kl_nats: float
     delta: float  # below 0.03 in zietlow2022's Table 3.2
-    active: int
+    active: int  # latents that count
     criterion: Criterion
     n: int
 
@@ -122,16 +122,18 @@ class Polarised:
 
     types: Types
     sample_to_prior: Vector  # Kolmogorov-Smirnov distances
-    sample_to_mean: Vector
+    sample_to_mean: Vector  # distance of samples to means
     mixture_weight: Vector  # c of Theorem 5 (iii): share of examples on which the latent is passive
+    #: Distance to the mixture.
     mixture_distance: (
         Vector  # of samples to c prior + (1 - c) means where the latent is not passive
     )
     fitted_weight: Vector  # the c that fits best; arbitrary where those means follow the prior
+    #: Of active and passive latents.
     polarised_share: (
         float  # of examples and latents that are passive or active, grzes2023 Proposition 1
     )
-    statements: tuple[Statement, ...]
+    statements: tuple[Statement, ...]  # of grzes2023, tried
     n: int
     seed: int
 

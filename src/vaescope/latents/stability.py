@@ -34,10 +34,10 @@ class Stability:
     a coefficient over resamples, mean over factors and latents that are not passive.
     """
 
-    condition_number: float
-    condition_number_without_passive: float
-    coefficient_spread: float
-    coefficient_spread_without_passive: float
+    condition_number: float  # of the codes
+    condition_number_without_passive: float  # of used latents
+    coefficient_spread: float  # of a regression
+    coefficient_spread_without_passive: float  # of used latents
     representation: str
     n: int
     resamples: int

@@ -27,7 +27,7 @@ class DCI:
 
     importance: NDArray[np.float64]  # (latent, factor)
     train_accuracy: NDArray[np.float64]  # (factor,)
-    test_accuracy: NDArray[np.float64]
+    test_accuracy: NDArray[np.float64]  # of each factor
     protocol: Protocol
 
     @property

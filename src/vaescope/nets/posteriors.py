@@ -171,7 +171,18 @@ class PointPosterior(nn.Module):
 
 class NormalisedPosterior(nn.Module):
     """The code of contrastive learning: a mean without noise, brought to mean 0 and variance 1 over
-    the batch, and by the averages of training where the model is evaluated."""
+    the batch, and by the averages of training where the model is evaluated.
+
+    Args:
+        features: width of what the encoder's body makes.
+        latent: number of latents.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.nets.NormalisedPosterior(8, 2)(torch.randn(4, 8)).mean.shape
+        torch.Size([4, 2])
+    """
 
     def __init__(self, features: int, latent: int) -> None:
         super().__init__()

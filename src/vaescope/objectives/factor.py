@@ -62,8 +62,9 @@ class FactorVAE(Objective):
         dict_keys(['critic'])
     """
 
-    critic: nn.Module
+    critic: nn.Module  # tells joint codes from shuffled ones
     gamma: Schedule = field(default_factory=lambda: Constant(35.0))
+    #: Weight of the whole rate.
     rate: Schedule = field(default_factory=lambda: Constant(1.0))
     draws: ClassVar[int] = 2
 

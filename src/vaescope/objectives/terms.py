@@ -56,12 +56,12 @@ class Pull:
     """
 
     weight: float | None = None
-    factor: float | None = None
+    factor: float | None = None  # see above
     spread: float = 0.0
     deviation: float = 0.0
     only_gaussian: bool = False  # `factor` is true of Gaussian priors only
-    no_weight: str = "the objective does not state how it weighs the rate"
-    no_unused: str = "the objective does not state what a latent that ignores x becomes"
+    no_weight: str = "the objective does not state how it weighs the rate"  # why
+    no_unused: str = "the objective does not state what a latent that ignores x becomes"  # why
 
 
 class Objective(ABC):
