@@ -1,7 +1,7 @@
 """Check a claim: a higher beta leaves fewer latents in use.
 
 Guide: docs/guides/claim.md.
-Run it: python examples/check_a_claim.py [--steps 800] [--picture FILE]
+Run it: python examples/check_a_claim.py [--steps 300] [--picture FILE]
 """
 
 import argparse
@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import vaescope as vs
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--steps", type=int, default=800)
+parser.add_argument("--steps", type=int, default=300)
 parser.add_argument("--picture", type=Path, default=Path("check_a_claim.png"))
 arguments = parser.parse_args()
 

@@ -1,7 +1,7 @@
 """Choose beta: where latents become passive.
 
 Guide: docs/guides/beta.md.
-Run it: python examples/choose_beta.py [--steps 500] [--picture FILE]
+Run it: python examples/choose_beta.py [--steps 300] [--picture FILE]
 """
 
 import argparse
@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import vaescope as vs
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--steps", type=int, default=500)
+parser.add_argument("--steps", type=int, default=300)
 parser.add_argument("--picture", type=Path, default=Path("choose_beta.png"))
 arguments = parser.parse_args()
 

@@ -1,7 +1,7 @@
 """Compare two settings over seeds.
 
 Guide: docs/guides/compare.md.
-Run it: python examples/compare_over_seeds.py [--steps 800] [--picture FILE]
+Run it: python examples/compare_over_seeds.py [--steps 300] [--picture FILE]
 """
 
 import argparse
@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import vaescope as vs
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--steps", type=int, default=800)
+parser.add_argument("--steps", type=int, default=300)
 parser.add_argument("--picture", type=Path, default=Path("compare_over_seeds.png"))
 arguments = parser.parse_args()
 

@@ -1,7 +1,7 @@
 """Judge a model: the rate of each latent, coloured by its type.
 
 Guide: docs/guides/judge.md.
-Run it: python examples/judge_a_model.py [--steps 1500] [--picture FILE]
+Run it: python examples/judge_a_model.py [--steps 800] [--picture FILE]
 """
 
 import argparse
@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import vaescope as vs
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--steps", type=int, default=1500)
+parser.add_argument("--steps", type=int, default=800)
 parser.add_argument("--picture", type=Path, default=Path("judge_a_model.png"))
 arguments = parser.parse_args()
 

@@ -1,7 +1,7 @@
 """Add an objective: a regulariser of your own, swept.
 
 Guide: docs/guides/objective.md.
-Run it: python examples/own_objective.py [--steps 500] [--picture FILE]
+Run it: python examples/own_objective.py [--steps 300] [--picture FILE]
 """
 
 import argparse
@@ -13,7 +13,7 @@ import torch
 import vaescope as vs
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--steps", type=int, default=500)
+parser.add_argument("--steps", type=int, default=300)
 parser.add_argument("--picture", type=Path, default=Path("own_objective.png"))
 arguments = parser.parse_args()
 

@@ -36,7 +36,8 @@ def doctor(as_json: JsonOption = False) -> None:
 
 
 def _found() -> dict[str, Any]:
-    packages, extras = {}, {}
+    packages: dict[str, str | None] = {}
+    extras: dict[str, bool] = {}
     problems: list[dict[str, str]] = []
     for name, least, extra in _requirements():
         there = _version(name)
