@@ -1,8 +1,9 @@
 """Runs studies at laptop scale and makes docs/results/: tables, pages, figures and the scoreboard.
 
 `--register ID ...` writes what these will be judged by into the registry, to be committed before
-they run; `--run ID ...` runs 16 units of each, or adds `--add N`; without either, only pages and
-the scoreboard are made from the tables that are there.
+they run; `--run ID ...` runs 16 units of each, or adds `--add N`; `--draw ID ...` draws figures
+anew, with pictures where the runs are in `--out`; without any, only pages and the scoreboard are
+made from the tables that are there.
 """
 
 import argparse
@@ -11,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vaescope.report.scoreboard import Judged, scoreboard, scoreboard_figure, study_text
-from vaescope.report.study_page import figure_png
+from vaescope.report.study_page import figure_svg
 from vaescope.studies.catalogue import STUDIES, cases, find
 from vaescope.studies.claim_verdict import Case, decide
 from vaescope.studies.effects import distinct
-from vaescope.studies.registry import read_registry, register, status, withdrawn
-from vaescope.studies.running import Outcome, load_outcome, save_outcome
+from vaescope.studies.registry import read_registry, register, status, voting_units, withdrawn
+from vaescope.studies.running import Outcome, load_outcome, run_study, save_outcome
 from vaescope.studies.sampling import add_units, last_unit
 from vaescope.studies.study import Study
 
@@ -46,7 +47,18 @@ def run(study: Study, out: Path, more: int | None, workers: int | None) -> None:
     units = range(first, min(first + (more or 16), line.first + line.cap))
     outcome = add_units(study, "laptop", out, units, old, workers=workers)
     save_outcome(outcome, place(study, ".json"))
-    place(study, ".png").write_bytes(figure_png(study, outcome, dpi=110))
+    place(study, ".svg").write_text(figure_svg(study, outcome))
+
+
+def draw(study: Study, out: Path, workers: int | None) -> None:
+    """The figure of the table that is kept: with pictures if its runs are in `out`."""
+    old = kept(study)
+    if old is None:
+        return
+    if out.exists() and old.digest == study.digest("laptop"):
+        units = sorted(unit for unit in voting_units(study, old.table) if isinstance(unit, int))
+        old = run_study(study, "laptop", out, units=units, workers=workers)
+    place(study, ".svg").write_text(figure_svg(study, old))
 
 
 def write() -> None:
@@ -87,7 +99,9 @@ def write() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--register", nargs="*", default=[], metavar="ID")
+    parser.add_argument("--first", type=int, default=0, help="no unit before this one")
     parser.add_argument("--run", nargs="*", default=[], metavar="ID")
+    parser.add_argument("--draw", nargs="*", default=[], metavar="ID")
     parser.add_argument("--add", type=int, metavar="N")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--out", type=Path, default=Path("studies"))
@@ -95,11 +109,14 @@ def main() -> None:
     today = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     for name in arguments.register:
         for study in find(name):
-            line = register(study, today)
+            line = register(study, today, first=arguments.first)
             sys.stdout.write(f"{study.id}: units from {line.first}, registered {line.date}\n")
     for name in arguments.run:
         for study in find(name):
             run(study, arguments.out, arguments.add, arguments.workers)
+    for name in arguments.draw:
+        for study in find(name):
+            draw(study, arguments.out, arguments.workers)
     write()
 
 

@@ -33,7 +33,7 @@ FLOORS = {
     "decomposition": 3, "geometry": 3, "measures": 3,
     "inspection": 4, "verdicts": 4, "sweeps": 4, "tables": 4, "statistics": 4,
     "pruning": 4, "tuning": 4, "integrations": 4, "exporting": 4, "studies": 4, "comparing": 4,
-    "checking": 4, "court": 4,
+    "checking": 4, "court": 4, "perturbing": 4,
     "figures": 5, "report": 5, "serving": 5, "cli": 5, "__main__": 5, "__init__": 5,
 }  # fmt: skip
 
@@ -94,6 +94,7 @@ def home(path: Path) -> str:
 #: Results that write their own page or card call upwards, by name and only when they are asked to.
 SAVES = {
     "comparing/result.py": ("vaescope.report.comparison", "vaescope.report.cards"),
+    "perturbing/result.py": ("vaescope.report.perturbation",),
     "inspection/results.py": ("vaescope.report", "vaescope.report.cards"),
 }
 

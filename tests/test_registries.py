@@ -43,7 +43,7 @@ def names(union: object) -> set[str]:
         (LikelihoodSpec, build.LIKELIHOODS),
         (ObjectiveSpec, build.OBJECTIVES),
         (OptimiserSpec, build.OPTIMISERS),
-        (DataSpec, {**DATASETS, "array": None, "files": None}),
+        (DataSpec, {**DATASETS, "array": None, "files": None, "perturbed": None}),
     ],
 )
 def test_specs_and_tables_have_the_same_names(union: object, table: dict[str, object]) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from vaescope.models import OpenModel
     from vaescope.objectives import Objective, Terms
     from vaescope.opening import encode, open_model, open_run
+    from vaescope.perturbing.perturb import perturb
     from vaescope.pruning.prune import prune
     from vaescope.rotation import rotate
     from vaescope.runs import Run
@@ -75,6 +76,7 @@ __all__ = [
     "objectives",
     "open_model",
     "open_run",
+    "perturb",
     "priors",
     "prune",
     "rotate",
@@ -111,6 +113,7 @@ _HOMES = {
     "load_vae": "vaescope.encoding",
     "open_model": "vaescope.opening",
     "open_run": "vaescope.opening",
+    "perturb": "vaescope.perturbing",
     "prune": "vaescope.pruning",
     "rotate": "vaescope.rotation",
     "save_pretrained": "vaescope.exporting",

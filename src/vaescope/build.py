@@ -12,7 +12,8 @@ from vaescope.data import DATASETS, Dataset
 from vaescope.data.auxiliary import Auxiliary, one_hot, scaled
 from vaescope.data.in_memory import content_hash
 from vaescope.data.pairs import PAIRS, Pairs
-from vaescope.data.specs import NOISE, ArraySpec, FilesSpec
+from vaescope.data.perturbed import open_perturbed
+from vaescope.data.specs import NOISE, ArraySpec, FilesSpec, PerturbedSpec
 from vaescope.data.splits import split
 from vaescope.data.user_files import open_files
 from vaescope.data.variants import with_pixel_noise
@@ -176,6 +177,8 @@ def build_data(spec: Any) -> Dataset:
         )
     if isinstance(spec, FilesSpec):
         dataset = open_files(spec)
+    elif isinstance(spec, PerturbedSpec):
+        dataset = open_perturbed(spec)
     else:
         dataset = DATASETS[spec.name](**spec.model_dump(exclude={"name", *NOISE}))
         if noise := getattr(spec, "pixel_noise", 0.0):

@@ -6,6 +6,7 @@ wrong raises ValueError, as a damaged file does; the caller names the file and s
 
 import json
 import os
+import re
 import stat
 import zipfile
 from collections.abc import Collection
@@ -39,6 +40,11 @@ LIMITS = {
     "ARRAY_RATIO": 500,  # of an array to its compressed bytes, where it has more than 256 MB
 }
 _LARGE = 256 * 2**20
+#: Bytes that one call reads.
+_ONCE = 1 << 24
+#: Digits that may make an integer of more than 64 bits.
+_LONG_NUMBER = re.compile(r"\d{19}")
+_DECODER = json.JSONDecoder()
 
 
 def limit(name: str) -> int:
@@ -62,6 +68,10 @@ def open_regular(path: Path | str) -> BinaryIO:
         FileNotFoundError: there is none.
         ValueError: it is something else, or cannot be opened.
     """
+    return open(_opened(path), "rb")
+
+
+def _opened(path: Path | str) -> int:
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
@@ -71,15 +81,23 @@ def open_regular(path: Path | str) -> BinaryIO:
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
         raise ValueError("it is not a regular file")
-    return open(number, "rb")
+    return number
 
 
 def read_regular(path: Path | str, *, most: str = "") -> bytes:
     """The bytes of a regular file; raises as `open_regular`."""
-    with open_regular(path) as file:
+    number = _opened(path)
+    try:
+        size = os.fstat(number).st_size
         if most:
-            within(most, os.fstat(file.fileno()).st_size, "its size in bytes is")
-        return file.read()
+            within(most, size, "its size in bytes is")
+        # One call where the file has the size it says; it may grow meanwhile.
+        parts = [os.read(number, min(size + 1, _ONCE))]
+        while parts[-1]:
+            parts.append(os.read(number, _ONCE))
+    finally:
+        os.close(number)
+    return b"".join(parts)
 
 
 def _int64(text: str) -> int:
@@ -98,9 +116,12 @@ def parse_json(text: str | bytes, *, constants: bool = True) -> Any:
         text = text.decode()  # json would guess the encoding
     within("JSON_BYTES", len(text), "its size in characters is")
     try:
-        content = json.loads(
-            text, parse_int=_int64, parse_constant=None if constants else _no_constant
-        )
+        if constants and not _LONG_NUMBER.search(text):
+            content = _DECODER.decode(text)  # a decoder for each call takes as long as the text
+        else:
+            content = json.loads(
+                text, parse_int=_int64, parse_constant=None if constants else _no_constant
+            )
     except RecursionError as error:
         raise ValueError("it is nested deeper than Python can read") from error
     if text.count("[") + text.count("{") > LIMITS["JSON_DEPTH"]:

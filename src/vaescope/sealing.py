@@ -30,6 +30,7 @@ __all__ = [
 PLACE = "0" * 64
 #: Facts of a checkpoint that was written before there were seals.
 _UNSEALED = {"format", "step", "digest", "sha256"}
+_COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _ROW = re.compile(rb', "seal": "([0-9a-f]{16})"\}$')
 
 
@@ -39,7 +40,7 @@ def sha256_of(content: bytes) -> str:
 
 def _document_seal(content: Mapping[str, Any]) -> str:
     rest = {key: value for key, value in content.items() if key != "seal"}
-    return sha256_of(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
+    return sha256_of(_COMPACT.encode(rest).encode())
 
 
 def seal_document(content: Mapping[str, Any]) -> dict[str, Any]:

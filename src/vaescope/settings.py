@@ -13,7 +13,8 @@ import numpy as np
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from vaescope.data.specs import FilesSpec
+from vaescope.data.perturbed import complete_perturbed
+from vaescope.data.specs import FilesSpec, PerturbedSpec
 from vaescope.data.user_files import complete
 from vaescope.errors import UsageError
 from vaescope.own_parts.specs import GROUPS, OwnSpec, is_path
@@ -266,6 +267,8 @@ def experiment(tree: Mapping[str, Any]) -> Experiment:
         raise explain(error, content, settings_of()) from error
     if isinstance(checked.data, FilesSpec):
         return checked.model_copy(update={"data": complete(checked.data)})
+    if isinstance(checked.data, PerturbedSpec):
+        return checked.model_copy(update={"data": complete_perturbed(checked.data)})
     return checked
 
 

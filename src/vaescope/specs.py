@@ -18,7 +18,7 @@ from pydantic import (
     model_serializer,
 )
 
-from vaescope.data.specs import DataSpec, FilesSpec, PairsSpec
+from vaescope.data.specs import DataSpec, FilesSpec, PairsSpec, PerturbedSpec
 from vaescope.errors import UsageError
 from vaescope.model_specs import (
     AnisotropicPriorSpec,
@@ -120,12 +120,15 @@ class LoggingSpec(Group):
     every: Count = 100
     #: Steps after which correlations of means are kept: every so many, or just these.
     correlations: Count | Annotated[tuple[Count, ...], Strict(False)] | None = None
+    #: Keep the KL of each latent in the history: diagonal Gaussian posteriors and priors only.
+    latent_kl: bool = False
 
     @model_serializer(mode="wrap")
     def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = plain(self)
-        if self.correlations is None:
-            content.pop("correlations", None)
+        for name in ("correlations", "latent_kl"):  # as before they were there
+            if not content.get(name):
+                content.pop(name, None)
         return content
 
 
@@ -275,7 +278,7 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 def public(experiment: Experiment) -> Experiment:
     """The same without where its files lie on this machine; its digest is the same too."""
     data = experiment.data
-    if not isinstance(data, FilesSpec):
+    if not isinstance(data, FilesSpec | PerturbedSpec):
         return experiment
     named = data.model_copy(update={"path": PurePath(data.path).name})
     return experiment.model_copy(update={"data": named})

@@ -7,10 +7,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from vaescope.errors import UsageError
-from vaescope.estimates import LEVEL, Estimate, interval_of_mean
+from vaescope.estimates import LEVEL, Estimate, interval_of_mean, student_interval
 from vaescope.measure_ranges import COUNTS, range_of, within
 from vaescope.seeds import rng
 from vaescope.tables import Table, Value
@@ -24,6 +23,7 @@ __all__ = [
     "mean_by_student",
     "mean_of",
     "mean_over_seeds",
+    "means_of",
     "paired",
     "rank_correlations",
     "ranked",
@@ -60,6 +60,38 @@ def mean_of(measure: str, values: ArrayLike) -> Estimate:
     return estimate
 
 
+def means_of(
+    measure: str, values: Floats, groups: Sequence[Sequence[int]], *, latents: Sequence[int | None]
+) -> list[Estimate]:
+    """`mean_of` for many groups of places in `values` at once; `latents`: how many each group's
+    models have, where that is known."""
+    places = np.array([place for group in groups for place in group], dtype=np.int64)
+    group_of = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    known = np.isfinite(values[places])
+    x, group_of = values[places][known], group_of[known]
+
+    def sums(terms: Floats) -> Floats:
+        return np.asarray(np.bincount(group_of, terms, len(groups)), dtype=np.float64)
+
+    n = np.bincount(group_of, minlength=len(groups))
+    mean = sums(x) / np.maximum(n, 1)
+    error = np.sqrt(sums(np.square(x - mean[group_of])) / np.maximum(n - 1, 1) / np.maximum(n, 1))
+    ranges = [range_of(measure, latents=most) for most in latents]
+    low, high = np.array(ranges, dtype=np.float64).reshape(-1, 2).T
+    beyond = sums(((x < low[group_of]) | (x > high[group_of])).astype(np.float64)) > 0
+    found = []
+    for row, count in enumerate(n.tolist()):
+        if count < 2:
+            found.append(Estimate(float(mean[row]) if count else float("nan"), None, count))
+            continue
+        interval = student_interval(float(mean[row]), float(error[row]), count - 1)
+        allowed = None if beyond[row] else ranges[row]
+        found.append(
+            Estimate(float(mean[row]), within(interval, allowed) if allowed else interval, count)
+        )
+    return found
+
+
 def mean_by_bootstrap(values: ArrayLike, *, seed: int = 0) -> Estimate:
     """The mean with its bias-corrected and accelerated 95% bootstrap interval.
 
@@ -72,6 +104,8 @@ def mean_by_bootstrap(values: ArrayLike, *, seed: int = 0) -> Estimate:
     mean = float(known.mean())
     if np.ptp(known) == 0:
         return Estimate(mean, (mean, mean), known.size)
+    from scipy import stats  # here: it takes half a second, and pages of runs need none of it
+
     low, high = stats.bootstrap(
         (known,), np.mean, n_resamples=DRAWS, confidence_level=LEVEL, rng=rng(seed, "bootstrap")
     ).confidence_interval
@@ -197,6 +231,8 @@ def rank_correlations(table: Table, measures: Sequence[str]) -> Floats:
     columns = [table.numbers(name) for name in measures]
     found = np.full((len(measures), len(measures)), np.nan)
     whole = all(np.isfinite(column).all() for column in columns)
+    from scipy import stats
+
     ranks = [stats.rankdata(column) for column in columns] if whole else []
     for i in range(len(measures)):
         for j in range(i + 1):

@@ -19,7 +19,16 @@ from vaescope.reading import open_regular, parse_json, read_regular
 from vaescope.sealing import is_sealed, sealed_rows, sha256_of
 from vaescope.specs import FORMAT
 
-__all__ = ["Row", "Table", "Value", "read_row", "read_table", "save_table", "table_of"]
+__all__ = [
+    "Row",
+    "Table",
+    "Value",
+    "read_exported_row",
+    "read_row",
+    "read_table",
+    "save_table",
+    "table_of",
+]
 
 Value = str | int | float | bool | None
 _RESTORE = (
@@ -148,21 +157,14 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part or -1), text) for text, part in re.findall(r"(\D*)(\d*)", name)]
 
 
-def read_row(folder: Path, name: str, *, timing: bool = False) -> Row | None:
+def read_row(folder: Path | str, name: str, *, timing: bool = False) -> Row | None:
     """The row of one run; None where the folder holds no run. Reads few files, whole ones only."""
     run = os.path.join(folder, name)  # ten thousand Path objects take a second
     content = _read(run, "spec.json")
     if content is None:
         return None
     spec = _loaded(content, run, "spec.json")
-    version = spec.pop("format", FORMAT)
-    if not isinstance(version, int) or version > FORMAT:
-        raise RunError(
-            f"{run}/spec.json has format {version}; this vaescope reads up to {FORMAT}.",
-            "Install a newer vaescope.",
-        )
-    settings: dict[str, Value] = {}
-    _flatten(spec, "", settings)
+    settings = _settings(spec, run, "spec.json")
     done = _json(run, "done.json")
     # Files with a seal are read as a whole, once; of a history without one the end is enough.
     read = {} if done is None else _require_seals(run, done, {"spec.json": content})
@@ -181,6 +183,38 @@ def read_row(folder: Path, name: str, *, timing: bool = False) -> Row | None:
     if timing:
         results["seconds"] = _seconds(run)
     return Row(name, finished, settings, results)
+
+
+def read_exported_row(folder: Path | str, name: str) -> Row | None:
+    """The row of a folder that `vs.save_pretrained` wrote, as `read_row` of a run; None where its
+    config.json is not ours."""
+    run = os.path.join(folder, name)
+    config = _json(run, "config.json")
+    if config is None or config.get("library") != "vaescope":
+        return None
+    files, spec = config.get("files", {}), config.get("experiment")
+    if not isinstance(spec, dict) or not isinstance(files, dict):
+        raise RunError(f"{run}/config.json is damaged: it lacks the experiment.", _RESTORE)
+    settings = _settings({"format": config.get("format"), **spec}, run, "config.json")
+    light = {name: seal for name, seal in files.items() if not name.endswith(".safetensors")}
+    # The seal is of the whole document; of its files the weights are checked when it is opened.
+    _require_seals(run, config, {}, files=light)
+    last = _last_line(run, "history.jsonl")
+    results: dict[str, Value] = {}
+    _flatten({} if last is None else _without_lists(last), "", results)
+    return Row(name, os.path.exists(f"{run}/model.safetensors"), settings, results)
+
+
+def _settings(spec: dict[str, Any], run: str, name: str) -> dict[str, Value]:
+    version = spec.pop("format", FORMAT)
+    if not isinstance(version, int) or version > FORMAT:
+        raise RunError(
+            f"{run}/{name} has format {version}; this vaescope reads up to {FORMAT}.",
+            "Install a newer vaescope.",
+        )
+    found: dict[str, Value] = {}
+    _flatten(spec, "", found)
+    return found
 
 
 def _read(run: str, name: str) -> bytes | None:
@@ -209,14 +243,24 @@ def _loaded(content: bytes, run: str, name: str) -> dict[str, Any]:
     return loaded
 
 
-def _require_seals(run: str, done: dict[str, Any], read: dict[str, bytes]) -> dict[str, bytes]:
-    """The files that a finished run seals, beside those `read` already. Refuses a run whose files
-    are not what they were when it ended."""
+def _require_seals(
+    run: str,
+    done: dict[str, Any],
+    read: dict[str, bytes],
+    *,
+    files: Mapping[str, str] | None = None,
+) -> dict[str, bytes]:
+    """The files that a finished run seals, beside those `read` already; some `files` of an export.
+    Refuses a run whose files are not what they were when it ended."""
     try:
         sealed = is_sealed(done)
     except ValueError as error:
-        raise RunError(f"{run}/done.json is damaged: {error}.", _RESTORE) from error
-    for name, seal in done["files"].items() if sealed else ():
+        which = "done.json" if files is None else "config.json"
+        raise RunError(f"{run}/{which} is damaged: {error}.", _RESTORE) from error
+    named = done.get("files") if files is None else files
+    if sealed and not isinstance(named, Mapping):
+        raise RunError(f"{run}/done.json is damaged: it names no files.", _RESTORE)
+    for name, seal in named.items() if sealed and named is not None else ():
         content = read[name] if name in read else _read(run, name)
         if content is None and name == "environment.json":
             continue  # nothing here is read of it

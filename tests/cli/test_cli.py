@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from tests.command import vaescope
 
-from vaescope.cli.app import PLANNED
-
 
 def failed(*arguments: str) -> tuple[int, dict[str, Any]]:
     done = vaescope(*arguments, "--json")
@@ -71,13 +69,6 @@ def test_a_folder_that_cannot_be_written_is_explained(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     code, error = failed("train", "vae", *TINY, "--out", str(tmp_path / "file"))
     assert (code, error["type"]) == (1, "DiskError")
-
-
-def test_what_is_not_there_yet_says_so() -> None:
-    for name in PLANNED[:1]:
-        code, error = failed(name, "anything", "--some", "option")
-        assert code == 2
-        assert "not exist yet" in error["message"]
 
 
 def test_help_has_an_example_and_leaves_torch_out() -> None:

@@ -1,9 +1,22 @@
 """A study's figure shows what its table has: every run, means over seeds, kept distributions."""
 
 import numpy as np
+import pytest
 
-from vaescope.figures.studies import draw_study
-from vaescope.studies.panels import Curves, Dots, HistogramPanel, Images, Panel, Scatter
+from vaescope.figures.studies import SMALL, axis_words, draw_study
+from vaescope.report.study_page import figure_svg
+from vaescope.studies import Claim, Gap, Level, Study
+from vaescope.studies.catalogue import STUDIES
+from vaescope.studies.panels import (
+    Curves,
+    Dots,
+    HistogramPanel,
+    Images,
+    Panel,
+    Scatter,
+    Together,
+)
+from vaescope.studies.running import Outcome
 from vaescope.tables import Table
 
 TABLE = Table(
@@ -34,6 +47,53 @@ def test_a_threshold_is_a_line_and_the_papers_numbers_are_diamonds() -> None:
     assert [0.25, 0.25] in [list(line.get_ydata()) for line in axes.lines]
 
 
+def test_claims_about_a_level_put_their_thresholds_into_its_panels() -> None:
+    """Those of other rows, other measures and of differences do not."""
+    claims = [
+        Claim("a", "nowhere", Level("score", {"method": "a"}), "above", 0.25),
+        Claim("b", "nowhere", Level("score", {"method": "b"}), "within", 3.0, margin=0.5),
+        Claim("c", "nowhere", Level("cost"), "above", 7.0),
+        Claim("d", "nowhere", Gap("score", {"method": "a"}, {"method": "b"}), "above", 0.1),
+    ]
+    whole, part = (Dots("Score", "score", "method", where) for where in ({}, {"method": "a"}))
+    figure = draw_study([whole, part], TABLE, claims=claims)
+    drawn = [
+        sorted({line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"})
+        for axes in figure.axes
+    ]
+    assert drawn == [[0.25, 2.5, 3.5], [0.25]]
+
+
+def test_measures_on_one_axis_are_lines_with_their_labels() -> None:
+    panel = Together("Both", {"points": "score", "price": "cost"}, "beta")
+    (axes,) = draw_study([panel], TABLE).axes
+    assert [line.get_label() for line in axes.lines] == ["points", "price"]
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), [1.5, 3.5])
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.id)
+def test_axes_are_named_in_words(study: Study) -> None:
+    columns = {
+        name
+        for panel in study.panels
+        for key in ("by", "along", "against")
+        if (name := getattr(panel, key, ""))
+    }
+    assert all(not set("._") & set(axis_words(column)) for column in columns)
+
+
+def test_a_figure_follows_the_dark_and_its_words_can_be_read_at_400_pixels() -> None:
+    """Two panels beside each other; words are text of at least 7 pixels there."""
+    panels = (Dots("Score", "score", "method"), Curves("Score", "score", "beta"))
+    study = Study("paper/table", "t", lambda scale: None, (), panels, (), "")  # type: ignore[arg-type,return-value]
+    text = figure_svg(study, Outcome(study.id, "laptop", "", TABLE, {}))
+    assert "prefers-color-scheme:dark" in text and "var(--ink," in text
+    assert text == figure_svg(study, Outcome(study.id, "laptop", "", TABLE, {}))
+    width = float(text.partition('width="')[2].partition("pt")[0])
+    assert SMALL * 400.0 / width >= 7.0
+    assert ">Score</text>" in text
+
+
 def test_curves_go_through_the_means_over_seeds() -> None:
     (axes,) = draw_study([Curves("Score", "score", "beta")], TABLE).axes
     np.testing.assert_array_equal(axes.lines[0].get_xdata(), [1.0, 2.0])
@@ -57,8 +117,10 @@ def test_histograms_share_bins_and_rise_to_one() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["spread out", "a spike"]
 
 
-def test_panels_whose_arrays_were_not_kept_are_left_out() -> None:
+def test_panels_whose_arrays_or_columns_were_not_kept_are_left_out() -> None:
     panels: list[Panel] = [
+        Dots("Later", "newer", "method"),
+        Curves("Later", "score", "beta", where={"arm": "trained"}),
         Images("Faces", "face", "method"),
         HistogramPanel("Kept", {"spread out": "wide", "none": "empty"}),
         Dots("Score", "score", "method"),
@@ -74,7 +136,7 @@ def test_small_numbers_and_powers_of_ten_are_written_out_beside_the_axes() -> No
     figure.canvas.draw()
     dots, curves = figure.axes
     assert dots.yaxis.get_offset_text().get_text() == ""
-    assert "2e-12" in [label.get_text() for label in dots.get_yticklabels()]
+    assert any(label.get_text().endswith("e-12") for label in dots.get_yticklabels())
     assert {"1", "2"} <= {label.get_text() for label in curves.get_xticklabels()}
 
 

@@ -111,6 +111,8 @@ def test_a_large_upload_is_refused_before_it_is_read(client: TestClient) -> None
     assert client.post(address, content=b"", headers=said).status_code == 413
     unsaid = client.post(address, content=gigabyte(), headers=ORIGIN)
     assert 400 <= unsaid.status_code < 500
+    endless = {**ORIGIN, "Content-Length": "9" * 5000}
+    assert client.post(address, content=b"", headers=endless).status_code == 400
     note = client.post("/api/note", content=b"x" * 70_000, headers=ORIGIN)
     assert note.status_code == 413
 

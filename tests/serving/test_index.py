@@ -7,10 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.serve import make_run, spec_of
+from benchmarks.serve import history_of, make_run, spec_of
+from starlette.testclient import TestClient
 
+from vaescope.sealing import seal_document, sha256_of
 from vaescope.serving import index as indexing
+from vaescope.serving.app import create_app
 from vaescope.serving.index import Index
+from vaescope.serving.site import Options
 
 
 @pytest.fixture
@@ -78,6 +82,62 @@ def test_a_half_written_run_is_named_and_stops_nobody(
     states = {e.path: e.state for e in snapshot.entries}
     assert states == {"half": "damaged", "r-s0": "done", "r-s1": "done", "r-s2": "damaged"}
     assert all(e.error for e in snapshot.entries if e.state == "damaged")
+
+
+def test_halves_of_characters_and_names_that_are_taken_stop_nobody(
+    runs: Path, tmp_path: Path
+) -> None:
+    for name in ("spec.json", "done.json"):
+        (runs / "r-s0" / name).unlink()
+    spec = {**spec_of(2.0, 0), "note": "\ud800"}
+    (runs / "r-s0" / "spec.json").write_text(json.dumps(spec))
+    (runs / "r-s0" / "failed.json").write_text('{"type": "E", "message": "\\udfff"}')
+    (runs / "r-s1" / "scores.json").write_text('{"seed": 9, "latent": 3, "\\ud800": 1.0}')
+    app = create_app(Options(runs, cache=tmp_path / "cache"))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        for address in ("/", "/?seeds=1", "/run?path=r-s0", "/api/live?path=r-s0", "/save"):
+            assert client.get(address).status_code == 200, address
+        snapshot = app._app.state.site.snapshot()
+        found = snapshot.results(snapshot.find("r-s1"))
+        assert (found["result.seed"], found["result.latent"]) == (9.0, 3.0)
+
+
+def exported(folder: Path) -> Path:
+    """As `vs.save_pretrained` writes a run."""
+    folder.mkdir(parents=True)
+    history = history_of(np.random.default_rng(0), 3)
+    config = {"library": "vaescope", "format": 1, "name": "r", "digest": "0" * 64,
+              "weights_sha256": "0" * 64, "experiment": spec_of(5.0, 7),
+              "files": {"history.jsonl": sha256_of(history), "model.safetensors": ""}}  # fmt: skip
+    (folder / "history.jsonl").write_bytes(history)
+    (folder / "model.safetensors").touch()
+    (folder / "config.json").write_text(json.dumps(seal_document(config), indent=1))
+    return folder
+
+
+def test_exported_folders_are_runs_too(runs: Path, tmp_path: Path) -> None:
+    exported(runs / "for-the-hub")
+    (runs / "sweep").mkdir()
+    (runs / "sweep" / "config.json").write_text('{"model_type": "bert"}')  # somebody else's
+    (runs / "r-s0").rename(runs / "sweep" / "r-s0")
+    index = Index(runs, tmp_path / "cache")
+    snapshot = index.refresh()
+    assert [e.path for e in snapshot.entries] == ["for-the-hub", "r-s1", "r-s2", "sweep/r-s0"]
+    hub = snapshot.entries[0]
+    assert (hub.state, hub.seed) == ("done", 7)
+    assert snapshot.settings[hub.setting]["objective.beta"] == 5.0
+    assert snapshot.results(hub)["step"] == 300
+    with (runs / "for-the-hub" / "history.jsonl").open("a") as file:
+        file.write("x")
+    damaged = index.refresh().entries[0]
+    assert damaged.state == "damaged" and "history.jsonl is damaged" in damaged.error
+
+
+def test_an_export_whose_config_was_changed_is_damaged(runs: Path, tmp_path: Path) -> None:
+    config = exported(runs / "hub") / "config.json"
+    config.write_text(config.read_text().replace("5.0", "6.0"))
+    entry = Index(runs, tmp_path / "cache").refresh().find("hub")
+    assert entry is not None and entry.state == "damaged" and "seal" in entry.error
 
 
 def test_links_that_leave_are_not_followed(runs: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
+from benchmarks.serve import make_run, spec_of
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.serving.conftest import fill
@@ -15,7 +16,7 @@ from vaescope.serving.filters import column_named, parse_filter
 from vaescope.serving.index import Index, Snapshot
 from vaescope.serving.listing import listed, pareto
 from vaescope.serving.view import FRONTS, View, view_of
-from vaescope.statistics import mean_over_seeds
+from vaescope.statistics import mean_of, mean_over_seeds, means_of
 from vaescope.tables import read_table
 
 
@@ -38,6 +39,35 @@ def test_means_are_those_of_the_table_command(runs: Path) -> None:
     mean = group.means["distortion"]
     assert (mean.n, mean.value) == (3, pytest.approx(wanted.estimate.value))
     assert mean.interval == pytest.approx(wanted.estimate.interval)
+
+
+def test_no_interval_ends_where_no_value_can_lie(runs: Path) -> None:
+    groups = listed(snapshot_of(runs), View(cols=("active", "passive", "mig", "rate"))).groups
+    ends = {name: g.means[name].interval for g in groups for name in ("active", "passive", "rate")}
+    assert any(ends.values())
+    for name, interval in ends.items():
+        assert interval is None or interval[0] >= 0.0
+        assert interval is None or name == "rate" or interval[1] <= 10.0, "ten latents"
+
+
+def test_means_of_many_groups_are_those_of_each(runs: Path) -> None:
+    values = np.array([0.1, 0.9, np.nan, 0.2, 1.4, 0.3, 0.35])
+    places = [[0, 1], [2], [3, 4, 2], [5], [6, 5, 3], []]
+    found = means_of("mig", values, places, latents=[None] * 6)
+    for own, group in zip(found, places, strict=True):
+        wanted = mean_of("mig", values[group])
+        assert own.n == wanted.n and own.value == pytest.approx(wanted.value, nan_ok=True)
+        assert (own.interval is None) == (wanted.interval is None)
+        assert own.interval is None or own.interval == pytest.approx(wanted.interval)
+
+
+def test_turning_a_page_does_not_sort_again(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = snapshot_of(runs)
+    first = listed(snapshot, View(sort="-beta"), rows=1)
+    monkeypatch.setattr("vaescope.serving.listing._select", lambda *_: pytest.fail("selected"))
+    pages = [listed(snapshot, View(sort="-beta", page=page), rows=1) for page in (1, 2, 3)]
+    assert [g.key for g in pages[0].groups] == [g.key for g in first.groups]
+    assert [p.groups[0].settings["objective.beta"] for p in pages] == [9.0, 4.0, 1.0]
 
 
 def test_a_copy_of_a_run_is_no_second_seed(runs: Path) -> None:
@@ -70,6 +100,17 @@ def test_only_columns_that_differ_are_shown(runs: Path) -> None:
     columns = listed(snapshot_of(runs), View()).columns
     assert "objective.beta" in columns and "mean.mig" in columns
     assert not {"latent", "data.name", "batch"} & set(columns)
+
+
+def test_settings_that_follow_from_a_name_are_left_out(runs: Path) -> None:
+    for seed, (data, size) in enumerate((("dsprites", 32), ("mnist", 28))):
+        spec = spec_of(4.0, seed)
+        spec["data"] = {"name": data, "size": size}
+        make_run(runs / f"other-{data}", spec, np.random.default_rng(seed), records=1)
+    columns = listed(snapshot_of(runs), View(q="other")).columns
+    assert "data.name" in columns and "data.size" not in columns
+    both = listed(snapshot_of(runs), View(q="other", cols=("size",)))
+    assert both.columns == ("data.size",)
 
 
 def test_sorting_puts_what_is_missing_last_both_ways(runs: Path) -> None:

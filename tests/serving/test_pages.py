@@ -18,11 +18,12 @@ from vaescope.errors import DiskError
 from vaescope.runs import Run
 from vaescope.serving import app
 from vaescope.serving.jobs import Jobs
+from vaescope.serving.listing import listed
 from vaescope.serving.live import held_locks, is_running, records_after
 from vaescope.serving.notes import Note, Notes
 from vaescope.serving.resuming import resume_command
 from vaescope.serving.site import Site
-from vaescope.serving.view import View
+from vaescope.serving.view import View, view_of
 from vaescope.settings import from_command_line
 
 FAILED = "beta-vae-s3-failed"
@@ -160,6 +161,23 @@ def test_a_view_is_saved_as_one_file(client: TestClient) -> None:
     assert "Filter: beta&gt;=1." in answer.text
     assert not re.search(r"<[^>]*(src|href)=.?(http|/)", answer.text.split("<script")[0])
     assert answer.text.index(">4.0<") < answer.text.index(">1.0<")
+
+
+def test_a_saved_view_has_its_scatter_its_seeds_and_drawn_traversals(
+    site_client: tuple[Site, TestClient],
+) -> None:
+    site, client = site_client
+    (group, *_) = listed(site.snapshot(), View(q="beta=4")).groups
+    strip = site.strip_file(group.shown)
+    strip.parent.mkdir(exist_ok=True)
+    strip.write_bytes(b"\x89PNG")
+    found = view_of([("q", "beta=4"), ("x", "rate"), ("y", "mean.mig"), ("open", group.key)])
+    text = client.get(f"/save{found.query(sel=(group.shown.path,))[1:]}").text
+    assert "mean.mig against rate of each setting" in text
+    assert all(f">{entry.path}<" in text for entry in group.entries)
+    assert "1 of 1 finished rows" in text and "iVBOR" in text
+    assert f"Basket: {group.shown.path}." in text
+    strip.unlink()
 
 
 def test_sweeps_show_their_progress(client: TestClient) -> None:

@@ -12,9 +12,12 @@ from tests.serving.conftest import ORIGIN
 ROUTES = (
     "/", "/run", "/save", "/compare", "/folders", "/sweep", "/study", "/report", "/made/sweep",
     "/made/study", "/made/compare", "/api/version", "/api/live", "/static/x", "/static/serve.js",
-    "/api/note", "/api/cancel", "/api/bench/decode", "/nothing",
+    "/api/note", "/api/cancel", "/api/bench/decode", "/nothing", "/bench", "/strip",
+    "/api/bench/encode", "/api/report", "/api/compare", "/api/sweep", "/api/study",
 )  # fmt: skip
 KNOWN = ("beta-vae-s0-b4", "beta-vae-s1-b1", "beta-vae-s3-failed", ".", "..", "")
+RUNS = KNOWN[:3]
+JOBS = tuple(f"/api/{kind}?path={path}" for kind in ("report", "sweep", "x") for path in KNOWN)
 NAMES = ("path", "q", "sort", "seeds", "open", "cols", "page", "x", "y", "front", "sel", "offset")
 WORDS = ("beta>=4", "mig>.3", "-mean.mig", "rate", "min,min", "1", "-1", "9" * 30, "a=b=c", '"')
 
@@ -23,7 +26,16 @@ json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
     lambda inner: st.lists(inner, max_size=3), max_leaves=5,
 )  # fmt: skip
-bodies = st.dictionaries(st.sampled_from(("path", "star", "text", "job", "z")), json_values)
+bodies = st.one_of(
+    st.dictionaries(st.sampled_from(("path", "star", "text", "job", "z")), json_values),
+    st.fixed_dictionaries({"path": st.sampled_from(KNOWN), "z": st.lists(st.floats(), max_size=9)}),
+    st.fixed_dictionaries({"job": st.sampled_from(JOBS)}),
+)
+queries = st.tuples(
+    # Half of the requests name runs that are there: the others end at the door.
+    st.lists(st.tuples(st.just("path"), st.sampled_from(RUNS)), max_size=2),
+    st.lists(st.tuples(st.sampled_from(NAMES), values), max_size=4),
+).map(lambda both: both[0] + both[1])
 
 
 @pytest.mark.slow
@@ -31,7 +43,7 @@ bodies = st.dictionaries(st.sampled_from(("path", "star", "text", "job", "z")), 
 @given(
     method=st.sampled_from(("GET", "GET", "GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS")),
     route=st.sampled_from(ROUTES),
-    query=st.lists(st.tuples(st.sampled_from(NAMES), values), max_size=5),
+    query=queries,
     body=st.one_of(bodies, st.binary(max_size=50)),
 )
 def test_two_thousand_requests_meet_no_error_of_the_server(

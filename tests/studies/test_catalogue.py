@@ -26,7 +26,7 @@ from vaescope.studies import (
 )
 from vaescope.studies.catalogue import OUTDATED, STUDIES, cases, find
 from vaescope.studies.effects import two_of
-from vaescope.studies.registry import read_registry, status
+from vaescope.studies.registry import read_registry, status, voting_units
 from vaescope.studies.running import load_outcome
 from vaescope.sweeps.grid import plan
 from vaescope.tables import Row, Table, table_of
@@ -37,6 +37,22 @@ REGISTRY_FILE = RESULTS.parent / "registry.jsonl"
 
 #: Rows of the papers' catalogue, as its tables name them, and the studies that show them.
 ROWS = {
+    "bonheme2023 Fig 4": ["bonheme2023/figure-4"],
+    "bonheme2023 Fig 5": ["bonheme2023/figure-5"],
+    "bonheme2023 Fig 6 a,b": ["bonheme2023/figure-6"],
+    "bonheme2023 Fig 7": ["bonheme2023/figure-7"],
+    "bonheme2023 Fig 8a": ["bonheme2023/figure-8"],
+    "bonheme2023 Fig 8b": ["bonheme2023/figure-8"],
+    "bonheme2023 Fig 8c": ["bonheme2023/figure-8"],
+    "bonheme2023 Fig 9 a-c": ["bonheme2023/figure-9"],
+    "bonheme2023 Fig 10 a-c": ["bonheme2023/figure-10"],
+    "bonheme2023 Fig 11": ["bonheme2023/figure-11"],
+    "bonheme2023 Fig 12": ["bonheme2023/figure-12"],
+    "bonheme2023 Fig 13": ["bonheme2023/figure-13"],
+    "bonheme2023 Fig 14": ["bonheme2023/figure-14"],
+    "bonheme2023 Fig 15-16": ["bonheme2023/figures-15-16"],
+    "bonheme2023 Fig 17": ["bonheme2023/figure-17"],
+    "bonheme2023 Fig 18 a-d": ["bonheme2023/figure-18"],
     "zietlow2022 Fig 1.1": ["zietlow2022/figure-3.6"],
     "zietlow2022 Fig 2.1-2.3": ["zietlow2022/theorem-2"],
     "zietlow2022 Tab 3.2": ["zietlow2022/table-3.2-synth", "zietlow2022/table-3.2-images"],
@@ -62,7 +78,9 @@ ROWS = {
     "mathieu2019 App C": ["mathieu2019/appendix-c-estimator", "mathieu2019/appendix-c-training"],
 }
 #: Schematics, other projects, and chapter 4 of zietlow2022, which comes with the perturbations.
-LEFT_OUT = re.compile(r"zietlow2022 (Fig 2\.4|Tab 4|Fig 4|Fig 7\.1)|mathieu2019 Fig 1$")
+LEFT_OUT = re.compile(
+    r"zietlow2022 (Fig 2\.4|Tab 4|Fig 4|Fig 7\.1)|mathieu2019 Fig 1$|bonheme2023 Fig 1-3$"
+)
 
 
 def test_there_are_twenty_studies_with_names_of_their_own() -> None:
@@ -227,7 +245,11 @@ def test_the_rows_are_those_of_the_papers_reference() -> None:
         pytest.skip("the papers' reference is not beside this checkout")
     text = reference.read_text("utf-8")
     found = set()
-    for paper, section in (("zietlow2022", "### 9.3"), ("mathieu2019", "### 9.5")):
+    for paper, section in (
+        ("bonheme2023", "### 9.2"),
+        ("zietlow2022", "### 9.3"),
+        ("mathieu2019", "### 9.5"),
+    ):
         body = text.partition(section)[2].partition("\n##")[0]
         for line in body.splitlines()[3:]:
             name = line.split("|")[1].strip() if line.startswith("|") else ""
@@ -247,9 +269,11 @@ def test_every_table_that_is_kept_is_registered_or_shown_as_older(path: Path) ->
     assert ("**Re-analysed**" in page) == (state == "re-analysed")
     if state != "re-analysed":
         assert study.id not in OUTDATED
-        units = sorted({row["seed"] for row in outcome.table.rows()})
+        units = sorted(unit for unit in voting_units(study, outcome.table) if isinstance(unit, int))
         assert len(outcome.table) == len(study.of_units("laptop", units).cells)
-    assert path.with_suffix(".png").exists()
+    figure = path.with_suffix(".svg").read_text("utf-8")
+    assert page.index(f"({path.stem}.svg)") < page.index(study.about[:40])  # the figure comes first
+    assert "prefers-color-scheme:dark" in figure
 
 
 @pytest.mark.parametrize("study", [s for s in STUDIES if s.claims[0].kind == "identity"],

@@ -55,7 +55,9 @@ def test_a_trend_is_the_rank_correlation_of_each_seed() -> None:
     falling = [{"seed": 1, "x": x, "a": -x} for x in (1.0, 2.0, 5.0)]
     flat = [{"seed": 2, "x": x, "a": 4.0} for x in (1.0, 2.0, 5.0)]
     found = Trend("a", "x").of(table([*rising, *falling, *flat], ("a",)))
-    np.testing.assert_allclose(found, [1.0, -1.0, np.nan])
+    np.testing.assert_allclose(found, [1.0, -1.0, 0.0])
+    still = [{"seed": 0, "x": 1.0, "a": a} for a in (1.0, 2.0, 5.0)]
+    np.testing.assert_allclose(Trend("a", "x").of(table(still, ("a",))), [np.nan])
 
 
 def test_the_trend_of_a_made_table_has_the_sign_of_its_values() -> None:

@@ -176,6 +176,30 @@ def test_seeds_are_added_without_running_the_old_ones_again(example: Study, tmp_
     assert twice.table.columns["seed"] == list(range(16))
 
 
+@pytest.mark.slow
+def test_trained_seeds_are_added_as_computed_ones_are(tmp_path: Path) -> None:
+    """Twice eight is once sixteen for models too, and the old ones are not trained again."""
+    (study,) = find("zietlow2022/table-3.4")
+    first = sample(study, "smoke", tmp_path / "a", None, None, 8, workers=1)
+    twice = sample(study, "smoke", tmp_path / "b", first, None, 8, workers=1)
+    once = sample(study, "smoke", tmp_path / "c", None, None, 16, workers=1)
+    assert twice.table == once.table and twice.digest == once.digest
+    measured = list((tmp_path / "b" / "runs").glob("*/study-*.json"))
+    assert len(measured) == len(study.of_units("smoke", range(8, 16)).cells)
+
+
+def test_the_committed_table_is_what_seeds_are_added_to() -> None:
+    """`vaescope study zietlow2022/table-3.4 --seeds +8` runs the units after its last one."""
+    results = Path(__file__).parents[2] / "docs" / "results"
+    (study,) = find("zietlow2022/table-3.4")
+    known = load_outcome(results / "studies" / "zietlow2022-table-3.4.json")
+    assert known.digest == study.digest("laptop")
+    lines = [line for line in read_registry(results / "registry.jsonl") if line.study == study.id]
+    last = max(row["seed"] for row in known.table.rows())
+    asked = next_units(study, known, lines[-1], 8)
+    assert asked == range(last + 1, last + 9) and last + 9 <= lines[-1].first + lines[-1].cap
+
+
 def test_until_decided_stops_at_the_cap(example: Study, tmp_path: Path) -> None:
     small = replace(example, cap=20)
     asked = next_units(small, None, None, None)

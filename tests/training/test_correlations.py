@@ -11,15 +11,19 @@ import vaescope as vs
 from vaescope.build import build_data
 from vaescope.checking import check
 from vaescope.data import Dataset
-from vaescope.errors import Interrupted
+from vaescope.errors import Interrupted, UsageError
+from vaescope.inspection.history import training_of
 from vaescope.runs import Run
 from vaescope.settings import from_command_line
 from vaescope.specs import digest
 from vaescope.training.many import stackable
 from vaescope.training.run import train_run
 
-SPEC = ["data.name=linear-gaussian", "data.n=300", "data.dimension=8", "latent=3", "steps=90",
-        "net.name=mlp", "net.encoder=[16]", "net.decoder=[16]", "optimiser.lr=1e-2", "batch=16", "logging.every=40"]  # fmt: skip
+SPEC = [
+    "data.name=linear-gaussian", "data.n=300", "data.dimension=8", "latent=3", "steps=90",
+    "net.name=mlp", "net.encoder=[16]", "net.decoder=[16]", "optimiser.lr=1e-2", "batch=16",
+    "logging.every=40",
+]  # fmt: skip
 
 
 def start(folder: Path, *settings: str) -> tuple[Run, Dataset]:
@@ -83,3 +87,24 @@ def test_a_changed_trace_is_found(tmp_path: Path) -> None:
         found.path == run.correlations and found.state == "damaged"
         for found in check(run.path).findings
     )
+
+
+def test_the_kl_of_each_latent_adds_up_to_the_rate_and_is_drawn(tmp_path: Path) -> None:
+    run, data = start(tmp_path, "logging.latent_kl=true")
+    finish(run, data)
+    rows = run.records()
+    for row in rows:
+        assert sum(row["latent_kl"]) == pytest.approx(row["rate"], rel=1e-4)
+    plain, _ = start(tmp_path / "plain")
+    finish(plain, data)
+    assert "latent_kl" not in plain.records()[0]
+    assert plain.weights.read_bytes() == run.weights.read_bytes()
+    training = training_of(rows, run.open())
+    assert training is not None and training.latent_kl is not None
+    np.testing.assert_allclose(training.latent_kl.sum(1), training.rate, rtol=1e-4)
+
+
+def test_a_prior_without_a_kl_by_latent_is_refused(tmp_path: Path) -> None:
+    run, data = start(tmp_path, "logging.latent_kl=true", "prior.name=student-t")
+    with pytest.raises(UsageError, match=r"latent_kl needs diagonal Gaussians"):
+        finish(run, data)

@@ -21,6 +21,7 @@ from vaescope.cli.how_many import how_many
 from vaescope.cli.inspect import inspect
 from vaescope.cli.measure import measure
 from vaescope.cli.output import error, explain, unexpected
+from vaescope.cli.perturb import perturb
 from vaescope.cli.prune import prune
 from vaescope.cli.serve import serve
 from vaescope.cli.study import study
@@ -40,11 +41,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-#: Commands of the interface that are still to come: they exit 2 and say so.
-PLANNED = (
-    "perturb",
-)  # fmt: skip
 
 
 def _version(wanted: bool) -> None:
@@ -73,6 +69,7 @@ app.command()(court)
 app.command()(prune)
 app.command("tune-beta")(tune_beta)
 app.command("how-many")(how_many)
+app.command("perturb")(perturb)
 app.command()(export)
 app.command()(sweep)
 app.command()(study)
@@ -82,23 +79,6 @@ app.command()(check)
 app.command()(doctor)
 app.command()(cite)
 app.add_typer(data, name="data")
-
-
-def _plan(name: str) -> None:
-    @app.command(
-        name,
-        hidden=True,
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    )
-    def planned() -> None:
-        raise UsageError(
-            f"`vaescope {name}` does not exist yet in version {__version__}.",
-            "See `vaescope --help` for what is.",
-        )
-
-
-for _name in PLANNED:
-    _plan(_name)
 
 
 def main() -> NoReturn:

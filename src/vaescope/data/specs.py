@@ -12,7 +12,7 @@ from pydantic import (
     model_serializer,
 )
 
-__all__ = ["NOISE", "ArraySpec", "DataSpec", "FilesSpec", "PairsSpec"]
+__all__ = ["NOISE", "ArraySpec", "DataSpec", "FilesSpec", "PairsSpec", "PerturbedSpec"]
 
 
 def _whole(value: Any) -> Any:
@@ -286,6 +286,21 @@ class FilesSpec(_Spec):
         return self.event
 
 
+class PerturbedSpec(_Spec):
+    """A file that `vaescope perturb` wrote, known by its content; the path is not in the digest."""
+
+    name: Literal["perturbed"] = "perturbed"
+    path: Annotated[str, BeforeValidator(_text)]
+    sha256: str | None = None
+    n: Count | None = None
+    event: Annotated[tuple[Count, ...], Strict(False)] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        assert self.event is not None, "complete the spec first"
+        return self.event
+
+
 class LaplacePairsSpec(_Spec):
     """Each row beside one whose factors moved a little, as in SlowVAE."""
 
@@ -322,6 +337,7 @@ DataSpec = Annotated[
     | SynthNonlinearSpec
     | LinearGaussianSpec
     | ArraySpec
-    | FilesSpec,
+    | FilesSpec
+    | PerturbedSpec,
     Field(discriminator="name"),
 ]

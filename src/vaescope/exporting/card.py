@@ -7,7 +7,7 @@ from typing import Any
 
 from vaescope.citations import BIBTEX, METHODS
 from vaescope.data import CARDS
-from vaescope.data.specs import ArraySpec, FilesSpec
+from vaescope.data.specs import ArraySpec, FilesSpec, PerturbedSpec
 from vaescope.escaping import markdown
 from vaescope.inspection import Inspection
 from vaescope.metrics import Score
@@ -187,7 +187,7 @@ def _fit(found: Inspection) -> str:
 def _data(found: Inspection, spec: Experiment) -> str:
     data = spec.data
     size = f"{_line(found.subject.data)}: {found.subject.of:,} examples of shape {data.shape}."
-    if isinstance(data, ArraySpec | FilesSpec):
+    if isinstance(data, ArraySpec | FilesSpec | PerturbedSpec):
         return (
             f"## Data\n\n{size} The user's own; sha256 of the content `{data.sha256}`. Licence and "
             "citation are its owner's to say."

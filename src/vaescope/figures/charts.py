@@ -14,6 +14,7 @@ from vaescope.inspection import FactorSummary, Histograms, Latent, Training
 from vaescope.latent_types import ALPHA
 from vaescope.latents import Types
 from vaescope.traversals import Traversals
+from vaescope.types import Floats, Integers
 
 __all__ = [
     "Chart",
@@ -23,7 +24,7 @@ __all__ = [
     "histograms_chart",
     "latents_chart",
     "outputs_chart",
-    "variances_chart",
+    "traces_chart",
 ]
 
 Value = str | int | float | None
@@ -361,11 +362,9 @@ def outputs_chart(
     )
 
 
-def variances_chart(training: Training, kinds: Mapping[int, str]) -> Chart:
-    """Mean posterior variance of each latent along the steps, coloured by its type in the end."""
-    variance = training.variance
-    assert variance is not None
-    steps, d = variance.shape
+def traces_chart(at: Integers, values: Floats, kinds: Mapping[int, str], title: str) -> Chart:
+    """One number of each latent along the steps, coloured by its type in the end."""
+    steps, d = values.shape
     places = np.unique(np.linspace(0, steps - 1, min(steps, 200)).astype(np.int64))
     spec = {
         **_panels(640, 1),
@@ -377,7 +376,7 @@ def variances_chart(training: Training, kinds: Mapping[int, str]) -> Chart:
                 "axis": {"grid": False, "tickCount": 5},
             },
             "y": {
-                "field": "variance", "type": "quantitative", "title": "Posterior variance",
+                "field": "value", "type": "quantitative", "title": title,
                 "axis": {"tickCount": 5}, "scale": {"zero": True},
             },
             "detail": {"field": "latent", "type": "nominal"},
@@ -385,13 +384,13 @@ def variances_chart(training: Training, kinds: Mapping[int, str]) -> Chart:
                 **_COLOUR,
                 "legend": {"title": None, "symbolType": "stroke", "symbolStrokeWidth": 3},
             },
-            "tooltip": _tooltip(latent="latent", type="type", step="step", variance="variance"),
+            "tooltip": _tooltip(latent="latent", type="type", step="step", value="value"),
         },
     }  # fmt: skip
     rows = [(int(place), j) for j in range(d) for place in places]
     return Chart(spec, {
-        "step": [int(training.step[place]) for place, _ in rows],
+        "step": [int(at[place]) for place, _ in rows],
         "latent": [str(j) for _, j in rows],
         "type": [kinds[j] for _, j in rows],
-        "variance": [_finite(float(variance[place, j])) for place, j in rows],
+        "value": [_finite(float(values[place, j])) for place, j in rows],
     })  # fmt: skip

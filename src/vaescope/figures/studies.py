@@ -11,44 +11,119 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from vaescope.figures.palette import INK, MUTED, SERIES
 from vaescope.statistics import mean_of
-from vaescope.studies.effects import Where
-from vaescope.studies.panels import Curves, Dots, HistogramPanel, Images, Panel, Scatter
+from vaescope.studies.claims import Claim
+from vaescope.studies.effects import Level, Where
+from vaescope.studies.panels import (
+    Curves,
+    Dots,
+    HistogramPanel,
+    Images,
+    Panel,
+    Scatter,
+    Together,
+)
 from vaescope.studies.running import Pictures
 from vaescope.tables import Table, Value
 from vaescope.types import Floats
 
-__all__ = ["draw_study"]
+__all__ = ["axis_words", "draw_study"]
 
 #: Letters of a title that fit above a panel.
-TITLE = 44
+TITLE = 34
+#: Points of words: two panels beside each other are 420 points wide, so that at 400 pixels the
+#: smallest words have seven.
+SMALL, LARGE = 8, 9
+#: Columns of tables in words, with units.
+_WORDS = {
+    "objective.beta": "beta", "objective.alpha": "alpha", "data.ratio": "ratio of the scales",
+    "df": "degrees of freedom", "dto": "distance to orthogonality", "ds": "disentanglement score",
+    "od": "OD-Score", "od_released": "released score", "mig": "MIG",
+    "distortion": "distortion, nats", "used": "latents in use", "steps": "steps of training",
+    "latent": "latents", "size": "rows of data", "batch": "rows of a batch",
+    "precision": "precision of the decoder", "score": "FactorVAE score",
+    "strength": "strength of the regulariser",
+}  # fmt: skip
 
 
-def draw_study(panels: Sequence[Panel], table: Table, pictures: Sequence[Pictures] = ()) -> Figure:
-    """One figure of all panels; those of pictures and histograms need what lies beside the rows,
-    and are left out where there is none."""
-    shown = [panel for panel in panels if _can_be_drawn(panel, pictures)]
-    figure, places = _grid_of_axes(max(len(shown), 1), most=3, width=3.1, height=2.5)
+def axis_words(column: str) -> str:
+    """A column as an axis names it.
+
+    >>> axis_words("objective.beta"), axis_words("method")
+    ('beta', 'method')
+    """
+    return _WORDS.get(column, column.rpartition(".")[2].replace("_", " "))
+
+
+def draw_study(
+    panels: Sequence[Panel],
+    table: Table,
+    pictures: Sequence[Pictures] = (),
+    claims: Sequence[Claim] = (),
+) -> Figure:
+    """One figure of all panels, with the thresholds of claims about what they show; those of
+    pictures and histograms need what lies beside the rows, and are left out where there is none, as
+    are those of columns that an older table lacks."""
+    shown = [panel for panel in panels if _can_be_drawn(panel, table, pictures)]
+    figure, places = _grid_of_axes(max(len(shown), 1), most=2, width=2.9, height=2.4)
     for panel, axes in zip(shown, places, strict=False):
         if isinstance(panel, Dots):
             _dots(axes, panel, table)
         elif isinstance(panel, Curves):
             _curves(axes, panel, table)
+        elif isinstance(panel, Together):
+            _together(axes, panel, table)
         elif isinstance(panel, Scatter):
             _scatter(axes, panel, table)
         elif isinstance(panel, HistogramPanel):
             _histograms(axes, panel, pictures)
         else:
             _images(axes, panel, table, pictures)
+        for threshold in _thresholds(panel, claims):
+            axes.axhline(threshold, color=MUTED, lw=0.9, ls="--")
         _quiet(axes, textwrap.fill(panel.title, TITLE))
         if isinstance(panel, Images):
             axes.set_axis_off()
     return figure
 
 
-def _can_be_drawn(panel: Panel, pictures: Sequence[Pictures]) -> bool:
+def _can_be_drawn(panel: Panel, table: Table, pictures: Sequence[Pictures]) -> bool:
+    if not _columns(panel) <= set(table.columns):
+        return False
     if isinstance(panel, Images):
         return any(panel.name in one for one in pictures)
     return not isinstance(panel, HistogramPanel) or _first(panel, pictures) is not None
+
+
+def _columns(panel: Panel) -> set[str]:
+    """The columns of a table that a panel shows."""
+    if isinstance(panel, HistogramPanel):
+        return set()
+    if isinstance(panel, Dots):
+        named = {panel.measure, panel.by}
+    elif isinstance(panel, Curves):
+        named = {panel.measure, panel.along, panel.by}
+    elif isinstance(panel, Together):
+        named = {*panel.measures.values(), panel.along}
+    elif isinstance(panel, Scatter):
+        named = {panel.measure, panel.against, panel.by}
+    else:
+        named = {panel.by}
+    return (named | set(panel.where)) - {""}
+
+
+def _thresholds(panel: Panel, claims: Sequence[Claim]) -> list[float]:
+    """Where claims about the level of what a panel shows put their thresholds."""
+    if not isinstance(panel, Dots | Curves):
+        return []
+    found = [] if not isinstance(panel, Dots) or panel.threshold is None else [panel.threshold]
+    for test in (test for claim in claims for test in claim.tests):
+        effect = test.effect
+        if not isinstance(effect, Level) or effect.measure != panel.measure:
+            continue
+        if any(panel.where.get(name, value) != value for name, value in effect.where.items()):
+            continue
+        found += [test.threshold - test.margin, test.threshold + test.margin]
+    return sorted(set(found))
 
 
 def _first(panel: HistogramPanel, pictures: Sequence[Pictures]) -> Pictures | None:
@@ -98,8 +173,6 @@ def _dots(axes: Axes, panel: Dots, table: Table) -> None:
             axes.plot([place, place], estimate.interval, color=INK, lw=0.8)
         if value in panel.paper:
             axes.plot(place, panel.paper[value], "D", ms=5, mfc="none", mec=SERIES[1], mew=1.2)
-    if panel.threshold is not None:
-        axes.axhline(panel.threshold, color=MUTED, lw=0.9, ls="--")
     # Without a power of ten above the axis, where the title is.
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     names = [_name(value) for value in groups]
@@ -107,30 +180,46 @@ def _dots(axes: Axes, panel: Dots, table: Table) -> None:
     axes.set_xticks(
         range(len(groups)), names, rotation=30 if turned else 0, ha="right" if turned else "center"
     )
-    axes.set_xlabel(panel.by, fontsize=7, color=INK)
+    axes.set_xlabel(axis_words(panel.by), fontsize=SMALL, color=INK)
 
 
 def _curves(axes: Axes, panel: Curves, table: Table) -> None:
     for colour, (value, part) in zip(
         _colours(), _groups(_chosen(table, panel.where), panel.by).items(), strict=False
     ):
-        x, y = _known(part.numbers(panel.along), part.numbers(panel.measure))
-        places = np.unique(x)
-        if not len(places):
-            continue
-        estimates = [mean_of(panel.measure, y[x == place]) for place in places]
-        means = [one.value for one in estimates]
-        bands = [one.interval or (one.value, one.value) for one in estimates]
-        axes.plot(places, means, "o-", ms=2.5, lw=1.2, color=colour, label=_name(value))
-        low, high = np.array(bands).T
-        axes.fill_between(places, low, high, color=colour, alpha=0.18, lw=0)
+        _line(axes, part, panel.along, panel.measure, colour, _name(value))
     for mark in panel.marks:
         axes.axvline(mark, color=MUTED, lw=0.8, ls=":")
     if panel.log:
         axes.set_xscale("log")
         _label_decades(axes)
-    axes.set_xlabel(panel.along, fontsize=7, color=INK)
+    axes.set_xlabel(axis_words(panel.along), fontsize=SMALL, color=INK)
     _legend(axes, panel.by)
+
+
+def _together(axes: Axes, panel: Together, table: Table) -> None:
+    part = _chosen(table, panel.where)
+    for colour, (label, measure) in zip(_colours(), panel.measures.items(), strict=False):
+        _line(axes, part, panel.along, measure, colour, label)
+    if panel.log:
+        axes.set_xscale("log")
+        _label_decades(axes)
+    axes.set_xlabel(axis_words(panel.along), fontsize=SMALL, color=INK)
+    axes.legend(fontsize=SMALL, frameon=False, labelcolor=INK)
+
+
+def _line(axes: Axes, part: Table, along: str, measure: str, colour: str, label: str) -> None:
+    """Means over seeds along a column, with their intervals."""
+    x, y = _known(part.numbers(along), part.numbers(measure))
+    places = np.unique(x)
+    if not len(places):
+        return
+    estimates = [mean_of(measure, y[x == place]) for place in places]
+    means = [one.value for one in estimates]
+    bands = [one.interval or (one.value, one.value) for one in estimates]
+    axes.plot(places, means, "o-", ms=2.5, lw=1.2, color=colour, label=label)
+    low, high = np.array(bands).T
+    axes.fill_between(places, low, high, color=colour, alpha=0.18, lw=0)
 
 
 def _label_decades(axes: Axes) -> None:
@@ -148,8 +237,8 @@ def _scatter(axes: Axes, panel: Scatter, table: Table) -> None:
     ):
         x, y = _known(part.numbers(panel.against), part.numbers(panel.measure))
         axes.plot(x, y, "o", ms=3, mew=0, alpha=0.7, color=colour, label=_name(value))
-    axes.set_xlabel(panel.against, fontsize=7, color=INK)
-    axes.set_ylabel(panel.measure, fontsize=7, color=INK)
+    axes.set_xlabel(axis_words(panel.against), fontsize=SMALL, color=INK)
+    axes.set_ylabel(axis_words(panel.measure), fontsize=SMALL, color=INK)
     _legend(axes, panel.by)
 
 
@@ -159,7 +248,11 @@ def _colours() -> list[str]:
 
 def _legend(axes: Axes, by: str) -> None:
     if by:
-        axes.legend(fontsize=6, frameon=False, title=by, title_fontsize=6)
+        legend = axes.legend(
+            fontsize=SMALL, frameon=False, title=axis_words(by), title_fontsize=SMALL,
+            labelcolor=INK,
+        )  # fmt: skip
+        legend.get_title().set_color(INK)
 
 
 def _histograms(axes: Axes, panel: HistogramPanel, pictures: Sequence[Pictures]) -> None:
@@ -173,7 +266,7 @@ def _histograms(axes: Axes, panel: HistogramPanel, pictures: Sequence[Pictures])
         counts, _ = np.histogram(values, edges)
         axes.stairs(counts / max(counts.max(), 1), edges, color=colour, lw=1.2, label=label)
     axes.set_yticks([])
-    axes.legend(fontsize=6, frameon=False)
+    axes.legend(fontsize=SMALL, frameon=False, labelcolor=INK)
 
 
 def _images(
@@ -186,23 +279,36 @@ def _images(
     for place, own in enumerate(pictures):
         if panel.name in own and all(columns[k][place] == v for k, v in panel.where.items()):
             first.setdefault(columns[panel.by][place], own[panel.name])
-    across = min(len(first), 3)
-    width, height = 1.0 / max(across, 1), 1.0 / max(-(-len(first) // 3), 1)
+    across = 2 if len(first) == 4 else min(len(first), 3)
+    width, height = 1.0 / max(across, 1), 1.0 / max(-(-len(first) // max(across, 1)), 1)
     for place, (value, picture) in enumerate(first.items()):
         row, column = divmod(place, across)
         corner = (column * width, 1.0 - (row + 1) * height)
         inner = axes.inset_axes((*corner, 0.96 * width, 0.82 * height))
-        inner.imshow(picture, cmap="gray" if picture.ndim == 2 else None, interpolation="nearest")
+        if panel.contours:
+            _contours(inner, picture)
+        else:
+            grey = "gray" if picture.ndim == 2 else None
+            inner.imshow(picture, cmap=grey, interpolation="nearest")
         inner.set_axis_off()
-        inner.set_title(_name(value), fontsize=6, color=INK)
+        inner.set_title(_name(value), fontsize=SMALL, color=INK)
+
+
+def _contours(axes: Axes, density: Floats) -> None:
+    """Lines of equal log-density, each a nat and a half below the next, from the highest point."""
+    height = np.log(np.maximum(np.asarray(density, np.float64) / density.max(), 1e-12))
+    axes.contour(
+        height, np.arange(-9.0, 0.0, 1.5), origin="upper", colors=SERIES[0], linewidths=0.8
+    )
+    axes.set_aspect("equal")
 
 
 def _quiet(axes: Axes, title: str) -> None:
     """No box, small ticks, and the quantity on top rather than along the side."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(MUTED)
-    axes.tick_params(labelsize=7, colors=INK, color=MUTED, length=2)
-    axes.set_title(title, fontsize=8, loc="left", color=INK)
+    axes.tick_params(labelsize=SMALL, colors=INK, color=MUTED, length=2)
+    axes.set_title(title, fontsize=LARGE, loc="left", color=INK)
 
 
 def _grid_of_axes(

@@ -29,7 +29,7 @@ def training_of(records: Sequence[dict[str, Any]], spec: Experiment | None) -> T
     return Training(
         counts("step"), column("loss"), column("distortion"), column("rate"),
         counts("active"), counts("mixed"), counts("passive"), _since(spec),
-        _variances(rows),
+        _by_latent(rows, "variance"), _by_latent(rows, "latent_kl"),
     )  # fmt: skip
 
 
@@ -39,9 +39,9 @@ def _since(spec: Experiment) -> int:
     return max([0, *(length for length in lengths if isinstance(length, int))])
 
 
-def _variances(rows: Sequence[dict[str, Any]]) -> NDArray[np.float64] | None:
+def _by_latent(rows: Sequence[dict[str, Any]], name: str) -> NDArray[np.float64] | None:
     """(step, latent) Of every record; None where some have none."""
-    values = [row.get("variance") for row in rows]
+    values = [row.get(name) for row in rows]
     if not all(isinstance(own, list) and own and None not in own for own in values):
         return None
     lengths = {len(own) for own in values if own is not None}

@@ -163,6 +163,7 @@ class Training:
     passive: NDArray[np.int64]
     since: int = 0  # the step from which on the objective did not change
     variance: NDArray[np.float64] | None = None  # (step, latent) mean posterior variance
+    latent_kl: NDArray[np.float64] | None = None  # (step, latent) nats, where it was kept
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ __all__ = [
     "averaged_information",
     "effective_rank",
     "mean_against_sample",
+    "measures_of",
     "shuffled_information",
     "total_correlation",
 ]
@@ -202,7 +203,8 @@ def shuffled_information(values: Floats, *, bins: int = 20, rng: np.random.Gener
     )
 
 
-def _measures(pairs: Pairwise, which: NDArray[np.int64]) -> Correlation | None:
+def measures_of(pairs: Pairwise, which: NDArray[np.int64]) -> Correlation | None:
+    """Five measures of these latents; None for fewer than two."""
     if len(which) < 2:
         return None
     cut = np.ix_(which, which)
@@ -220,7 +222,7 @@ def _measures(pairs: Pairwise, which: NDArray[np.int64]) -> Correlation | None:
 
 def _all_subsets(mean: Pairwise, sample: Pairwise, kinds: Types) -> dict[str, Correlation | None]:
     return {
-        f"{name}{suffix}": _measures(pairs, kinds.of(*wanted))
+        f"{name}{suffix}": measures_of(pairs, kinds.of(*wanted))
         for suffix, wanted in SUBSETS.items()
         for name, pairs in (("mean", mean), ("sample", sample))
     }

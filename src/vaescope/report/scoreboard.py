@@ -133,7 +133,7 @@ def study_text(judged: Judged) -> str:
     lines = [
         f"# {study.id}: {study.title}",
         "",
-        f"![{stem}]({stem}.png)",
+        f"![{stem}]({stem}.svg)",
         "",
         *_older(judged),
         *(line for v in evidence if v.claim.quote for line in (f"> {v.claim.quote}", "")),

@@ -11,7 +11,7 @@ from vaescope.figures.charts import (
     curves_chart,
     factors_chart,
     histograms_chart,
-    variances_chart,
+    traces_chart,
 )
 from vaescope.inspection import Inspection
 from vaescope.inspection.results import Fit
@@ -354,8 +354,15 @@ def _training(inspection: Inspection) -> Section | None:
         )
         last = "; ".join(f"{named(z)}: {training.variance[-1, z.index]:.2f}"
                          for z in inspection.latents[:SHOWN_LATENTS])  # fmt: skip
-        chart = variances_chart(training, kinds)
+        chart = traces_chart(training.step, training.variance, kinds, "Posterior variance")
         parts.append(figure("variances", chart, says, f"Lines over steps. In the end {last}."))
+    if training.latent_kl is not None:
+        kinds = {z.index: z.type for z in inspection.latents}
+        says = "KL of each latent along training, in nats: what it costs, and so what it carries."
+        last = "; ".join(f"{named(z)}: {training.latent_kl[-1, z.index]:.2f}"
+                         for z in inspection.latents[:SHOWN_LATENTS])  # fmt: skip
+        chart = traces_chart(training.step, training.latent_kl, kinds, "KL, nats")
+        parts.append(figure("latent-kl", chart, says, f"Lines over steps. In the end {last}."))
     return Section("training", "Training", lead, tuple(parts))
 
 

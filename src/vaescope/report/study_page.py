@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from matplotlib import rc_context
+
+from vaescope.figures.palette import INK, MUTED
 from vaescope.figures.studies import draw_study
 from vaescope.paths import disk_errors, replace_file
 from vaescope.report.page import (
@@ -24,7 +27,7 @@ from vaescope.studies.running import Outcome
 from vaescope.studies.study import Study
 from vaescope.tables import Table as Runs
 
-__all__ = ["figure_png", "save_study", "study_page"]
+__all__ = ["figure_png", "figure_svg", "save_study", "study_page"]
 
 _TONES: dict[Judgement, Literal["good", "note", "warning"]] = {
     "supported": "good", "undecided": "note", "contradicted": "warning", "not specific": "note",
@@ -43,9 +46,31 @@ def save_study(
 def figure_png(study: Study, outcome: Outcome, *, dpi: int = 200) -> bytes:
     """The study's figure."""
     buffer = io.BytesIO()
-    figure = draw_study(study.panels, outcome.table, outcome.pictures)
+    figure = draw_study(study.panels, outcome.table, outcome.pictures, study.claims)
     figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
     return buffer.getvalue()
+
+
+#: Ink, muted ink and paper of a figure, and the names by which its style sheet sets them.
+_INKS = {INK.lower(): "--ink", MUTED.lower(): "--muted", "#ffffff": "--paper"}
+_STYLE = (
+    "<style>:root{--ink:#1b1f24;--muted:#767d86;--paper:#ffffff}"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--muted:#98a1ab;--paper:#14181d}}"
+    "text{font-family:sans-serif}</style>"
+)
+
+
+def figure_svg(study: Study, outcome: Outcome) -> str:
+    """The study's figure for the web: it follows light and dark, and its words are text."""
+    buffer = io.StringIO()
+    figure = draw_study(study.panels, outcome.table, outcome.pictures, study.claims)
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": study.id}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    for colour, name in _INKS.items():
+        text = text.replace(colour, f"var({name},{colour})")
+    head, mark, body = text.partition("<defs>")
+    return f"{head}{_STYLE}{mark}{body}"
 
 
 def study_page(study: Study, outcome: Outcome, verdicts: Sequence[ClaimVerdict]) -> Page:

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -19,7 +20,7 @@ from vaescope.serving.guard import Guard
 from vaescope.serving.listing import listed
 from vaescope.serving.live import eta_seconds, records_after
 from vaescope.serving.notes import Note
-from vaescope.serving.pages import STATIC, page, static
+from vaescope.serving.pages import STATIC, StrictJSONResponse, page, static
 from vaescope.serving.resuming import resume_command
 from vaescope.serving.site import MovedError, Options, Site
 from vaescope.serving.view import FRONTS, View, view_of
@@ -52,7 +53,10 @@ def create_app(options: Options) -> Guard:
         yield
         await run_in_threadpool(site.close)
 
-    app = FastAPI(title="vaescope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=life)
+    app = FastAPI(
+        title="vaescope", docs_url=None, redoc_url=None, openapi_url=None, lifespan=life,
+        default_response_class=StrictJSONResponse,
+    )  # fmt: skip
     app.state.site = site
     _add_errors(app)
     _add_runs(app, site)
@@ -66,7 +70,7 @@ def create_app(options: Options) -> Guard:
 def _add_errors(app: FastAPI) -> None:
     def answer(request: Request, status: int, title: str, says: str, moved: str | None) -> Response:
         if request.url.path.startswith("/api/"):
-            return JSONResponse({"error": says, "moved": moved}, status)
+            return StrictJSONResponse({"error": says, "moved": moved}, status)
         return HTMLResponse(page("message.html", title=title, says=says, moved=moved), status)
 
     @app.exception_handler(MovedError)
@@ -94,8 +98,10 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_runs(app: FastAPI, site: Site) -> None:
-    kept: dict[tuple[str, str], str] = {}
-    made: dict[tuple[str, str], asyncio.Task[str]] = {}  # under way, for all who ask meanwhile
+    kept: dict[tuple[str, str], bytes] = {}
+    made: dict[tuple[str, str], asyncio.Future[bytes]] = {}  # for all who ask meanwhile
+    # One after the other: side by side, all of them would be done when the last one is.
+    maker = ThreadPoolExecutor(1)
 
     @app.get("/static/{name}")
     async def asset(name: str) -> Response:
@@ -111,13 +117,15 @@ def _add_runs(app: FastAPI, site: Site) -> None:
         key = (site.tag, str(request.url.query))
         if key not in kept:
             if key not in made:
-                made[key] = asyncio.create_task(run_in_threadpool(_runs_page, site, view_of(pairs)))
+                view, loop = view_of(pairs), asyncio.get_running_loop()
+                made[key] = loop.run_in_executor(maker, lambda: _runs_page(site, view).encode())
                 made[key].add_done_callback(lambda _: made.pop(key, None))
             # One who leaves does not take the page from the others.
             content = await asyncio.shield(made[key])
             while len(kept) >= KEPT:
                 kept.pop(next(iter(kept)), None)
             kept[key] = content
+            return HTMLResponse(content, headers={"Cache-Control": "no-store"})
         return HTMLResponse(kept[key], headers={"Cache-Control": "no-store"})
 
     @app.get("/save")
@@ -145,7 +153,7 @@ def _runs_page(site: Site, view: View) -> str:
         if name not in ("seed", "state", "run", "star") and _is_number(snapshot, name)
     ]  # fmt: skip
     measures = [name for name in found.measures if name in axes]
-    shown = [entry for group in found.groups for entry in group.entries]
+    opened = [group for group in found.groups if group.key in view.open]
     return page(
         "runs.html", folder=site.root.name or str(site.root), view=found.view, found=found,
         total=len(snapshot.entries) - len(found.damaged), tag=tag, running=site.running,
@@ -155,8 +163,8 @@ def _runs_page(site: Site, view: View) -> str:
         hidden=_hidden(pairs, "q", "page"), hidden_axes=_hidden(pairs, "x", "y", "front"),
         hidden_columns=_hidden(pairs, "cols", "page"),
         names={g.key: g.shown.path.partition("-s")[0] or g.shown.path for g in found.groups},
-        used={g.key: {snapshot.entries[p].path for p in g.counted} for g in found.groups},
-        results={e.path: snapshot.results(e) for e in shown},
+        used={g.key: {snapshot.entries[p].path for p in g.counted} for g in opened},
+        results={e.path: snapshot.results(e) for g in opened for e in g.entries},
     )  # fmt: skip
 
 
@@ -231,7 +239,7 @@ def _add_run(app: FastAPI, site: Site) -> None:
         rows = [{k: v for k, v in row.items() if _is_plain(v)} for row in records.rows]
         return {
             "state": state, "says": says, "rows": rows, "offset": records.offset,
-            "restarted": records.restarted,
+            "restarted": records.restarted, "more": records.more,
         }  # fmt: skip
 
     @app.post("/api/note")

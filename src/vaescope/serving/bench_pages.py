@@ -79,7 +79,7 @@ def add(app: FastAPI, site: Site) -> None:
     def strip(path: PathQuery, v: str = "") -> Response:
         """Always a picture: a missing one would be an error on the reader's console."""
         told = task("strip", path)
-        place = site.cache / "strips" / f"{site.key('strip', [path, told['stamp']])}.png"
+        place = site.strip_file(site.entry(path))
         headers = {"Cache-Control": "max-age=3600"}
         try:
             content = place.read_bytes()

@@ -94,6 +94,8 @@ def _model(task: Mapping[str, Any]) -> OpenModel:
             raise RunError("Its data are not images.", "The report shows its traversals.")
         if opened.undecoded or opened.maps is not None:
             raise RunError("Its latents are maps or cannot be decoded.", "See the report.")
+        if not np.isfinite(opened.codes.mean).all():
+            raise RunError("Its codes are not finite.", "The report says for which examples.")
         _models[key] = opened
         while len(_models) > OPEN:
             _models.popitem(last=False)

@@ -105,7 +105,8 @@ class Guard:
         host = headers.get("host", "")
         if not self._is_ours(host):
             return 421, "This server does not answer to that name. Use the address it printed.", []
-        if not headers.get("content-length", "0").isdecimal():
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or len(length) > 18:
             return 400, "The length of the request is not a number.", []
         origin = headers.get("origin")
         if origin is not None and origin not in (f"http://{host}", f"https://{host}"):

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 from vaescope.errors import VaescopeError
 from vaescope.paths import cache_folder
-from vaescope.reading import parse_json
+from vaescope.reading import open_regular, parse_json
 from vaescope.serving.confinement import is_inside
-from vaescope.tables import Value, read_row
+from vaescope.tables import Value, read_exported_row, read_row
 
-__all__ = ["Index", "IndexedRun", "Snapshot"]
+__all__ = ["OF_RUNS", "Index", "IndexedRun", "Snapshot"]
 
 #: Of the cache: another one is thrown away.
 VERSION = 1
@@ -34,6 +34,8 @@ DEPTH = 6
 FILES = ("spec.json", "history.jsonl", "scores.json")
 #: Seconds between two scans, at least; and how many times as long as a scan took.
 PAUSE, SHARE = 2.0, 3.0
+#: Columns that are of a run and not of its setting.
+OF_RUNS = ("seed", "state", "run", "star")
 #: Settings that do not change what is trained.
 IGNORED = ("logging.",)
 
@@ -156,13 +158,15 @@ class Index:
 
     def _read(self, path: str, folder: str, stamp: str, inode: int) -> IndexedRun | None:
         def damaged(says: str) -> IndexedRun:
-            return IndexedRun(path, stamp, inode, -1, None, "damaged", self._shape(()), b"", says)
+            shape = self._shape(())
+            return IndexedRun(path, stamp, inode, -1, None, "damaged", shape, b"", _text(says))
 
         leaving = _leaving(str(self.root), folder)
         if leaving:
             return damaged(f"{leaving} is a link that leaves the folder that is served.")
         try:
-            row = read_row(Path(os.path.dirname(folder)), os.path.basename(folder))
+            parent, name = os.path.split(folder)
+            row = read_row(parent, name) or read_exported_row(parent, name)
         except VaescopeError as error:
             return damaged(str(error).replace(f"{self.root}/", ""))
         except OSError as error:  # deleted while it was read, or not for us
@@ -170,13 +174,18 @@ class Index:
         if row is None:
             return None
         settings = {
-            name: value
+            _text(name): _text(value) if isinstance(value, str) else value
             for name, value in row.settings.items()
             if name != "seed" and not name.startswith(IGNORED)
         }
         seed = row.settings.get("seed")
-        numbers = {n: float(v) for n, v in row.results.items() if isinstance(v, int | float)}
-        failure = str(row.results.get("error", ""))
+        taken = {*settings, *OF_RUNS}  # a result of the same name would hide a setting
+        numbers = {
+            f"result.{name}" if name in taken else _text(name): float(value)
+            for name, value in row.results.items()
+            if isinstance(value, int | float)
+        }
+        failure = _text(str(row.results.get("error", "")))
         return IndexedRun(
             path, stamp, inode, self._number(settings), seed if isinstance(seed, int) else None,
             "done" if row.done else "failed" if failure else "unfinished",
@@ -241,18 +250,32 @@ def _tables(database: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _run_folders(root: str) -> Iterator[tuple[str, str]]:
-    """Every folder with a spec.json, by its name below `root`; no folder is searched inside one."""
-    if os.path.lexists(f"{root}/spec.json"):
+    """Every run and every export, by its name below `root`; no folder is searched inside one."""
+    if _holds_run(root, root):
         yield ".", root
         return
     waiting = [("", root, 0)]
     while waiting:
         prefix, folder, depth = waiting.pop()
         for name, path in _subfolders(root, folder):
-            if os.path.lexists(f"{path}/spec.json"):
+            if _holds_run(root, path):
                 yield prefix + name, path
             elif depth < DEPTH:
                 waiting.append((f"{prefix}{name}/", path, depth + 1))
+
+
+def _holds_run(root: str, folder: str) -> bool:
+    """Whether it has a spec.json, or a config.json that `vs.save_pretrained` wrote."""
+    if os.path.lexists(f"{folder}/spec.json"):
+        return True
+    config = f"{folder}/config.json"
+    if not os.path.lexists(config) or not is_inside(root, config):
+        return False
+    try:
+        with open_regular(config) as file:
+            return b'"library": "vaescope"' in file.read(200)
+    except (OSError, ValueError):
+        return False
 
 
 def _subfolders(root: str, folder: str) -> list[tuple[str, str]]:
@@ -271,6 +294,11 @@ def _subfolders(root: str, folder: str) -> list[tuple[str, str]]:
     except OSError:  # deleted meanwhile, or not for us
         return []
     return found
+
+
+def _text(text: str) -> str:
+    """Text that can be stored and sent: JSON may hold halves of characters."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _readable(name: str) -> bool:
@@ -302,4 +330,7 @@ def _stamp(folder: str) -> tuple[str, int]:
             parts.append(f"{file.st_mtime_ns} {file.st_size}")
         except OSError:
             parts.append("")
-    return ",".join(parts), info.st_ino
+    if not parts[1]:  # no spec.json: an export
+        with suppress(OSError):
+            parts.append(str(os.lstat(f"{folder}/config.json").st_mtime_ns))
+    return ",".join(parts), info.st_ino & (2**63 - 1)  # what SQLite takes

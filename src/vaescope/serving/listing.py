@@ -10,22 +10,21 @@ import numpy as np
 
 from vaescope.errors import UsageError
 from vaescope.estimates import Estimate
-from vaescope.measure_ranges import range_of, within
 from vaescope.serving.filters import FilterCondition, column_named, holds, parse_filter
-from vaescope.serving.index import IndexedRun, Snapshot
+from vaescope.serving.index import OF_RUNS, IndexedRun, Snapshot
 from vaescope.serving.view import View
-from vaescope.statistics import mean_by_student
+from vaescope.statistics import means_of
 from vaescope.tables import Value
 from vaescope.types import Array
 
 __all__ = ["Grouped", "Listed", "listed", "pareto"]
 
 #: Rows on one page, columns that are shown unasked, points of a scatter.
-ROWS, SETTINGS, MEASURES, POINTS = 50, 8, 6, 2000
+ROWS, SETTINGS, MEASURES, POINTS = 50, 6, 6, 2000
+#: Filters and orders whose rows are kept until the runs change.
+SELECTIONS = 16
 #: Measures that are shown first; `step` and `loss` only where they are asked for.
 FIRST, LAST = ("distortion", "rate", "active"), ("step", "loss")
-#: Columns that are of a run and not of its setting.
-OF_RUNS = ("seed", "state", "run", "star")
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,34 @@ def listed(
         return replace(_listed(snapshot, plain, stars, rows), view=view, problem=str(error))
 
 
-def _listed(snapshot: Snapshot, view: View, stars: frozenset[str], rows: int | None) -> Listed:
+@dataclass(frozen=True, eq=False)
+class _Selection:
+    """The rows that a filter lets through, in order: the same for all pages of a view."""
+
+    columns: _Columns
+    groups: list[tuple[int, list[int]]]  # a setting, or a run, with the places of its runs
+    setting: Array  # of each run; its own place where seeds are not folded
+    counted: Array
+    shown: tuple[str, ...]
+    available: tuple[str, ...]
+    runs: int
+    damaged: tuple[IndexedRun, ...]
+
+
+def _selected(snapshot: Snapshot, view: View, stars: frozenset[str]) -> _Selection:
+    """Kept beside the snapshot: turning a page must not sort ten thousand runs again."""
+    kept: dict[Any, _Selection] = snapshot.kept.setdefault("selections", {})
+    key = (view.q, view.sort, view.seeds, view.cols, stars)
+    found = kept.get(key)
+    if found is None:
+        found = _select(snapshot, view, stars)
+        while len(kept) >= SELECTIONS:
+            kept.pop(next(iter(kept)), None)
+        kept[key] = found
+    return found
+
+
+def _select(snapshot: Snapshot, view: View, stars: frozenset[str]) -> _Selection:
     columns = columns_of(snapshot)
     available = (*OF_RUNS, *columns.settings, *columns.measures)
     conditions = [
@@ -139,11 +165,7 @@ def _listed(snapshot: Snapshot, view: View, stars: frozenset[str], rows: int | N
         groups = [(place, [place]) for place in np.flatnonzero(mask).tolist()]
         setting = np.arange(len(mask))
     else:
-        order = np.flatnonzero(mask)
-        order = order[np.argsort(columns.setting[order], kind="stable")]
-        cuts = np.flatnonzero(np.diff(columns.setting[order])) + 1
-        groups = [(int(columns.setting[p[0]]), p.tolist()) for p in np.split(order, cuts) if len(p)]
-        setting = columns.setting
+        groups, setting = _folded(columns.setting, mask), columns.setting
     counted = _counted(columns, mask, setting, distinct=not view.seeds)
     # Of folded seeds the mean is compared: the best seeds alone would make any setting look good.
     for condition in conditions:
@@ -157,36 +179,59 @@ def _listed(snapshot: Snapshot, view: View, stars: frozenset[str], rows: int | N
     shown = _shown_columns(view, columns, groups, counted, setting, available)
     if sort and sort not in (*shown, *OF_RUNS):
         shown = (*shown, sort)
-    size = rows or max(len(groups), 1)
-    pages = max(1, -(-len(groups) // size))
-    first = (min(view.page, pages) - 1) * size
-    measured = [name for name in shown if name in columns.measures]
-    is_counted = np.zeros(len(mask), dtype=bool)
-    is_counted[counted] = True
-
-    def grouped(places: list[int]) -> Grouped:
-        entries = tuple(snapshot.entries[p] for p in places)
-        settings = snapshot.settings[entries[0].setting]
-        used = tuple(p for p in places if is_counted[p])
-        means = {name: _estimate(name, columns.measure(name)[list(used)]) for name in measured}
-        return Grouped(_key(settings), settings, entries, used, means)
-
-    return Listed(
-        replace(view, page=min(view.page, pages)), shown, tuple(measured),
-        tuple(grouped(places) for _, places in groups[first : first + size]), len(groups),
-        sum(len(places) for _, places in groups), pages, available,
+    return _Selection(
+        columns, groups, setting, counted, shown, available,
+        sum(len(places) for _, places in groups),
         tuple(e for e in snapshot.entries if e.setting < 0),
-        _points(view, snapshot, columns, groups, setting, counted),
     )  # fmt: skip
 
 
-def _key(settings: Mapping[str, Value]) -> str:
-    return sha256(json.dumps(dict(settings), sort_keys=True).encode()).hexdigest()[:10]
+def _folded(setting: Array, mask: Array) -> list[tuple[int, list[int]]]:
+    """Each setting with the places of its runs."""
+    found: dict[int, list[int]] = {}
+    places = np.flatnonzero(mask)
+    for own, place in zip(setting[places].tolist(), places.tolist(), strict=True):
+        found.setdefault(own, []).append(place)
+    return sorted(found.items())
 
 
-def _estimate(name: str, values: Array) -> Estimate:
-    found = mean_by_student(values)
-    return replace(found, interval=within(found.interval, range_of(name)))
+def _listed(snapshot: Snapshot, view: View, stars: frozenset[str], rows: int | None) -> Listed:
+    chosen = _selected(snapshot, view, stars)
+    columns, groups = chosen.columns, chosen.groups
+    size = rows or max(len(groups), 1)
+    pages = max(1, -(-len(groups) // size))
+    first = (min(view.page, pages) - 1) * size
+    on_page = [places for _, places in groups[first : first + size]]
+    is_counted = np.zeros(len(columns.setting), dtype=bool)
+    is_counted[chosen.counted] = True
+    counted = [tuple(p for p in places if is_counted[p]) for places in on_page]
+    measured = tuple(name for name in chosen.shown if name in columns.measures)
+    own_settings = [snapshot.settings[snapshot.entries[p[0]].setting] for p in on_page]
+    latents = [n if isinstance(n := s.get("latent"), int) else None for s in own_settings]
+    means = {
+        name: means_of(name, columns.measure(name), counted, latents=latents) for name in measured
+    }
+
+    def grouped(row: int) -> Grouped:
+        entries = tuple(snapshot.entries[p] for p in on_page[row])
+        own = {name: means[name][row] for name in measured}
+        key = _key(snapshot, entries[0].setting)
+        return Grouped(key, own_settings[row], entries, counted[row], own)
+
+    return Listed(
+        replace(view, page=min(view.page, pages)), chosen.shown, measured,
+        tuple(grouped(row) for row in range(len(on_page))), len(groups), chosen.runs, pages,
+        chosen.available, chosen.damaged, _points(view, snapshot, chosen),
+    )  # fmt: skip
+
+
+def _key(snapshot: Snapshot, setting: int) -> str:
+    """A name of a setting that is the same in every snapshot, for addresses."""
+    kept: dict[int, str] = snapshot.kept.setdefault("keys", {})
+    if setting not in kept:
+        text = json.dumps(dict(snapshot.settings[setting]), sort_keys=True)
+        kept[setting] = sha256(text.encode()).hexdigest()[:10]
+    return kept[setting]
 
 
 def _meets(condition: FilterCondition, columns: _Columns, stars: frozenset[str]) -> Array:
@@ -273,6 +318,9 @@ def _shown_columns(
     used = {snapshot.entries[places[0]].setting for _, places in groups}
     several = [snapshot.settings[place] for place in used]
     differing = [n for n in columns.settings if len({s.get(n) for s in several}) > 1]
+    differing = [n for n in differing if not _follows(n, several)]
+    # Those that most rows have first: the others are of one objective, or of one dataset.
+    differing.sort(key=lambda n: -sum(s.get(n) is not None for s in several))
     among = np.zeros(int(setting.max(initial=0)) + 2, dtype=bool)
     among[[group for group, _ in groups]] = True
     kept = counted[among[setting[counted]]]
@@ -288,13 +336,22 @@ def _shown_columns(
     return (*differing[:SETTINGS], *[name for name in order if differs(name)][:MEASURES])
 
 
-def _points(
-    view: View, snapshot: Snapshot, columns: _Columns, groups: list[tuple[int, list[int]]],
-    setting: Array, counted: Array,
-) -> tuple[Mapping[str, Any], ...]:  # fmt: skip
+def _follows(name: str, several: Sequence[Mapping[str, Value]]) -> bool:
+    """Whether the name of its part says a setting: `data.size` where each `data.name` has one."""
+    part = f"{name.partition('.')[0]}.name"
+    if part == name or "." not in name:
+        return False
+    pairs = {(settings.get(part), settings.get(name)) for settings in several}
+    return len(pairs) == len({own for own, _ in pairs})
+
+
+def _points(view: View, snapshot: Snapshot, chosen: _Selection) -> tuple[Mapping[str, Any], ...]:
     """A point for each row that has both numbers, with the run it selects."""
     if not (view.x and view.y):
         return ()
+    columns, groups, setting, counted = (
+        chosen.columns, chosen.groups, chosen.setting, chosen.counted
+    )  # fmt: skip
     numbers = (*columns.settings, *columns.measures)
     axes = [column_named(name, numbers) for name in (view.x, view.y)]
     means = [

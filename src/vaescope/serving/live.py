@@ -25,6 +25,7 @@ class LiveRecords:
     rows: list[dict[str, Any]]
     offset: int
     restarted: bool  # the history is shorter than it was: earlier records do not count any more
+    more: bool = False  # there are more records than one answer covers
 
 
 def records_after(folder: Path, offset: int) -> LiveRecords:
@@ -50,7 +51,7 @@ def records_after(folder: Path, offset: int) -> LiveRecords:
             break
         rows.append(row)
         offset += len(line)
-    return LiveRecords(rows, offset, restarted)
+    return LiveRecords(rows, offset, restarted, more=bool(rows) and len(content) == CHUNK)
 
 
 def held_locks() -> frozenset[str] | None:

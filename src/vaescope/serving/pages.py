@@ -7,13 +7,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 import jinja2
+from starlette.responses import JSONResponse
 
 from vaescope import __version__
 from vaescope.estimates import Estimate
 from vaescope.report.render import MINUS, asset, script_json
+from vaescope.runs import strict_json
 from vaescope.tables import Value
 
-__all__ = ["STATIC", "duration", "link", "page", "static"]
+__all__ = ["STATIC", "StrictJSONResponse", "duration", "link", "page", "static"]
 
 #: Files that pages load, with their type; nothing else is sent from the package.
 STATIC = {
@@ -53,7 +55,16 @@ def _environment() -> jinja2.Environment:
 
 def page(template: str, **content: Any) -> str:
     """A page of the server."""
-    return _environment().get_template(template).render(**content)
+    text = _environment().get_template(template).render(**content)
+    # What runs say may hold halves of characters, which no page can.
+    return text.encode("utf-8", "replace").decode()
+
+
+class StrictJSONResponse(JSONResponse):
+    """JSON that any browser reads: null for what is not finite, ASCII for halves of characters."""
+
+    def render(self, content: Any) -> bytes:
+        return strict_json(content).encode()
 
 
 def link(address: str, /, **query: Any) -> str:

@@ -115,6 +115,10 @@ class Site:
         """The name of a page in the cache: another when a file it was made of changes."""
         return sha256("\n".join([kind, __version__, str(self.root), *stamps]).encode()).hexdigest()
 
+    def strip_file(self, entry: IndexedRun) -> Path:
+        """Where the traversals of a run are kept once they are drawn."""
+        return self.cache / "strips" / f"{self.key('strip', [entry.path, entry.stamp])}.png"
+
     def close(self) -> None:
         self._over.set()
         self._watch.join(30.0)

@@ -1,7 +1,8 @@
 """What a reader of the runs page chose: the query of the address, and nothing else."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
@@ -31,19 +32,16 @@ class View:
 
     def query(self, **changes: Any) -> str:
         """The address of the same view with some changes; a new filter begins at page one."""
-        view = replace(self, **changes)
         if changes.keys() & {"q", "sort", "seeds", "cols"}:
-            view = replace(view, page=1)
-        pairs: list[tuple[str, str]] = []
-        for name, default in _DEFAULTS.items():
-            value = getattr(view, name)
-            if value == default:
-                continue
-            if isinstance(value, tuple):
-                pairs += [(name, part) for part in value]
-            else:
-                pairs.append((name, str(int(value)) if isinstance(value, bool) else str(value)))
-        return "/?" + urlencode(pairs) if pairs else "/"
+            changes = {"page": 1, **changes}
+        texts = {**self._texts, **{name: _text(name, value) for name, value in changes.items()}}
+        rest = "&".join(text for text in texts.values() if text)
+        return f"/?{rest}" if rest else "/"
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str]:
+        """Each field as a part of the address; a page has hundreds of addresses."""
+        return {name: _text(name, getattr(self, name)) for name in _DEFAULTS}
 
     def toggled(self, field: str, value: str) -> str:
         """The address with `value` put into a list, or taken out of it."""
@@ -57,6 +55,15 @@ class View:
 
 
 _DEFAULTS: Mapping[str, Any] = {name: getattr(View(), name) for name in View.__dataclass_fields__}
+
+
+def _text(name: str, value: Any) -> str:
+    """A field as a part of the address; empty for what is said by leaving it out."""
+    if value == _DEFAULTS[name]:
+        return ""
+    if isinstance(value, tuple):
+        return urlencode([(name, part) for part in value])
+    return urlencode({name: int(value) if isinstance(value, bool) else value})
 
 
 def view_of(pairs: Sequence[tuple[str, str]]) -> View:

@@ -1,6 +1,6 @@
 """Studies: tables and figures of the papers as experiments, their sentences as claims."""
 
-from vaescope.studies.blocks import Blocked, Share, Spread
+from vaescope.studies.blocks import Blocked, Pooled, Share, Spread
 from vaescope.studies.claim_verdict import Case, ClaimVerdict, decide
 from vaescope.studies.claims import Claim, Condition, Control, Test
 from vaescope.studies.effects import AtEqual, Effect, Gap, Level, Position, Ratio, Trend
@@ -26,6 +26,7 @@ __all__ = [
     "Level",
     "Measured",
     "Panel",
+    "Pooled",
     "Position",
     "Ratio",
     "Scale",

@@ -8,6 +8,7 @@ import numpy as np
 
 from vaescope.studies.effects import (
     Effect,
+    Trend,
     Where,
     levels,
     named,
@@ -19,7 +20,7 @@ from vaescope.studies.effects import (
 from vaescope.tables import Table, Value
 from vaescope.types import Floats
 
-__all__ = ["BLOCK", "Blocked", "Share", "Spread"]
+__all__ = ["BLOCK", "Blocked", "Pooled", "Share", "Spread"]
 
 #: Units of a block.
 BLOCK = 4
@@ -98,6 +99,32 @@ class Spread:
 
 def _from_median(values: Floats) -> float:
     return float(np.abs(values - np.median(values)).mean())
+
+
+@final
+@dataclass(frozen=True)
+class Pooled:
+    """A rank correlation over all rows of a block of four units, for sentences about a cloud of
+    runs: of a few rows it is extreme by chance. Blocks are disjoint and in order; the last counts
+    when it is full, and one with a missing number votes for nothing."""
+
+    trend: Trend
+    size: int = BLOCK
+
+    @property
+    def unit(self) -> str:
+        return self.trend.unit
+
+    def of(self, table: Table) -> Floats:
+        every = units(table, self.unit, self.trend.where)
+        starts = range(0, len(every) - self.size + 1, self.size)
+        return np.array([self.trend.over(table, every[i : i + self.size]) for i in starts])
+
+    def words(self) -> str:
+        return f"{self.trend.words()}, over blocks of {self.size}"
+
+    def table(self, values: Floats) -> Table:
+        return self.trend.table(np.repeat(values, self.size))
 
 
 @final

@@ -37,7 +37,6 @@ OUTDATED: Mapping[str, str] = {
     "mathieu2019/figure-2-anisotropic": _AMSGRAD,
     "mathieu2019/figure-2-student-t": _AMSGRAD,
     "mathieu2019/seed-share": _AMSGRAD,
-    "mathieu2019/figure-3": _AMSGRAD,
 }
 
 #: What was changed after a look at results, in the tables of before there were registrations.

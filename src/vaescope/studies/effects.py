@@ -237,8 +237,8 @@ def _pair(table: Table, first: str, second: str, where: Where) -> tuple[Floats, 
 class Trend:
     """Spearman's rank correlation of a measure with another column, in the rows of each seed.
 
-    NaN for a seed in which one of the two does not vary or a number is missing: it shows no trend
-    either way, so that a measure that never moves leaves the claim undecided.
+    0 for a seed in which the measure never moves: no trend, a tie where the threshold is 0. NaN
+    where a number is missing or the other column does not vary: such a seed votes for nothing.
     """
 
     measure: str
@@ -248,14 +248,19 @@ class Trend:
 
     def of(self, table: Table) -> Floats:
         every = units(table, self.unit, self.where)
-        return np.array([self._one(table, unit) for unit in every])
+        return np.array([self.over(table, [unit]) for unit in every])
 
-    def _one(self, table: Table, unit: Value) -> float:
-        x, y = _pair(table, self.along, self.measure, {**self.where, self.unit: unit})
+    def over(self, table: Table, some_units: Sequence[Value]) -> float:
+        """The correlation over all rows of these units."""
+        pairs = [
+            _pair(table, self.along, self.measure, {**self.where, self.unit: unit})
+            for unit in some_units
+        ]
+        x, y = (np.concatenate(column) for column in zip(*pairs, strict=True))
         whole = np.isfinite(x).all() and np.isfinite(y).all()
-        if not whole or x.size < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        if not whole or x.size < 3 or np.ptp(x) == 0:
             return float("nan")
-        return float(stats.spearmanr(x, y).statistic)
+        return 0.0 if np.ptp(y) == 0 else float(stats.spearmanr(x, y).statistic)
 
     def words(self) -> str:
         of = f" in {named(self.where)}" if self.where else ""

@@ -62,9 +62,10 @@ def typed(codes: Codes) -> Types:
 
 
 def used(of: OpenModel) -> Integers:
-    """The latents that are not passive; all of a plain autoencoder, whose codes have no types."""
+    """The latents that are not passive; all of a plain autoencoder, whose codes have no types, and
+    of a network that was never trained, all of whose latents would be passive."""
     every = np.arange(of.codes.d)
-    if not of.codes.stochastic:
+    if not of.codes.stochastic or of.experiment.steps == 1:
         return every
     return every[[name != "passive" for name in typed(of.codes).names]]
 

@@ -7,7 +7,7 @@ from typing import final
 from vaescope.studies.effects import Where
 from vaescope.tables import Value
 
-__all__ = ["Curves", "Dots", "HistogramPanel", "Images", "Panel", "Scatter"]
+__all__ = ["Curves", "Dots", "HistogramPanel", "Images", "Panel", "Scatter", "Together"]
 
 
 @final
@@ -41,6 +41,19 @@ class Curves:
 
 @final
 @dataclass(frozen=True)
+class Together:
+    """Several measures along a column on one axis, where the eye must compare them: a line for each
+    of `measures`, labelled."""
+
+    title: str
+    measures: Mapping[str, str]
+    along: str
+    where: Where = field(default_factory=dict)
+    log: bool = False
+
+
+@final
+@dataclass(frozen=True)
 class Scatter:
     """Two measures of every run against each other."""
 
@@ -54,12 +67,14 @@ class Scatter:
 @final
 @dataclass(frozen=True)
 class Images:
-    """Pictures that the study made of its first seed, one for each value of a column."""
+    """Pictures that the study made of its first seed, one for each value of a column; of a density
+    as contours of its logarithm, where that is how the paper draws it."""
 
     title: str
     name: str
     by: str
     where: Where = field(default_factory=dict)
+    contours: bool = False
 
 
 @final
@@ -72,4 +87,4 @@ class HistogramPanel:
     names: Mapping[str, str]
 
 
-Panel = Dots | Curves | Scatter | Images | HistogramPanel
+Panel = Dots | Curves | Together | Scatter | Images | HistogramPanel

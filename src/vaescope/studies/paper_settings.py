@@ -50,6 +50,8 @@ _SHAPES = {
     "data.name": "dsprites", "data.size": 64, "seeds": 100,
 }  # fmt: skip
 
+#: Models of each setting of bonheme2023: section 4, empirical setup.
+_FIFTY = {"seeds": 50}
 _TABLE = "zietlow2022 Tab. 3.1; split and data in section 3.3.1"
 PRINTED: Mapping[str, Printed] = {
     "grzes2023 dSprites": Printed(
@@ -66,6 +68,25 @@ PRINTED: Mapping[str, Printed] = {
         {"data.name": "dsprites-noisy", "objective.name": "beta-tcvae", "seeds": 50,
          "strengths": 6},
     ),
+    **{
+        f"bonheme2023 {name}": Printed(
+            f"bonheme2023 {place}", {"data.name": data, "objective.name": objective, **more}
+        )
+        for name, place, data, objective, more in (
+            ("beta 8", "section 3.3, Fig. 4", "dsprites", "beta-vae", {"objective.beta": 8.0}),
+            ("beta 16", "Fig. 11", "dsprites-colour", "beta-vae", {"objective.beta": 16.0}),
+            ("snapshots", "section 4.5", "dsprites", "beta-vae",
+             {"objective.beta": 8.0, "steps": 300_000, "logging.correlations": 1_000}),
+            ("dSprites", "section 4, Fig. 6", "dsprites", "beta-vae", {**_FIFTY, "strengths": 6}),
+            ("smallNORB", "Fig. 7 and 8a", "smallnorb", "beta-tcvae", {**_FIFTY, "strengths": 6}),
+            ("colour", "Fig. 8c", "dsprites-colour", "beta-tcvae", {**_FIFTY, "strengths": 6}),
+            ("Cars3D", "Fig. 8b", "cars3d", "dip-vae-ii", _FIFTY),
+            ("DIP-VAE II", "Fig. 9", "dsprites", "dip-vae-ii", _FIFTY),
+            ("annealed dSprites", "App. B", "dsprites", "annealed-vae", _FIFTY),
+            ("annealed Cars3D", "App. B", "cars3d", "annealed-vae", _FIFTY),
+            ("annealed scream", "App. B", "dsprites-scream", "annealed-vae", _FIFTY),
+        )
+    },
     "zietlow2022 dSprites": Printed(
         _TABLE,
         {
@@ -102,6 +123,7 @@ PRINTED: Mapping[str, Printed] = {
     ),
     "zietlow2022 chapter 4 beta-VAE": Printed("zietlow2022 Tab. 4.1", {"objective.beta": 8.0}),
     "zietlow2022 chapter 4 TC-VAE": Printed("zietlow2022 Tab. 4.1", {"objective.beta": 6.0}),
+    "zietlow2022 chapter 4 SlowVAE": Printed("zietlow2022 Tab. 4.1", {"objective.beta": 1.0}),
     "zietlow2022 chapter 4 FactorVAE": Printed("zietlow2022 Tab. 4.1", {"objective.gamma": 35.0}),
     "bhowal2024 dSprites": Printed(
         "bhowal2024 Tab. 3; squared error in section 3.1",
@@ -185,6 +207,33 @@ _LENGTHS = {"epochs": "restarts of 10, 30 and 50 epochs, as in Fig. 3.4"}
 FOLLOWERS: tuple[Follower, ...] = (
     Follower("grzes2023/figures", "grzes2023 dSprites", {"arm": "trained"}),
     Follower("bonheme2023/figure-10", "bonheme2023 noisy dSprites"),
+    *(
+        Follower(f"bonheme2023/{study}", f"bonheme2023 {printed}", labels)
+        for study, printed, labels in (
+            ("figure-4", "beta 8", {"arm": "trained"}),
+            ("figure-5", "beta 8", {"arm": "trained"}),
+            ("figure-6", "dSprites", {}),
+            ("figure-7", "smallNORB", {"data": "norb", "arm": "trained"}),
+            ("figure-7", "dSprites", {"data": "dsprites", "arm": "trained"}),
+            ("figure-8", "smallNORB", {"data": "norb"}),
+            ("figure-8", "Cars3D", {"data": "cars"}),
+            ("figure-8", "colour", {"data": "colour"}),
+            ("figure-9", "DIP-VAE II", {}),
+            ("figure-11", "beta 16", {}),
+            ("figure-12", "snapshots", {}),
+            ("figure-13", "snapshots", {}),
+            ("which-first", "snapshots", {}),
+            ("figure-14", "annealed dSprites", {"data": "dsprites", "family": "annealed-vae"}),
+            ("figure-14", "annealed scream", {"data": "scream"}),
+            ("figure-14", "annealed Cars3D", {"data": "cars"}),
+            ("figure-14", "dSprites", {"family": "beta-vae"}),
+            ("figures-15-16", "annealed dSprites", {"data": "dsprites"}),
+            ("figures-15-16", "annealed Cars3D", {"data": "cars"}),
+            ("figure-17", "annealed dSprites", {"data": "dsprites"}),
+            ("figure-17", "annealed Cars3D", {"data": "cars"}),
+            ("figure-18", "annealed scream", {}),
+        )
+    ),
     *_arms("zietlow2022/table-3.3-synth", "zietlow2022 linear", {"task": "linear"}),
     *_arms("zietlow2022/table-3.3-synth", "zietlow2022 nonlinear", {"task": "nonlinear"}),
     *_arms("zietlow2022/table-3.3-dsprites", "zietlow2022 dSprites", {}),
@@ -250,6 +299,7 @@ FOLLOWERS: tuple[Follower, ...] = (
     ),
     Follower("beta-tcvae", "zietlow2022 chapter 4 TC-VAE"),
     Follower("factor-vae", "zietlow2022 chapter 4 FactorVAE"),
+    Follower("slow-vae", "zietlow2022 chapter 4 SlowVAE"),
 )  # fmt: skip
 
 _LIBRARY = "disentanglement_lib's settings, which none of the five papers prints"
@@ -261,6 +311,9 @@ OWN: Mapping[str, str] = {
     "zietlow2022/table-3.2-images": "a computation that takes the settings of table 3.3",
     "zietlow2022/theorem-2": "a drawn cloud without numbers; the nonlinear task is that of "
     "table 3.3",
+    "bonheme2023/readouts": "a question of ours about the models of figure 6",
+    "bonheme2023/threshold": "a question of ours about the models of figure 6",
+    "bonheme2023/consumers": "a question of ours about the models of figure 6",
     "zietlow2022/worked-example": _CLOSED,
     "zietlow2022/figure-7.6": _CLOSED,
     "zietlow2022/dto-steps": "a study of our own: steps and beta are what it varies",
@@ -269,6 +322,8 @@ OWN: Mapping[str, str] = {
     "mathieu2019/theorems": _CLOSED,
     "mathieu2019/appendix-c-estimator": _CLOSED,
     "mathieu2019/appendix-c-training": "the appendix has no experiment",
+    "pcl": "zietlow2022 compares with it and prints no setting",
+    "weak-gan": "zietlow2022 compares with it and prints no setting",
     "ae": _LIBRARY,
     "vae": _LIBRARY,
     "annealed-vae": _LIBRARY,

@@ -66,15 +66,20 @@ def _registration(content: dict[str, Any]) -> Registration:
     return Registration(**content, primaries=primaries)
 
 
-def register(study: Study, date: str, path: Path = REGISTRY) -> Registration:
-    """Adds a line for the study as it stands; the line that is there where nothing changed."""
+def register(study: Study, date: str, path: Path = REGISTRY, *, first: int = FIRST) -> Registration:
+    """Adds a line for the study as it stands; the line that is there where nothing changed.
+
+    `first` asks for later units than its turn, so that studies can share runs; never for earlier
+    ones.
+    """
     lines = read_registry(path)
     own = [line for line in lines if line.study == study.id]
     work, claims = study.digest(SCALE), claims_digest(study)
     if own and (own[-1].work, own[-1].claims) == (work, claims):
         return own[-1]
     primaries = tuple((study.family(c), c.says) for c in study.claims if c.primary)
-    new = Registration(study.id, work, claims, FIRST * (len(own) + 1), study.cap, primaries, date)
+    begin = max(FIRST * (len(own) + 1), first)
+    new = Registration(study.id, work, claims, begin, study.cap, primaries, date)
     content = "".join(json.dumps(asdict(line)) + "\n" for line in [*lines, new])
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, content.encode())
@@ -106,9 +111,9 @@ def voting_units(study: Study, table: Table) -> set[Any]:
 
 
 def withdrawn(lines: Sequence[Registration], studies: Sequence[Study]) -> list[Case]:
-    """Primary claims that were registered and are in the catalogue no more: they stay undecided,
-    so that the number of primary claims of a family never falls."""
-    present = {claim.says for study in studies for claim in study.claims}
+    """Primary claims that were registered and are primary no more: they stay undecided, so that
+    the number of primary claims of a family never falls."""
+    present = {claim.says for study in studies for claim in study.claims if claim.primary}
     gone = {pair: line.study for line in lines for pair in line.primaries if pair[1] not in present}
     return [
         Case(

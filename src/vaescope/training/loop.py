@@ -25,6 +25,7 @@ from vaescope.build import (
 from vaescope.data import Dataset
 from vaescope.data.auxiliary import Auxiliary
 from vaescope.data.pairs import Pairs
+from vaescope.distributions import DiagonalGaussian, Distribution, kl_per_latent
 from vaescope.errors import NonFiniteError, UsageError
 from vaescope.latent_types import LatentType, count_types, types_of
 from vaescope.objectives import Objective, Terms
@@ -83,6 +84,7 @@ class Record:
     parts: Mapping[str, float]
     types: Mapping[LatentType, int]  # live count of active, mixed and passive latents
     variance: tuple[float, ...]  # mean posterior variance of each latent
+    latent_kl: tuple[float, ...] = ()  # nats, where `logging.latent_kl` asks for it
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -91,6 +93,7 @@ class Record:
             **self.parts,
             **{str(name): count for name, count in self.types.items()},
             "variance": list(self.variance),
+            **({"latent_kl": list(self.latent_kl)} if self.latent_kl else {}),
         }
 
 
@@ -184,8 +187,22 @@ def _check_terms(terms: Any, step: int) -> None:
     )
 
 
+def _latent_kl(terms: Terms, prior: Distribution) -> Tensor:
+    """The mean over the batch of each latent's KL, nats."""
+    q = terms.posterior
+    if not (isinstance(q, DiagonalGaussian) and isinstance(prior, DiagonalGaussian)):
+        raise UsageError(
+            f"logging.latent_kl needs diagonal Gaussians; this model has {type(q).__name__} and a "
+            f"prior that is {type(prior).__name__}.",
+            "Leave logging.latent_kl out.",
+        )
+    return kl_per_latent(q, prior).mean(0)
+
+
 @torch.no_grad()
-def _accumulate(window: dict[str, Tensor], terms: Terms, vae: VAE, u: Tensor | None) -> None:
+def _accumulate(
+    window: dict[str, Tensor], terms: Terms, vae: VAE, u: Tensor | None, *, latent_kl: bool
+) -> None:
     variance, mean = terms.posterior.variance.detach(), terms.posterior.mean.detach()
     seen = {
         "loss": terms.loss.detach(),
@@ -199,6 +216,8 @@ def _accumulate(window: dict[str, Tensor], terms: Terms, vae: VAE, u: Tensor | N
         ratio, mean = variance / p.variance, (mean - p.mean) / p.variance.sqrt()
         seen |= {"ratio": ratio.mean(0), "ratio_squared": (ratio**2).mean(0)}
     seen |= {"mean": mean.mean(0), "mean_squared": (mean**2).mean(0)}
+    if latent_kl:
+        seen["latent_kl"] = _latent_kl(terms, vae.prior(u))
     begun = bool(window)
     for name, value in seen.items():
         if name in window or not begun:  # a window of an older version has no means
@@ -246,6 +265,7 @@ def record_of(step: int, window: Mapping[str, Tensor], unused: UnusedPosterior) 
         },
         count_types(types_of(ratio, squared - ratio**2, movement, spread=unused.spread)),
         tuple(variance.tolist()),
+        tuple(means["latent_kl"].tolist()) if "latent_kl" in means else (),
     )
 
 
@@ -269,7 +289,9 @@ def steps(
             terms = state.objective(state.vae, batch, now, noise)
         _check_terms(terms, state.step)
         _gradients(terms, state)
-        _accumulate(state.window, terms, state.vae, batch.u)  # of the prior that the terms are of
+        asked = experiment.logging.latent_kl
+        # Of the prior that the terms are of.
+        _accumulate(state.window, terms, state.vae, batch.u, latent_kl=asked)
         for name, optimiser in state.optimisers.items():
             for group in optimiser.param_groups:
                 group["lr"] = rates[name](now).item()

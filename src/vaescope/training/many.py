@@ -69,7 +69,7 @@ def stackable(experiment: Experiment) -> bool:
     spec = resolve(experiment)
     if spec.validation is not None or spec.pairs is not None:
         return False
-    if spec.logging.correlations is not None:
+    if spec.logging.correlations is not None or spec.logging.latent_kl:
         return False
     small = sum(parameter.numel() for parameter in build_vae(spec).parameters()) < SMALL
     plain = spec.net.name in ("linear", "mlp") and isinstance(spec.optimiser, AdamSpec)

@@ -5,7 +5,7 @@
   const root = document.documentElement, path = bench.dataset.path;
   const inputs = [...bench.querySelectorAll("input[type=range]")];
   const screen = document.getElementById("decoded"), status = document.getElementById("bench-status");
-  const shown = (value) => value.toFixed(2).replace(/^-(?=0\.00$)/, "").replace("-", "\u2212");
+  const shown = (value) => !Number.isFinite(value) ? "\u2013" : value.toFixed(2).replace(/^-(?=0\.00$)/, "").replace("-", "\u2212");
   const png = (text) => `data:image/png;base64,${text}`;
 
   // One request at a time; the newest code is decoded next, those between are left out.

@@ -154,8 +154,13 @@
   if (live) {
     const rows = [];
     let offset = 0, rest = 1000;
-    const lines = (label, names, series, marks = []) => {
-      const steps = rows.map((row) => row.step);
+    // At most a thousand points of a line: more cannot be seen, and each poll draws anew.
+    const few = () => {
+      const each = Math.ceil(rows.length / 1000);
+      return each > 1 ? rows.filter((row, i) => i % each === 0 || i === rows.length - 1) : rows;
+    };
+    const lines = (shown, label, names, series, marks = []) => {
+      const steps = shown.map((row) => row.step);
       const { drawing, px, py } = frame(steps, series.flat().filter(Number.isFinite), label, names);
       drawing.setAttribute("role", "img");
       for (const step of marks) drawing.append(svg("path", { class: "death", d: `M${px(step)} 24V220` }));
@@ -169,13 +174,15 @@
       if (!rows.length) { live.textContent = "No record yet."; return; }
       const parts = Object.keys(rows.at(-1)).filter((name) => typeof rows.at(-1)[name] === "number" && !["step", "active", "mixed", "passive"].includes(name));
       const deaths = rows.filter((row, i) => i && row.passive > rows[i - 1].passive).map((row) => row.step);
-      const charts = parts.map((name) => lines(`${name} by step`, ["step", name], [rows.map((row) => row[name])]));
+      const shown = few();
+      const charts = parts.map((name) => lines(shown, `${name} by step`, ["step", name], [shown.map((row) => row[name])]));
       const latents = rows.at(-1).variance?.length || 0;
       if (latents) {
-        const each = Array.from({ length: latents }, (_, j) => rows.map((row) => row.variance?.[j] ?? NaN));
-        charts.unshift(lines(`Posterior variance of each of ${latents} latents by step`, ["step", "variance of each latent"], each, deaths));
+        const each = Array.from({ length: latents }, (_, j) => shown.map((row) => row.variance?.[j] ?? NaN));
+        charts.unshift(lines(shown, `Posterior variance of each of ${latents} latents by step`, ["step", "variance of each latent"], each, deaths));
       }
-      live.replaceChildren(...charts);
+      if (charts.length) live.replaceChildren(...charts);
+      else live.textContent = `${rows.length} records, none of which has a finite number.`;
       document.getElementById("died").textContent = deaths.length ? `Dashed: latents became passive at ${deaths.length > 8 ? `${deaths.length} steps, the last ` : "step "}${deaths.slice(-8).join(", ")}.` : "";
     };
     const poll = async () => {
@@ -195,7 +202,7 @@
           return;
         }
         if (news.restarted) rows.length = 0;
-        rows.push(...news.rows);
+        for (const row of news.rows) rows.push(row);
         offset = news.offset;
         if (news.rows.length || news.restarted || !live.firstChild) draw();
         root.dataset.records = String(rows.length);
@@ -207,8 +214,8 @@
           state.className = `state ${news.state}`;
           if (ended) { location.reload(); return; }
         }
-        if (news.state === "done") return;
-        rest = news.rows.length ? 1000 : Math.min(rest * 1.2, 5000);
+        if (news.state === "done" && !news.more) return;
+        rest = news.more ? 0 : news.rows.length ? 1000 : Math.min(rest * 1.2, 5000);
       } catch (error) { rest = 10000; }
       setTimeout(poll, rest);
     };

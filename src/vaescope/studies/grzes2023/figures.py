@@ -46,11 +46,12 @@ def _work(scale: Scale) -> Trained:
     }  # fmt: skip
     seeds = 10
     if scale != "paper":
-        seeds, steps, latent = (16, 6000, 10) if scale == "laptop" else (2, 20, 4)
+        seeds, steps, latent = (16, 4000, 10) if scale == "laptop" else (2, 20, 4)
         fixed = {
             "preset": "ivae-dsprites",
             "data.size": 32, "data.grid": _GRID, "prior.name": "conditional",
             "prior.width": len(_VARIED), "prior.factors": _VARIED, "latent": latent,
+            "net.name": "mlp", "net.encoder": [128, 128], "net.decoder": [128, 128],
             "optimiser.lr": 1e-3, "steps": steps,
         }  # fmt: skip
     arms = {"trained": fixed, "untrained": {**fixed, "optimiser.lr": 0.0, "steps": 1}}
@@ -62,7 +63,7 @@ def _work(scale: Scale) -> Trained:
             for cell in cells(({**own, "seed": seed} for seed in range(seeds)), arm=arm)
         ),
         measure,
-        version=4,
+        version=5,
     )
 
 
@@ -94,11 +95,17 @@ def measure(run: Run) -> Measured:
     shown: dict[str, Floats] = {}
     arrays = {"mean": mean, "variance": variance, "prior_variance": prior,
               "sample": codes.sample, "prior": drawn}  # fmt: skip
+    # The scale of a latent is free where its prior's variance is learnt: in units of that variance,
+    # one number for each latent, no scale is left.
+    unit = prior.mean(axis=0)
     for kind, which in own.items():
         parts = {
             "sigma": variance[:, which].mean(axis=0),
+            "sigma_scaled": variance[:, which].mean(axis=0) / unit[which],
+            "sigma_scaled_variance": variance[:, which].var(axis=0) / unit[which] ** 2,
             "sigma_over_prior": (variance[:, which] / prior[:, which]).mean(axis=0),
             "mean_variance": mean[:, which].var(axis=0),
+            "mean_variance_scaled": mean[:, which].var(axis=0) / unit[which],
             "log_variance_off": off[which],
             "prior_variance": prior[:, which].mean(axis=0),
             "ks_prior": found.sample_to_prior[which],
@@ -151,17 +158,27 @@ STUDY = Study(
     _work,
     (
         Claim(
-            "Posterior variances of active latents are below 0.1, in the mean over images.",
-            "grzes2023 App. B, Prop. 3(ii)", _level("sigma_active"), "below", 0.1,
-            "near 0 (Fig. 2b)",
+            "With the mean of each prior variance scaled to 1, posterior variances of active "
+            "latents are below 0.1 in the mean over images.",
+            "grzes2023 App. B, Prop. 3(ii)", _level("sigma_scaled_active"), "below", 0.1,
+            "near 0 (Fig. 2b), in a scale that the objective does not fix",
             primary=True,
             quote="Figure 2b shows that the active variables of the variance representation will "
             "remain close to zero.",
-            control=Control("passive latents of the same models", _level("sigma_passive")),
+            control=Control("passive latents of the same models",
+                            _level("sigma_scaled_passive")),
             needs=_BOTH,
         ),
         Claim(
-            "They are below a tenth of the prior's, whatever the scale of the latent.",
+            "In that scale they hardly vary over images: their variance is below 0.01.",
+            "grzes2023 Prop. 3(ii)", _level("sigma_scaled_variance_active"), "below", 0.01,
+            "Var(sigma) << 1",
+            control=Control("passive latents of the same models",
+                            _level("sigma_scaled_variance_passive")),
+            needs=_BOTH,
+        ),
+        Claim(
+            "They are below a tenth of the prior's, image by image.",
             "grzes2023 App. B, Fig. 2b-c", _level("sigma_over_prior_active"), "below", 0.1,
             "depart from their prior distribution",
             control=Control("passive latents of the same models",
@@ -178,10 +195,11 @@ STUDY = Study(
             needs=_BOTH,
         ),
         Claim(
-            "Means of passive latents have a variance below 0.1.",
-            "grzes2023 Prop. 2(ii), Fig. 1a", _level("mean_variance_passive"), "below", 0.1,
-            "very close to zero",
-            control=Control("active latents of the same models", _level("mean_variance_active")),
+            "In that scale means of passive latents have a variance below 0.1.",
+            "grzes2023 Prop. 2(ii), Fig. 1a", _level("mean_variance_scaled_passive"), "below",
+            0.1, "very close to zero",
+            control=Control("active latents of the same models",
+                            _level("mean_variance_scaled_active")),
             needs=_BOTH,
         ),
         Claim(
@@ -230,20 +248,23 @@ STUDY = Study(
         Dots("KS of active samples to the prior", "ks_prior_active", "arm"),
         Dots("KS of active samples to their means", "ks_mean_active", "arm"),
         Dots("Mean |log variance ratio|, passive", "log_variance_off_passive", "arm"),
-        Dots("Variance ratio to the prior, active", "sigma_over_prior_active", "arm"),
+        Dots("Posterior variance, prior's scaled to 1, active", "sigma_scaled_active", "arm", {},
+             0.1),
         Dots("Prior variance of passive latents", "prior_variance_passive", "arm"),
     ),
     ("grzes2023 Tab 1-2", "grzes2023 Fig 1 a-c", "grzes2023 Fig 2 a-c", "grzes2023 Fig 3 a-c",
     "grzes2023 Fig 4 a-b", "grzes2023 text"),
-    "iVAE with the paper's convolutions, prior network 50-50-50 and mean 0, Bernoulli "
-    "likelihood; u is scaled by the whole dataset's classes, where the paper's code scales by "
+    "iVAE with the paper's prior network 50-50-50 and mean 0, Bernoulli likelihood; u is scaled by "
+    "the whole dataset's classes, where the paper's code scales by "
     "those of the batch. The paper: dSprites at 64 pixels, 30 latents, 300,000 steps on 90% of "
     "the rows. Laptop scale: 32 pixels, three shapes, three scales, eight by eight positions, no "
-    "rotation, 10 latents, 6,000 steps at learning rate 1e-3. A latent is active where it makes "
+    "rotation, 10 latents, an MLP of 128-128 in place of the paper's convolutions (which took ten "
+    "minutes a run here), 4,000 steps at learning rate 1e-3. A latent is active where it makes "
     "over 1% of the decoder's output, passive where it makes less than 0.1%, on one half of the "
     "images; everything else is measured on the other half, so that no claim is its own "
     "selection. The scale of a latent whose prior variance is learnt is free (docs/papers.md): "
-    "sigma far below 1, as printed, depends on it, its ratio to the prior's variance does not. "
+    "sigma far below 1, as printed, depends on it. So each latent is measured in units of its "
+    "prior's mean variance, in which no scale is left; `sigma_active` has the raw numbers. "
     "The encoder sees the factors, so that none of this speaks of disentanglement.",
     "",
 )  # fmt: skip

@@ -168,7 +168,7 @@ STUDY = Study(
         ),
     ),
     panels=(
-        Images("Density over [-3, 3] x [-3, 3]", "density", "name"),
+        Images("log p over [-3, 3] x [-3, 3]", "density", "name", contours=True),
         Curves("Total variation from N(0, I)", "distance_to_normal", "df", where=_T, log=True),
         Curves(
             "Change of log p under a rotation at radius 3", "rotation", "df", where=_T, log=True

@@ -18,7 +18,7 @@ def _work(scale: Scale) -> Trained:
         "laptop": LENGTHS,
         "paper": (*LENGTHS, 64_000, THESIS_STEPS),
     }[scale]
-    seeds = {"smoke": 2, "laptop": 8, "paper": 50}[scale]
+    seeds = {"smoke": 2, "laptop": 16, "paper": 50}[scale]
     rows, betas = (1000, BETAS[-2:]) if scale == "smoke" else (50_000, BETAS)
     return Trained("zietlow2022-synthetic",
         cells(
@@ -47,7 +47,7 @@ STUDY = Study(
         Claim(
             "At beta 0.05 DtO falls with the length of training.",
             "zietlow2022 section 3.3.6", Trend("dto", "steps", {"objective.beta": 0.05}), "below",
-            0.0, primary=True, own=True,
+            0.0, own=True,
             control=Control("beta 1e-4", Trend("dto", "steps", {"objective.beta": 1e-4})),
         ),
         Claim(
@@ -61,7 +61,7 @@ STUDY = Study(
         Claim(
             "After 16,000 steps at beta 0.05 the columns are orthogonal.",
             "zietlow2022 Tab. 3.3", Level("dto", _at(0.05)), "below", 0.02, "DtO .00 +- .00",
-            own=True, control=Control("beta 1e-4", Level("dto", _at(1e-4))),
+            own=True, primary=True, control=Control("beta 1e-4", Level("dto", _at(1e-4))),
         ),
     ),
     (
@@ -71,7 +71,7 @@ STUDY = Study(
     ),
     ("zietlow2022 Tab 3.3",),
     "Linear encoder and decoder on the linear task with ratio 2 (variances 1/3 and 1/12), batch "
-    "128, Adam, a learning rate from 1e-2 to 0 over the length of each run, 8 seeds. The force "
+    "128, Adam, a learning rate from 1e-2 to 0 over the length of each run. The force "
     "that aligns the axes has a curvature of order beta against about 1 for the reconstruction. "
     "The thesis has 0.00 at beta 1e-4 after 600 epochs of a batch size it does not give. Nothing "
     "is asserted of the level at 1e-4 and 1e-3; it is recorded here against steps. Short runs may "

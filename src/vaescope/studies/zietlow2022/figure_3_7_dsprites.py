@@ -45,7 +45,7 @@ _PART = "three factors of dSprites at 32 pixels for all five"
 STUDY = Study(
     "zietlow2022/figure-3.7-dsprites",
     "DS, DtO and latents in use against beta on dSprites",
-    lambda scale: Trained("zietlow2022-sprites", _cells(scale), measure_sprites, version=2),
+    lambda scale: Trained("zietlow2022-sprites", _cells(scale), measure_sprites, version=3),
     (
         Claim(
             "At the largest beta fewer latents are used than there are factors.",

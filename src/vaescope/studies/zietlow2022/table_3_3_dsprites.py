@@ -39,7 +39,7 @@ def _full(measure: str, high: str) -> Control:
 STUDY = Study(
     "zietlow2022/table-3.3-dsprites",
     "DtO and DS of beta-VAE, VAE, autoencoder and full covariance on dSprites",
-    lambda scale: Trained("zietlow2022-sprites", _cells(scale), measure_sprites, version=2),
+    lambda scale: Trained("zietlow2022-sprites", _cells(scale), measure_sprites, version=3),
     (
         Claim(
             "The beta-VAE's decoder is nearer to orthogonality than the autoencoder's.",

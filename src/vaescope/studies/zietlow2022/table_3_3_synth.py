@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from vaescope.studies.claims import Claim, Control, Test
+from vaescope.studies.claims import Claim, Condition, Control, Test
 from vaescope.studies.effects import Gap, Level
 from vaescope.studies.panels import Dots, Images
 from vaescope.studies.study import Cell, Scale, Study, Trained
 from vaescope.studies.zietlow2022.synthetic import (
+    BETA,
     THESIS_BETA,
     decaying,
     linear,
@@ -17,9 +18,6 @@ from vaescope.studies.zietlow2022.synthetic import (
 )
 
 __all__ = ["STUDY"]
-
-#: On the plateau of each task (figure 3.7).
-BETA = {"linear": 0.05, "nonlinear": 0.3}
 
 
 def _methods(beta: float) -> Mapping[str, Mapping[str, Any]]:
@@ -49,6 +47,8 @@ def _cells(scale: Scale, units: Sequence[int]) -> Iterator[Cell]:
         for task, beta in betas.items():
             data = {"data.generator_seed": seed} if task == "nonlinear" else {}
             for method, settings in _methods(beta).items():
+                if (task, method) == ("nonlinear", "vae") and scale == "laptop":
+                    continue  # the thesis has no numbers of it
                 yield Cell(
                     {**_training(task, scale), **settings, **data, "seed": seed},
                     {"task": task, "method": method},
@@ -74,6 +74,10 @@ def _full(measure: str, where: Callable[[str], dict[str, str]]) -> Control:
     return Control(says, Gap(measure, where("full"), where("ae")))
 
 
+_BOTH = Condition(
+    "the beta-VAE keeps both latents of the nonlinear task: one column has no angle",
+    Level("used", _non("beta-vae")), "above", 1.5,
+)  # fmt: skip
 _WHERE = "zietlow2022 Tab. 3.3"
 _SCALE = "a random network of our own: the thesis gives neither weights nor their scale"
 
@@ -90,12 +94,12 @@ STUDY = Study(
             primary=True,
             quote="The results support the claim that the VAE-based architectures indeed strive "
             "for local orthogonality.",
-            control=_full("dto", _lin),
+            control=_full("dto", _lin), needs=_BOTH,
         ),
         Claim(
             "Nonlinear task: DtO of the beta-VAE is below that of the autoencoder.",
             _WHERE, Gap("dto", _non("beta-vae"), _non("ae")), "below", 0.0, ".18 against .54",
-            _SCALE, control=_full("dto", _non),
+            _SCALE, control=_full("dto", _non), needs=_BOTH,
         ),
         Claim(
             "Linear task: DtO with full covariance is the autoencoder's, within 0.2.",
@@ -148,10 +152,11 @@ STUDY = Study(
     ),
     ("zietlow2022 Tab 3.3",),
     "Linear task: ratio 2, beta 0.05 (the thesis: 1e-4), batch 128, Adam from 1e-2 to 0 over "
-    "10,000 steps. Nonlinear task: a random network 2-10-6 for each seed, one model each, beta 0.3 "
-    "(the thesis: 1e-3), batch 64, Adam from 5e-3 to 0 over 5,000 steps. Betas are from the "
+    "10,000 steps. Nonlinear task: a random network 2-10-6 for each seed, one model each, beta "
+    "0.03 (the thesis: 1e-3), batch 64, Adam from 5e-3 to 0 over 5,000 steps. Betas are from the "
     "plateau, as alignment is slow at small beta (see zietlow2022/dto-steps); they were chosen on "
-    "one seed outside the study. DtO is that of latents that are used, in the space of the "
+    "seeds outside the study: at 0.3 ten of 24 nonlinear models lost a latent, at 0.03 three. "
+    "DtO is that of latents that are used, in the space of the "
     "outputs, at 200 codes; it is missing where fewer than two are left, as for the VAE, and such "
     "a unit is for nothing. A random decoder is an untrained autoencoder's. Of two latents, "
     "randomly rotated axes (Haar) have a DtO of 0.548.",

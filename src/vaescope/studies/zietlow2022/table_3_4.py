@@ -111,9 +111,12 @@ STUDY = Study(
         ),
         Dots("Distance to orthogonality, autoencoder", "dto", "data.ratio", {"method": "ae"}),
         Scatter("Each restart", "ds", "dto", by="data.ratio", where={"method": "beta-vae"}),
-        Images(
-            "Codes in the colours of the two sources", "portrait", "data.ratio",
-            {"method": "beta-vae"},
+        *(
+            Images(
+                f"Fig. 3.5: codes of four restarts in the colours of the sources, ratio {ratio:g}",
+                "portrait", "seed", _at(ratio),
+            )
+            for ratio in (RATIOS[0], RATIOS[-1])
         ),
     ),
     ("zietlow2022 Tab 3.4, Fig 3.5",),

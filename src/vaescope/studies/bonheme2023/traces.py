@@ -1,0 +1,279 @@
+"""With what passive latents correlate, at the end and along training. bonheme2023 figures 11 to 13,
+and which comes first, passivity or correlation.
+
+Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679, section 4.5.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vaescope.latent_types import types_of
+from vaescope.runs import Run
+from vaescope.seeds import rng
+from vaescope.studies.bonheme2023.bank import arm, halves
+from vaescope.studies.claims import Claim, Condition, Control
+from vaescope.studies.effects import Level
+from vaescope.studies.panels import Dots, Images
+from vaescope.studies.study import Measured, Scale, Study, Trained
+from vaescope.tables import Value
+from vaescope.types import Floats, Integers
+
+__all__ = ["FIGURE_11", "FIGURE_12", "FIGURE_13", "FIRST", "end", "trace"]
+
+STRENGTH = 8.0
+#: Above this an absolute correlation is counted: figure 12.
+STRONG = 0.2
+#: Types given to latents by lot, for comparison.
+LOTS = 50
+SNAPSHOTS = 60
+
+
+def _end(scale: Scale) -> Trained:
+    cells = arm(scale, "beta-vae", "colour", strengths=[16.0 if scale == "paper" else STRENGTH])
+    return Trained("bonheme2023-figure-11", cells, end)
+
+
+def _traced(scale: Scale) -> Trained:
+    """Longer than the rest of the bank: the trace of a run is not in its digest."""
+    steps = {"smoke": 30, "laptop": 6_000, "paper": 300_000}[scale]
+    every = {"smoke": 5, "laptop": steps // SNAPSHOTS, "paper": 1_000}[scale]
+    cells = arm(
+        scale, "beta-vae", "dsprites", strengths=[STRENGTH], steps=steps,
+        logging__correlations=every,
+    )  # fmt: skip
+    return Trained("bonheme2023-trace", cells, trace)
+
+
+def _strongest(correlation: Floats, rows: Integers, columns: Integers) -> float | None:
+    """The mean over `rows` of the strongest absolute correlation with one of `columns`, itself
+    aside; None where there is none."""
+    top = []
+    for row in rows:
+        others = columns[columns != row]
+        if len(others):
+            top.append(np.abs(correlation[row, others]).max())
+    return float(np.mean(top)) if top else None
+
+
+def end(run: Run) -> Measured:
+    """Figure 11: the strongest correlation of passive and of active means with an active one; the
+    matrix as a picture, passive latents last."""
+    of = halves(run)
+    passive, active = of.kinds.passive, of.kinds.active
+    mean = of.codes.mean.astype(np.float64)
+    correlation: Floats = np.atleast_2d(np.corrcoef(mean, rowvar=False))
+    apart: Floats = np.atleast_2d(np.corrcoef(rng(0, "apart").permuted(mean, axis=0), rowvar=False))
+    order = np.concatenate([of.others(passive), passive])
+    picture = np.abs(correlation[np.ix_(order, order)]).repeat(8, axis=0).repeat(8, axis=1)
+    return {
+        **of.counts(),
+        "strongest_passive": _strongest(correlation, passive, active),
+        "strongest_active": _strongest(correlation, active, active),
+        "strongest_passive_apart": _strongest(apart, passive, active),
+        "matrix": np.clip(np.nan_to_num(picture), 0.0, 1.0),
+    }
+
+
+def _sets(rows: list[Mapping[str, Any]]) -> tuple[Integers, Integers]:
+    """Latents that are passive and active in the last row."""
+    last = rows[-1]
+    names = np.array(
+        types_of(np.array(last["mean_variance"]), np.array(last["variance_of_variance"]))
+    )
+    return np.flatnonzero(names == "passive"), np.flatnonzero(names == "active")
+
+
+def _between(correlations: Floats, rows: Integers, columns: Integers) -> Floats:
+    """The mean absolute correlation of rows with columns in each snapshot, a latent with itself
+    aside; NaN where there is no pair."""
+    pairs = [(i, j) for i in rows for j in columns if i != j]
+    if not pairs:
+        return np.full(len(correlations), np.nan)
+    first, second = np.array(pairs).T
+    return np.asarray(np.abs(correlations[:, first, second]).mean(axis=1))
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _onset(holds: np.ndarray[Any, np.dtype[np.bool_]], steps: Floats) -> float:
+    """From which step on it holds to the end; NaN where it does not at the end."""
+    broken = np.flatnonzero(~holds)
+    place = 0 if not len(broken) else broken[-1] + 1
+    return float(steps[place]) if place < len(steps) else float("nan")
+
+
+def trace(run: Run) -> Measured:
+    """Figures 12 and 13: how often, and how strongly, latents correlate along training, by their
+    types at its end; and when latents that end passive become so and begin to correlate."""
+    rows: list[Mapping[str, Any]] = list(run.read_correlations())
+    matrices = [[[np.nan if v is None else v for v in line] for line in row["correlation"]]
+                for row in rows]  # fmt: skip
+    correlations = np.nan_to_num(np.array(matrices))
+    d = correlations.shape[1]
+    passive, active = _sets(rows)
+    off = np.where(np.eye(d, dtype=bool), 0.0, np.abs(correlations))
+    often = (off > STRONG).any(axis=2).mean(axis=0)  # by latent, a share of the snapshots
+    lots = [rng(lot, "types").permutation(d) for lot in range(LOTS)]
+
+    def lead(one: Integers, other: Integers) -> float:
+        if not len(one) or not len(other):
+            return float("nan")
+        return float(often[one].mean() - often[other].mean())
+
+    def nearer(one: Integers, other: Integers) -> float:
+        with_one = _between(correlations, other, one).mean()
+        return float(with_one - _between(correlations, other, other).mean())
+
+    def drawn(lot: Integers) -> tuple[Integers, Integers]:
+        return lot[: len(passive)], lot[len(passive) : len(passive) + len(active)]
+
+    steps = np.array([row["step"] for row in rows], dtype=np.float64)
+    variances = np.array([row["mean_variance"] for row in rows])
+    unused = {j: _onset(np.abs(variances[:, j] - 1.0) <= 0.1, steps) for j in passive}
+    correlated = {j: _onset(off[:, j].max(axis=1) > STRONG, steps) for j in range(d)}
+    lags = [(correlated[j] - unused[j]) / steps[-1] for j in passive]
+    mixed = rng(0, "lags").permutation(passive)
+    shuffled = [
+        (correlated[k] - unused[j]) / steps[-1] for j, k in zip(passive, mixed, strict=True)
+    ]
+    row: dict[str, Value] = {
+        "passive": len(passive), "active": len(active),
+        "often_passive": _number(often[passive].mean()) if len(passive) else None,
+        "often_active": _number(often[active].mean()) if len(active) else None,
+        "lead": _number(lead(passive, active)),
+        "lead_lot": _number(float(np.mean([lead(*drawn(lot)) for lot in lots]))),
+        "nearer": _number(nearer(passive, active)),
+        "nearer_lot": _number(float(np.mean([nearer(*drawn(lot)) for lot in lots]))),
+        "lag": _number(float(np.median(lags))) if lags else None,
+        "lag_shuffled": _number(float(np.median(shuffled))) if shuffled else None,
+        "settled": _number(float(np.mean(np.isfinite(lags)))) if lags else None,
+    }  # fmt: skip
+    return row
+
+
+_BOTH = Condition(
+    "some latent is passive, by the other half of the images", Level("passive"), "above", 0.5
+)
+_ENDS = Condition("some latent ends passive", Level("passive"), "above", 0.5)
+_LOT = "types given to latents by lot"
+_SMALL = (
+    "The paper: one run, 64 pixels, all factors, convolutions, 300,000 steps. Laptop scale: 3,072 "
+    "sprites of four factors at 32 pixels, an MLP of 128-128"
+)
+_TRACED = (
+    f"beta-VAEs with beta 8 on dSprites. {_SMALL}, 6,000 steps at learning rate 1e-3, correlations "
+    "of 2,000 means at 60 snapshots. Types by bonheme2023's rule at the end of training, as in the "
+    "paper."
+)
+
+FIGURE_11 = Study(
+    "bonheme2023/figure-11",
+    "Correlation of passive means with other means",
+    _end,
+    (
+        Claim(
+            "Passive means correlate strongly with some active mean.",
+            "bonheme2023 section 4.5, Fig. 11", Level("strongest_passive"), "above", STRONG,
+            "several correlations stand out",
+            primary=True,
+            quote="the passive variables tend to have strong correlation scores with one or more "
+            "variables, which is generally not the case for other variable types",
+            control=Control("active latents", Level("strongest_active")), needs=_BOTH,
+        ),
+        Claim(
+            "That is more than chance gives at this number of images.",
+            "bonheme2023 section 4.5, Fig. 11", Level("strongest_passive"), "above", 0.1, "",
+            control=Control(
+                "means whose latents are permuted apart", Level("strongest_passive_apart")
+            ),
+            needs=_BOTH,
+        ),
+    ),
+    (
+        Dots("Strongest correlation, passive", "strongest_passive", "strength", threshold=STRONG),
+        Dots("Strongest correlation, active", "strongest_active", "strength", threshold=STRONG),
+        Images("Absolute correlations, passive latents last", "matrix", "strength"),
+    ),
+    ("bonheme2023 Fig 11",),
+    f"beta-VAEs on colour dSprites; beta 16 in the paper, 8 at laptop scale. {_SMALL}, 4,000 steps "
+    "at learning rate 1e-3. Types by one half of the images, correlations of the other.",
+)  # fmt: skip
+
+FIGURE_12 = Study(
+    "bonheme2023/figure-12",
+    "How often latents correlate along training, by their type at its end",
+    _traced,
+    (
+        Claim(
+            "Latents that end passive correlate above 0.2 with another in more snapshots than "
+            "those that end active.",
+            "bonheme2023 section 4.5, Fig. 12", Level("lead"), "above", 0.0,
+            "passive latents are the most often correlated",
+            primary=True,
+            quote="the correlation score of the passive variables is more often above 0.2 than "
+            "the scores of the active variables across the 300 snapshots recorded",
+            control=Control(_LOT, Level("lead_lot")), needs=_ENDS,
+        ),
+    ),
+    (
+        Dots("Share of snapshots, passive", "often_passive", "strength"),
+        Dots("Share of snapshots, active", "often_active", "strength"),
+    ),
+    ("bonheme2023 Fig 12",),
+    _TRACED,
+)  # fmt: skip
+
+FIGURE_13 = Study(
+    "bonheme2023/figure-13",
+    "With which latents active ones correlate along training",
+    _traced,
+    (
+        Claim(
+            "Active latents correlate more with latents that end passive than with active ones.",
+            "bonheme2023 section 4.5, Fig. 13", Level("nearer"), "above", 0.0,
+            "an increased correlation with all passive latents",
+            primary=True,
+            quote="We can see an increased correlation with all the passive variables",
+            control=Control(_LOT, Level("nearer_lot")), needs=_ENDS,
+        ),
+    ),
+    (
+        Dots("Passive minus active, mean absolute correlation", "nearer", "strength",
+             threshold=0.0),
+    ),
+    ("bonheme2023 Fig 13",),
+    f"{_TRACED} The paper shows one active latent of one run; here the mean over all of them and "
+    "over all snapshots.",
+)  # fmt: skip
+
+FIRST = Study(
+    "bonheme2023/which-first",
+    "Which comes first, passivity or correlation",
+    _traced,
+    (
+        Claim(
+            "Latents become passive before they begin to correlate for good.",
+            "bonheme2023 section 4.5, a question", Level("lag"), "above", 0.0,
+            "asked, not answered",
+            primary=True, own=True,
+            control=Control(
+                "onsets of correlation exchanged between passive latents", Level("lag_shuffled")
+            ),
+            needs=_ENDS,
+        ),
+    ),
+    (
+        Dots("Onset of correlation less that of passivity, share of training", "lag", "strength",
+             threshold=0.0),
+        Dots("Passive latents that correlate to the end", "settled", "strength"),
+        Dots("Passive latents", "passive", "strength"),
+    ),
+    ("bonheme2023 13.6 lead and lag",),
+    f"{_TRACED} An onset is the first snapshot from which on it holds to the end: a mean posterior "
+    "variance within 0.1 of one; a correlation above 0.2 with some other latent. The median over "
+    "passive latents; a run without one that correlates to the end votes for nothing.",
+)  # fmt: skip

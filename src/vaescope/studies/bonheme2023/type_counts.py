@@ -1,0 +1,137 @@
+"""How many latents are passive, mixed and active, by strength. bonheme2023 figures 7 and 14.
+
+Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679, section 4.1, appendix B.
+"""
+
+from vaescope.studies.bonheme2023.bank import STRENGTHS, arm, untrained
+from vaescope.studies.bonheme2023.scores import scores
+from vaescope.studies.claims import Claim, Control
+from vaescope.studies.effects import Gap, Level, Trend
+from vaescope.studies.panels import Curves
+from vaescope.studies.study import Scale, Study, Trained
+
+__all__ = ["FIGURE_7", "FIGURE_14"]
+
+NORB = "rendered Shapes3D (shape, size, colour, view) for smallNORB"
+CARS = "rendered Shapes3D (view, colour, background) for Cars3D"
+_SMALL = (
+    "MLPs of 128-128, 4,000 steps at learning rate 1e-3, 32 pixels; types by bonheme2023's rule on "
+    "one half of the images. The paper: convolutions, 64 pixels, 300,000 steps, six strengths, 50 "
+    "seeds."
+)
+
+
+def _figure_7(scale: Scale) -> Trained:
+    trained = (*arm(scale, "beta-tcvae", "norb"), *arm(scale, "beta-vae", "dsprites"))
+    return Trained("bonheme2023-scores", (*trained, *untrained(trained)), scores)
+
+
+def _figure_14(scale: Scale) -> Trained:
+    trained = tuple(
+        cell for data in ("dsprites", "scream", "cars") for cell in arm(scale, "annealed-vae", data)
+    )
+    beta = arm(scale, "beta-vae", "dsprites")
+    return Trained("bonheme2023-scores", (*trained, *beta), scores)
+
+
+_NORB = {"family": "beta-tcvae", "data": "norb"}
+_BETA = {"family": "beta-vae", "data": "dsprites"}
+_ANNEALED = {"family": "annealed-vae", "data": "dsprites"}
+_TRAINED, _UNTRAINED = {"arm": "trained"}, {"arm": "untrained"}
+_STILL = "the same networks before they learn"
+_WEAKEST, _STRONGEST = STRENGTHS["beta-vae"][0], STRENGTHS["beta-vae"][-1]
+_LEAST, _MOST = STRENGTHS["annealed-vae"][0], STRENGTHS["annealed-vae"][-1]
+
+FIGURE_7 = Study(
+    "bonheme2023/figure-7",
+    "Types of latents by the strength of regularisation",
+    _figure_7,
+    (
+        Claim(
+            "Fewer latents are active the stronger a beta-TCVAE is regularised.",
+            "bonheme2023 section 4.1, Fig. 7",
+            Trend("not_active", "strength", {**_NORB, **_TRAINED}), "above", 0.0,
+            "passive and mixed grow with strength", NORB,
+            primary=True,
+            quote="the number of passive and mixed variables increases with the regularisation "
+            "strength",
+            control=Control(_STILL, Trend("not_active", "strength", {**_NORB, **_UNTRAINED})),
+        ),
+        Claim(
+            "So it is with beta-VAEs on dSprites.",
+            "bonheme2023 section 4.1, Fig. 7",
+            Trend("passive", "strength", {**_BETA, **_TRAINED}), "above", 0.0,
+            "passive and mixed grow with strength",
+            control=Control(_STILL, Trend("passive", "strength", {**_BETA, **_UNTRAINED})),
+        ),
+        Claim(
+            "At the lowest strength at most one latent of a beta-VAE is passive.",
+            "bonheme2023 section 4.1",
+            Level("passive", {**_BETA, **_TRAINED, "strength": _WEAKEST}), "below", 1.5,
+            "generally close to zero",
+            control=Control(
+                "the same models at the highest strength",
+                Level("passive", {**_BETA, **_TRAINED, "strength": _STRONGEST}),
+            ),
+        ),
+    ),
+    (
+        Curves("Passive latents, beta-TCVAE", "passive", "strength", where={**_NORB, **_TRAINED}),
+        Curves("Active latents, beta-TCVAE", "active", "strength", where={**_NORB, **_TRAINED}),
+        Curves("Passive latents, beta-VAE", "passive", "strength", where={**_BETA, **_TRAINED},
+               log=True),
+        Curves("Mixed latents, beta-VAE", "mixed", "strength", where={**_BETA, **_TRAINED},
+               log=True),
+    ),
+    ("bonheme2023 Fig 7",),
+    f"beta-TCVAEs ({NORB}) at four strengths and beta-VAEs on dSprites at six. {_SMALL} The rate "
+    "of the beta-TCVAEs has weight 0.25, at which the beta-VAE has hardly any passive latent: a "
+    "family that reduces to the VAE cannot have fewer than that.",
+)  # fmt: skip
+
+FIGURE_14 = Study(
+    "bonheme2023/figure-14",
+    "Types of latents of annealed VAEs by their capacity",
+    _figure_14,
+    (
+        Claim(
+            "Annealed VAEs have passive latents at the highest capacity too.",
+            "bonheme2023 App. B, Fig. 14",
+            Level("passive", {**_ANNEALED, "strength": _MOST}), "above", 2.5,
+            "a high number at every capacity",
+            primary=True,
+            quote="annealed VAE surprisingly exhibits a high number of passive variables "
+            "regardless of the regularisation strength on most datasets",
+            control=Control(
+                "the least regularised beta-VAE on the same data",
+                Level("passive", {**_BETA, "strength": _WEAKEST}),
+            ),
+        ),
+        *(
+            Claim(
+                f"The number of passive latents does not fall by more than one with capacity: "
+                f"{data}.",
+                "bonheme2023 App. B, Fig. 14",
+                Gap("passive", {"data": data, "family": "annealed-vae", "strength": _MOST},
+                    {"data": data, "family": "annealed-vae", "strength": _LEAST}),
+                "above", -1.5, "near constant", substituted,
+                control=Control(
+                    "beta-VAEs from the strongest to the weakest",
+                    Gap("passive", {**_BETA, "strength": _WEAKEST},
+                        {**_BETA, "strength": _STRONGEST}),
+                ),
+            )
+            for data, substituted in (("dsprites", ""), ("scream", ""), ("cars", CARS))
+        ),
+    ),
+    (
+        Curves("Passive latents", "passive", "strength", "data", {"family": "annealed-vae"}),
+        Curves("Active latents", "active", "strength", "data", {"family": "annealed-vae"}),
+        Curves("Passive latents, beta-VAE", "passive", "strength", "", _BETA, log=True),
+    ),
+    ("bonheme2023 Fig 14",),
+    f"Annealed VAEs on dSprites, scream dSprites and {CARS} at four capacities, reached after a "
+    f"third of training; a larger capacity is a weaker regularisation. {_SMALL} By its objective "
+    "an annealed VAE holds the rate at the capacity: nothing there makes a latent passive, so that "
+    "types are by variances alone.",
+)  # fmt: skip
