@@ -56,6 +56,8 @@ SUFFICES = 0.9
 MORE = 0.03
 #: A latent of A whose variance the affine map from B explains by less is one that B lacks.
 LACKING = 0.5
+#: Images that are too few to price a map by.
+FEW = 30
 ROWS = 2_000
 RESAMPLES = 1_000
 
@@ -284,7 +286,11 @@ def exchange_opened(
     reference, mean_nats = cost_of_constant(b, fitted, priced)
     recovered, intervals = _recovered(nats, own, mean_nats, seed)
     lacking = _lacking(a, b, fitted, priced)
-    says = _says(recovered, float(own.mean()), float(mean_nats.mean()), reference, names, lacking)
+    says = _says(
+        recovered, float(own.mean()), float(mean_nats.mean()), null, reference, names, lacking
+    )
+    if len(priced) < FEW:
+        says += f" Only {len(priced)} images were priced: this may be chance."
     return Exchange(
         a=names[0], b=names[1],
         costs={name: float(nats[name].mean()) if name in nats else None for name in CLASSES},
@@ -344,7 +350,7 @@ def _sufficient(recovered: dict[str, float | None]) -> str | None:
 
 
 def _says(
-    recovered: dict[str, float | None], own: float, mean: float, reference: str,
+    recovered: dict[str, float | None], own: float, mean: float, null: float, reference: str,
     names: tuple[str, str], lacking: tuple[int, ...],
 ) -> str:  # fmt: skip
     if own >= mean:
@@ -354,6 +360,12 @@ def _says(
     smallest = _sufficient(recovered)
     if shares[largest] <= 0:
         words = f"incompatible: no map does better than the {reference}."
+    elif shares[largest] <= (mean - null) / (mean - own) + MORE:
+        # A decoder that ignores its latents reconstructs as well from anybody's codes.
+        words = (
+            f"incompatible: codes of {names[0]} tell {names[1]} no more than those of other images "
+            "do."
+        )
     elif smallest is None:
         # The smallest class that explains as much.
         named = next(name for name in shares if shares[name] > shares[largest] - MORE)

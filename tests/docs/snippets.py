@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 #: Pages whose Python runs from top to bottom as it stands.
 DOCS = ROOT / "docs"
 PAGES = [DOCS / "start.md", *sorted([*DOCS.glob("guides/*.md"), *DOCS.glob("explanations/*.md")])]
-_STEPS, _SEEDS = 20, 2
+_STEPS, _SEEDS = 10, 2
 
 
 def blocks(path: Path, *languages: str) -> list[str]:
@@ -24,6 +24,8 @@ class _Small(ast.NodeTransformer):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if name == "train":
             _set(node, "steps", _STEPS)
+        elif name == "compare":
+            _set(node, "images", False)
         elif name == "inspect":
             _set(node, "effort", "latents")
         elif name == "tune_beta":

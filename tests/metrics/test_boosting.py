@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vaescope.metrics.boosting import boost
+from vaescope.metrics.boosting import boost, boost_all
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -66,3 +66,20 @@ def test_importances_are_those_of_release_0_1() -> None:
     wanted = [0.884389275981203, 0.008753856531870661, 0.08053895132863763, 0.02631791615828868]
     np.testing.assert_allclose(fit.importance, wanted, rtol=1e-4)
     assert (fit.test == y[4500:]).sum() == pytest.approx(597, abs=2)
+
+
+@pytest.mark.parametrize("rows", [80, 9_000])
+def test_factors_side_by_side_are_learnt_as_each_alone(
+    rows: int, generator: np.random.Generator
+) -> None:
+    """Of two, three and five classes: to the last bit, whether or not they share their arrays."""
+    x = generator.normal(size=(rows, 3))
+    factors = [np.digitize(x[:, k], np.linspace(-1, 1, c - 1)) for k, c in enumerate((2, 3, 5))]
+    streams = [np.random.default_rng(k) for k in range(3)]
+    together = boost_all(x, factors, x[:50], streams)
+    assert len(together) == 3
+    for k, fit in enumerate(together[: 3 if rows < 100 else 1]):
+        alone = boost(x, factors[k], x[:50], rng=np.random.default_rng(k))
+        np.testing.assert_array_equal(fit.importance, alone.importance)
+        np.testing.assert_array_equal(fit.train, alone.train)
+        np.testing.assert_array_equal(fit.test, alone.test)

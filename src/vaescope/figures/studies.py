@@ -78,7 +78,7 @@ def draw_study(
             _histograms(axes, panel, pictures)
         else:
             _images(axes, panel, table, pictures)
-        for threshold in _thresholds(panel, claims):
+        for threshold in _thresholds(panel, claims, table):
             axes.axhline(threshold, color=MUTED, lw=0.9, ls="--")
         _quiet(axes, textwrap.fill(panel.title, TITLE))
         if isinstance(panel, Images):
@@ -111,8 +111,8 @@ def _columns(panel: Panel) -> set[str]:
     return (named | set(panel.where)) - {""}
 
 
-def _thresholds(panel: Panel, claims: Sequence[Claim]) -> list[float]:
-    """Where claims about the level of what a panel shows put their thresholds."""
+def _thresholds(panel: Panel, claims: Sequence[Claim], table: Table) -> list[float]:
+    """Where claims about the level of rows that a panel shows put their thresholds."""
     if not isinstance(panel, Dots | Curves):
         return []
     found = [] if not isinstance(panel, Dots) or panel.threshold is None else [panel.threshold]
@@ -120,7 +120,11 @@ def _thresholds(panel: Panel, claims: Sequence[Claim]) -> list[float]:
         effect = test.effect
         if not isinstance(effect, Level) or effect.measure != panel.measure:
             continue
-        if any(panel.where.get(name, value) != value for name, value in effect.where.items()):
+        if not set(effect.where) <= set(table.columns):
+            continue
+        own = _chosen(_chosen(table, panel.where), effect.where)
+        shown = own.numbers(panel.along if isinstance(panel, Curves) else panel.measure)
+        if not np.isfinite(shown).any():
             continue
         found += [test.threshold - test.margin, test.threshold + test.margin]
     return sorted(set(found))
@@ -284,7 +288,7 @@ def _images(
     for place, (value, picture) in enumerate(first.items()):
         row, column = divmod(place, across)
         corner = (column * width, 1.0 - (row + 1) * height)
-        inner = axes.inset_axes((*corner, 0.96 * width, 0.82 * height))
+        inner = axes.inset_axes((*corner, 0.96 * width, 0.76 * height))
         if panel.contours:
             _contours(inner, picture)
         else:

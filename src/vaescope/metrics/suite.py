@@ -136,8 +136,13 @@ def _sap(work: Work) -> Score:
 
 
 def _beta_vae(work: Work) -> Score:
-    return beta_vae(work.codes, standardised=work.protocol.standardised_codes, on=work.on,
-                    seed=work.seed)  # fmt: skip
+    protocol = work.protocol
+    # Without votes to test with, those of its own definition.
+    votes, test = (protocol.votes, protocol.test_votes) if protocol.test_votes else (10_000, 5_000)
+    return beta_vae(
+        work.codes, votes=votes, test_votes=test, standardised=protocol.standardised_codes,
+        on=work.on, seed=work.seed,
+    )  # fmt: skip
 
 
 def _factor_vae(work: Work) -> Score:

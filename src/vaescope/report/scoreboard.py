@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from vaescope.studies.catalogue import LOOKED, OUTDATED
+from vaescope.studies.catalogue import LOOKED, OUTDATED, REVISED
 from vaescope.studies.claim_verdict import ALPHA, ClaimVerdict, Judgement
 from vaescope.studies.registry import Registration
 from vaescope.studies.running import Outcome
@@ -200,6 +200,9 @@ def scoreboard(
     formulas = [v for j in judged for v in j.verdicts if v.claim.kind == "identity"]
     text += ["## Formulas checked", "", "Equations, not evidence.", "", *_formulas(formulas), ""]
     text += ["## What was registered", "", *_registrations(lines), ""]
+    known = {line.study for line in lines}
+    text += [f"- {name}, revised: {why}." for name, why in REVISED.items() if name in known]
+    text += ["", "No unit of an earlier registration of these had a result.", ""]
     text += ["## What was changed after a look", "", _LOOKED, ""]
     text += [f"- {name}: {what}." for name, what in LOOKED.items()]
     return "\n".join([*text, ""])

@@ -266,5 +266,18 @@ STUDY = Study(
     "sigma far below 1, as printed, depends on it. So each latent is measured in units of its "
     "prior's mean variance, in which no scale is left; `sigma_active` has the raw numbers. "
     "The encoder sees the factors, so that none of this speaks of disentanglement.",
-    "",
+    "With each latent measured in units of its prior's mean variance, posterior variances of "
+    "active latents are .012 in the mean over eight seeds (.004 to .057), those of passive ones "
+    ".99 (.96 to 1.03). In the scale that training happened to end in they are 2.1 for active "
+    "latents (1.9 to 2.4), far from the printed zero, and .50 for passive ones, as the prior's "
+    "variances are 430 and .51: what the figure shows depends on a scale that the objective leaves "
+    "free, what the proposition says in units of the prior does not. Passive latents have the "
+    "prior's variance within 8% image by image, means whose variance is .006 of the prior's, and "
+    "samples at a KS distance of .02 from the prior (active .17). Samples of active latents are at "
+    ".02 from their means (passive .43). In one seed of eight a latent that is active is wide for "
+    "some images: a ratio of .18 to the prior, where the others have .03 to .07. By the KL a "
+    "latent or two are called mixed in six seeds of eight, where the paper saw none of 30; of "
+    "networks that were never trained there are more. By the decoder, on the other half of the "
+    "images, each latent is clearly used or unused. Four or five of ten latents are active, for "
+    "four factors of u.",
 )  # fmt: skip
