@@ -47,6 +47,8 @@ ONE_WEIGHT = 0.12
 LEAST_BRACKET = 0.05
 #: A latent whose bracket is below this is wider than the prior, which no weight of a rate makes.
 WIDER = -0.1
+#: Rows below which the noise of a latent's weight is not known either.
+LEAST_ROWS = 50
 RESAMPLES = 1000
 #: Ratios of the weight found to the one written that a reduction of the loss would explain.
 NEAR = 1.25
@@ -211,6 +213,8 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         return unreadable("it needs a diagonal posterior with noise")
     if model.maps is not None:
         return unreadable("its latents are maps")
+    if codes.n < LEAST_ROWS:
+        return unreadable(f"it needs at least {LEAST_ROWS} rows; there are {codes.n}")
     kinds = types(codes)
     used = sorted({*kinds.active.tolist(), *kinds.mixed.tolist()})
     if not used:
@@ -343,6 +347,6 @@ def _meaning(single: bool | None, spread: float | None, each: Vector) -> str:
         return f"One weight explains the model: beyond noise, latents differ by {spread:.0%}."
     return (
         f"No single weight explains the model: latents act with {each.min():.3g} to "
-        f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, and "
-        "before training has settled."
+        f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, before "
+        "training has settled, and on other data than those of the training."
     )
