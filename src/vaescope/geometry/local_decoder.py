@@ -99,8 +99,8 @@ class LocalDecoders(GeometryResult):
     """What the fits say, and Gram matrices for the OD-Score: of M of the linear fit, and of the
     derivative at 0 of the tanh fit, whose M alone has rows scaled by its biases."""
 
-    errors: LocalErrors
-    stochastic_loss: StochasticLoss
+    errors: LocalErrors  # of local decoders
+    stochastic_loss: StochasticLoss  # by local decoders
     linear: Grams
     tanh: Grams
     draws: int
@@ -205,6 +205,39 @@ def local_decoders(
     `draws` noise vectors to fit and as many fresh ones to judge, by default 50 per latent. Noise
     goes into `columns` only: the columns of passive latents would be fitted to noise. Squared
     error is the paper's; in logit or likelihood space, differences are weighted as at the mean.
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        mean: (n, latent) posterior means.
+        variance: (n, latent) posterior variances.
+        nonlinear: points at which the nonlinear models are fitted; None takes some.
+        draws: samples around each point.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+        seed: of everything that is drawn.
+        batch: rows at a time.
+
+    Returns:
+        `LocalDecoders`: what the fits say, and Gram matrices for the OD-Score: of M of the linear
+        fit, and of the derivative at 0 of the tanh fit, whose M alone has rows scaled by its
+        biases.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> import vaescope as vs
+        >>> decode = lambda z: torch.tanh(z @ torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]).T)
+        >>> mean, variance = np.zeros((8, 2), "f4"), np.full((8, 2), 0.1, "f4")
+        >>> vs.geometry.local_decoders(decode, mean, variance, nonlinear=4, draws=64).draws
+        64
     """
     z = as_points(mean, decode)
     chosen = list(columns_of(columns, z.shape[1]))
