@@ -27,7 +27,7 @@ FLOORS = {
     "pruned": 2, "models": 2, "opening": 2, "user_data": 2, "own_parts": 2, "scheduling": 2,
     "optimisers": 2, "optimiser_specs": 2, "objective_specs": 2, "objective_table": 2,
     "setting_errors": 2, "schedule_specs": 2,
-    "loggers": 2, "rotation": 2, "latent_maps": 2,
+    "loggers": 2, "rotation": 2, "known": 2, "latent_maps": 2,
     "latent_exchange": 3, "image_cost": 3,
     "information": 3, "metrics": 3, "latents": 3, "traversals": 3, "watching": 3, "estimator": 3,
     "decomposition": 3, "geometry": 3, "measures": 3,

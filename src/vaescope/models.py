@@ -90,7 +90,16 @@ class Inference:
 @dataclass(frozen=True, eq=False)
 class OpenModel:
     """A model, its data, and what is computed of both. Data go in as vaescope has them, images in
-    [0, 1]; `places` are numbers of rows of `codes`, which are rows `rows[places]` of the data."""
+    [0, 1]; `places` are numbers of rows of `codes`, which are rows `rows[places]` of the data.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> opened = vs.open_model(model, x)
+        >>> opened.codes.d, opened.prior_assumed
+        (6, True)
+    """
 
     name: str
     says: str  # what it is, in one sentence

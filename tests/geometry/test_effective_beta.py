@@ -125,6 +125,12 @@ def test_an_untrained_model_is_not_readable() -> None:
         assert found.value is None, found.summary()
 
 
+def test_a_handful_of_rows_is_not_readable() -> None:
+    vae, data = at_its_optimum(1.0)
+    found = vs.effective_beta(vae, data.rows(np.arange(5)))
+    assert found.value is None and "at least 50 rows; there are 5" in found.summary()
+
+
 def test_a_collapsed_model_is_not_readable() -> None:
     vae, data = at_its_optimum(1.0)
     with torch.no_grad():

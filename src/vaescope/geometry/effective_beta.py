@@ -47,6 +47,8 @@ ONE_WEIGHT = 0.12
 LEAST_BRACKET = 0.05
 #: A latent whose bracket is below this is wider than the prior, which no weight of a rate makes.
 WIDER = -0.1
+#: Rows below which the noise of a latent's weight is not known either.
+LEAST_ROWS = 50
 RESAMPLES = 1000
 #: Ratios of the weight found to the one written that a reduction of the loss would explain.
 NEAR = 1.25
@@ -91,10 +93,10 @@ class EffectiveBeta:
     single_weight: bool | None  # None where fewer than two latents can tell
     reason: str  # what this means, or why there is no value
     pixel_variance_ratio: float | None = None  # implied pixel variance over the mean squared error
-    nominal: NominalBeta | None = None
+    nominal: NominalBeta | None = None  # what explains its ratio to the beta of the code
     fisher: float | None = None  # the same weight by the decoder's Fisher metric
     of_means: tuple[float, float] | None = None  # 95% interval of the weight that means obey
-    margins: LatentMargins | None = None
+    margins: LatentMargins | None = None  # what another weight would do
     n: int = 0
     values: int = 0  # of an example, which a reduction may average
     latents: int = 0
@@ -170,6 +172,34 @@ def effective_beta(
     `nominal` is the beta in the training code: the result names the reductions (means instead of
     sums over pixels or latents) that would explain a difference. Believe it for models at rest,
     on the data that they were trained on.
+
+    Args:
+        model: a run, its folder, or any model that `vs.open_model` opens.
+        data: a dataset, its name or path, or an array; None takes the run's own.
+        nominal: the beta in the training code, to compare with.
+        rows: rows at most.
+        draws: samples for each row.
+        reading: arguments of `vs.open_model`.
+
+    Returns:
+        `EffectiveBeta`: the weight, its 95% interval over rows and latents, and the same for each
+        latent.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DiskError: a folder cannot be written.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> round(vs.effective_beta(model, x).value, 1)
+        1.0
     """
     check_nominal(nominal)
     found = effective_beta_of(open_model(model, data, **reading), rows=rows, draws=draws)
@@ -183,6 +213,8 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         return unreadable("it needs a diagonal posterior with noise")
     if model.maps is not None:
         return unreadable("its latents are maps")
+    if codes.n < LEAST_ROWS:
+        return unreadable(f"it needs at least {LEAST_ROWS} rows; there are {codes.n}")
     kinds = types(codes)
     used = sorted({*kinds.active.tolist(), *kinds.mixed.tolist()})
     if not used:
@@ -203,8 +235,8 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         return unreadable(
             f"latent{'' if len(wider) == 1 else 's'} {listed(wider)} "
             f"{'is' if len(wider) == 1 else 'are'} wider than the prior, "
-            "which no weight of a rate explains: a bonus for entropy does, another prior, or a training "
-            "that has only begun"
+            "which no weight of a rate explains: a bonus for entropy does, another prior, or a "
+            "training that has only begun"
         )
     read = [j for j in used if brackets[j] > LEAST_BRACKET]
     if not read:
@@ -315,6 +347,6 @@ def _meaning(single: bool | None, spread: float | None, each: Vector) -> str:
         return f"One weight explains the model: beyond noise, latents differ by {spread:.0%}."
     return (
         f"No single weight explains the model: latents act with {each.min():.3g} to "
-        f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, and "
-        "before training has settled."
+        f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, before "
+        "training has settled, and on other data than those of the training."
     )

@@ -100,8 +100,8 @@ class LocalDecoders(GeometryResult):
     """What the fits say, and Gram matrices for the OD-Score: of M of the linear fit, and of the
     derivative at 0 of the tanh fit, whose M alone has rows scaled by its biases."""
 
-    errors: LocalErrors
-    stochastic_loss: StochasticLoss
+    errors: LocalErrors  # of local decoders
+    stochastic_loss: StochasticLoss  # by local decoders
     linear: Grams
     tanh: Grams
     draws: int
@@ -224,6 +224,40 @@ def local_decoders(
     `fresh=False` decodes no fresh draws but where there is a tanh model: models by least squares
     are judged on each draw by the fit without it, which differs by the luck of the draws only. Of a
     tanh model error, gain and estimate are at fresh draws, its gain over the line there.
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        mean: (n, latent) posterior means.
+        variance: (n, latent) posterior variances.
+        nonlinear: points at which the nonlinear models are fitted; None takes some.
+        draws: samples around each point.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+        fresh: whether models by least squares are judged on fresh draws.
+        seed: of everything that is drawn.
+        batch: rows at a time.
+
+    Returns:
+        `LocalDecoders`: what the fits say, and Gram matrices for the OD-Score: of M of the linear
+        fit, and of the derivative at 0 of the tanh fit, whose M alone has rows scaled by its
+        biases.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> import vaescope as vs
+        >>> decode = lambda z: torch.tanh(z @ torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]).T)
+        >>> mean, variance = np.zeros((8, 2), "f4"), np.full((8, 2), 0.1, "f4")
+        >>> vs.geometry.local_decoders(decode, mean, variance, nonlinear=4, draws=64).draws
+        64
     """
     z = as_points(mean, decode)
     chosen = list(columns_of(columns, z.shape[1]))
