@@ -4,6 +4,7 @@ from vaescope import __version__
 
 project = "vaescope"
 author = "the vaescope authors"
+copyright = "the vaescope authors, Apache-2.0"  # noqa: A001
 version = release = __version__
 extensions = ["myst_parser", "sphinx_copybutton"]
 exclude_patterns = ["results/studies/*.json"]
