@@ -1,7 +1,7 @@
 """What `vs.latents.groups` says of codes whose rotation is known: docs/results/groups.md.
 
     python scripts/groups.py                 # 200 draws of each case, some minutes
-    python scripts/groups.py --draws 20 --out page.md
+    python scripts/groups.py --draws 0 --codes CODES.npz ...   # adds what is said of models
 
 Factors are those of dSprites; ten latents, of which those that a case leaves are passive. The seeds
 begin at 10,000: while `groups` was written, others were looked at.
@@ -9,7 +9,7 @@ begin at 10,000: while `groups` was written, others were looked at.
 
 import argparse
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -195,13 +195,29 @@ def page(draws: int) -> str:
     ])  # fmt: skip
 
 
+def read(paths: Sequence[Path]) -> list[str]:
+    """What is said of files of codes: `mu`, `logvar` and `factors`, as the dSprites models have."""
+    rows = []
+    for path in paths:
+        with np.load(path) as arrays:
+            mean, variance = (arrays[name].astype(np.float64) for name in ("mu", "logvar"))
+            codes = Codes(mean, np.exp(variance), mean, arrays["factors"].astype(np.int64), NAMES)
+        rows.append(f"| {path.stem.removesuffix('_codes')} | {groups(codes).summary()} |")
+    heads = ["## Third-party models", "", "| model | what is said, with shares |", "|---|---|"]
+    return [*heads, *rows, ""]
+
+
 def main() -> None:
     """Count and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--out", type=Path, default=Path("docs/results/groups.md"))
+    parser.add_argument("--codes", type=Path, nargs="*", default=[], help="files of codes to read")
     options = parser.parse_args()
-    options.out.write_text(page(options.draws))
+    text = page(options.draws) if options.draws else options.out.read_text().partition("\n## ")[0]
+    if options.codes:
+        text = "\n".join([text.rstrip(), "", *read(options.codes)])
+    options.out.write_text(text)
 
 
 if __name__ == "__main__":

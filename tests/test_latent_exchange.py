@@ -169,6 +169,31 @@ def test_models_of_other_latents_are_incompatible_and_latents_that_lack_are_name
     assert all(share <= 0.02 for share in found.recovered.values())
 
 
+def test_a_side_that_ignores_its_input_is_never_the_same_space(base: OpenModel) -> None:
+    """Such a decoder costs the same from any codes, and constant codes tell a decoder nothing."""
+    image = base.data.rows(base.rows).mean(0)
+
+    def constant(z: Tensor, u: Tensor | None = None) -> object:
+        like = base.decode(z, u)
+        return replace(like, loc=torch.from_numpy(image).expand(len(z), -1))
+
+    deaf = replace(base, density=constant, name="deaf")
+    for found in (vs.exchange(base, deaf), vs.exchange(deaf, deaf)):
+        assert "same" not in found.says, found.says
+
+    def blind(x: Tensor, u: Tensor | None = None) -> Reparameterised:
+        q = base.encode(x, u)
+        return replace(q, loc=torch.zeros_like(q.mean))
+
+    found = vs.exchange(replace(base, encode=blind, name="blind"), base)
+    assert found.says.startswith("incompatible"), found.says
+
+
+def test_few_images_are_said_to_be_few(base: OpenModel) -> None:
+    few = replace(base, rows=base.rows[:12])
+    assert "Only 6 images were priced" in vs.exchange(few, few).says
+
+
 def _turned_off(q: Reparameterised) -> Reparameterised:
     mean = q.mean.clone()
     mean[:, 0] = 0.0

@@ -17,7 +17,7 @@ from vaescope.settings import from_command_line
 from vaescope.training.run import train_run
 
 #: Their nets are for 64 pixels only.
-LARGE = ("student-t-vae", "anisotropic-vae")
+LARGE = ("student-t-vae", "anisotropic-vae", "slow-vae")
 FEW = ["data.grid.shape=[1]", "data.grid.orientation=[0]", "data.size=32"]
 
 

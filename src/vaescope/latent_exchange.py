@@ -56,6 +56,8 @@ SUFFICES = 0.9
 MORE = 0.03
 #: A latent of A whose variance the affine map from B explains by less is one that B lacks.
 LACKING = 0.5
+#: Images that are too few to price a map by.
+FEW = 30
 ROWS = 2_000
 RESAMPLES = 1_000
 
@@ -164,6 +166,13 @@ def exchange(
     Raises:
         UsageError: B cannot decode and score.
         ShapeError: the latents of one are maps of another size than the other's.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> vs.exchange(model, vs.known.linear_vae(x, latent=4), x, rows=400).sufficient
+        'permutation'
     """
     if isinstance(a, list | tuple):
         if b is not None and data is None:
@@ -194,6 +203,23 @@ def translate(
         by: a class of `CLASSES`; by default the smallest that recovers 90%, else the one that
             recovers most.
         a, b, data, rows, reading: as for `vs.exchange`.
+
+    Returns:
+        `Translation`: latents of A -> latents of B, (n, d) or maps (n, d, ...).
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> to_other = vs.translate(model, vs.known.linear_vae(x, latent=4), x, rows=400)
+        >>> to_other(torch.from_numpy(vs.encode(model, x).mean[:2])).shape
+        torch.Size([2, 4])
     """
     found: Exchange = exchange(a, b, data, rows=rows, **reading)
     if by is not None and by not in found.maps:
@@ -260,7 +286,11 @@ def exchange_opened(
     reference, mean_nats = cost_of_constant(b, fitted, priced)
     recovered, intervals = _recovered(nats, own, mean_nats, seed)
     lacking = _lacking(a, b, fitted, priced)
-    says = _says(recovered, float(own.mean()), float(mean_nats.mean()), reference, names, lacking)
+    says = _says(
+        recovered, float(own.mean()), float(mean_nats.mean()), null, reference, names, lacking
+    )
+    if len(priced) < FEW:
+        says += f" Only {len(priced)} images were priced: this may be chance."
     return Exchange(
         a=names[0], b=names[1],
         costs={name: float(nats[name].mean()) if name in nats else None for name in CLASSES},
@@ -320,7 +350,7 @@ def _sufficient(recovered: dict[str, float | None]) -> str | None:
 
 
 def _says(
-    recovered: dict[str, float | None], own: float, mean: float, reference: str,
+    recovered: dict[str, float | None], own: float, mean: float, null: float, reference: str,
     names: tuple[str, str], lacking: tuple[int, ...],
 ) -> str:  # fmt: skip
     if own >= mean:
@@ -330,6 +360,12 @@ def _says(
     smallest = _sufficient(recovered)
     if shares[largest] <= 0:
         words = f"incompatible: no map does better than the {reference}."
+    elif shares[largest] <= (mean - null) / (mean - own) + MORE:
+        # A decoder that ignores its latents reconstructs as well from anybody's codes.
+        words = (
+            f"incompatible: codes of {names[0]} tell {names[1]} no more than those of other images "
+            "do."
+        )
     elif smallest is None:
         # The smallest class that explains as much.
         named = next(name for name in shares if shares[name] > shares[largest] - MORE)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 import vaescope as vs
 from vaescope.build import build_vae
 from vaescope.data import Dataset
+from vaescope.data.dsprites import dsprites
 from vaescope.data.synthetic import linear_gaussian, principal_axes
 from vaescope.errors import RangeError, UsageError
 from vaescope.geometry.effective_beta import effective_beta_of
@@ -68,6 +69,66 @@ def test_another_weight_for_one_latent_is_seen() -> None:
     assert found.single_weight is False
     assert found.per_latent[0] / found.per_latent[1] == pytest.approx(4.0, rel=0.25)
     assert "No single weight" in found.summary()
+
+
+@pytest.mark.parametrize("beta", [0.5, 2.0])
+def test_the_fisher_form_of_a_linear_model_is_the_same(beta: float) -> None:
+    """Its Hessian is the Fisher metric: no residual bends it."""
+    vae, data = at_its_optimum(beta)
+    found = vs.effective_beta(vae, data)
+    assert found.fisher == pytest.approx(beta, rel=0.08)
+    assert found.of_means == pytest.approx((beta, beta), rel=0.1)
+
+
+def test_a_latent_dies_at_the_weight_of_the_closed_form() -> None:
+    """Eigenvalues over the pixel variance of squared error, 1/2: Tipping and Bishop 1999."""
+    vae, data = at_its_optimum(0.5)
+    margins = vs.effective_beta(vae, data).margins
+    values, _ = principal_axes(data.rows(np.arange(len(data))).astype(np.float64))
+    for j, eigenvalue in enumerate(values[:3]):
+        assert margins.collapse[j] == pytest.approx(eigenvalue / 0.5, rel=0.05)
+    assert "latent 2, which would die" in margins.summary()
+
+
+def test_latents_that_half_the_weight_would_pay_for_are_counted() -> None:
+    """Three latents at a pixel variance of 2; of the eigenvalues that are left 1.5 and 1.2 exceed
+    half of it, 0.4 does not."""
+    data = linear_gaussian(
+        eigenvalues=(9.0, 5.0, 3.0, 1.5, 1.2, 0.4), dimension=8, noise=0.01, n=2000
+    )
+    mean = data.rows(np.arange(len(data))).mean(0).astype(np.float64)
+    values, axes = principal_axes(data.rows(np.arange(len(data))).astype(np.float64))
+    vae = build_vae(linear("beta-vae", "data.dimension=8"))
+    set_to_ppca(vae, mean, values[:3], axes[:, :3], 2.0)
+    found = vs.effective_beta(vae, data)
+    assert found.value == pytest.approx(4.0, rel=0.06)
+    assert (found.margins.more_at_half, found.margins.more_now) == (2, 0)
+    assert "pay for 2 more latents" in found.summary()
+    assert found.to_dict()["margins"]["more_at_half"] == 2
+
+
+def test_a_model_that_is_not_at_rest_is_not_readable() -> None:
+    """Its widths are those of the optimum, its means half as far from zero as they should be."""
+    vae, data = at_its_optimum(2.0)
+    with torch.no_grad():
+        vae.encoder.posterior.head.weight[:3] *= 0.5
+        vae.encoder.posterior.head.bias[:3] *= 0.5
+    found = vs.effective_beta(vae, data)
+    assert found.value is None and "training has not settled" in found.summary()
+
+
+def test_an_untrained_model_is_not_readable() -> None:
+    data = linear_gaussian(eigenvalues=(9.0, 5.0, 3.0), dimension=5, noise=0.01, n=500)
+    for seed in range(5):
+        torch.manual_seed(seed)
+        found = vs.effective_beta(build_vae(linear("beta-vae")), data)
+        assert found.value is None, found.summary()
+
+
+def test_a_handful_of_rows_is_not_readable() -> None:
+    vae, data = at_its_optimum(1.0)
+    found = vs.effective_beta(vae, data.rows(np.arange(5)))
+    assert found.value is None and "at least 50 rows; there are 5" in found.summary()
 
 
 def test_a_collapsed_model_is_not_readable() -> None:
@@ -226,14 +287,19 @@ def test_codes_without_noise_are_not_readable() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "beta"), [("VAE_mnist", 1.0), ("betaH_mnist", 4.0), ("VAE_dsprites", 1.0)]
+    ("name", "beta"),
+    [("VAE_mnist", 1.0), ("betaH_mnist", 4.0), ("VAE_dsprites", 1.0), ("betaH_dsprites", 4.0)],
 )
 def test_the_weight_of_models_of_others_is_found(name: str, beta: float, shared_data: Find) -> None:
-    found = vs.effective_beta(
-        rebuilt(name, shared_data), many_images(name, shared_data, 600), rows=600
-    )
+    """On rows of their training: all of dSprites, not a coarser grid of it."""
+    images = many_images(name, shared_data, 600)
+    if name.endswith("dsprites"):
+        data = dsprites()
+        images = torch.from_numpy(data.rows(data.sample(600, seed=0)))
+    found = vs.effective_beta(rebuilt(name, shared_data), images)
     assert found.value == pytest.approx(beta, rel=0.1)
     assert found.single_weight is not False
+    assert found.fisher == pytest.approx(found.value, rel=0.25)
 
 
 @pytest.mark.slow

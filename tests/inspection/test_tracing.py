@@ -97,6 +97,22 @@ def test_traced_layers_decode_what_torch_decodes(name: str) -> None:
     np.testing.assert_allclose(evaluate(network, codes), wanted, rtol=0, atol=1e-3)
 
 
+def test_shares_that_a_likelihood_turns_into_logits_and_back_are_traced() -> None:
+    decoder = lively(DECODERS["residual"]())  # ends in a sigmoid
+
+    def mean(z: Tensor) -> Tensor:  # as a Bernoulli by logits gives it
+        return torch.logit(decoder(z), eps=1e-6).sigmoid()
+
+    network, why = network_of(decoder, START, decode=mean)
+    assert network is not None, why
+    codes = np.random.default_rng(7).uniform(-3, 3, (16, D)).astype(np.float32)
+    with torch.inference_mode():
+        wanted = mean(torch.from_numpy(codes)).movedim(1, -1).numpy()
+    np.testing.assert_allclose(evaluate(network, codes), wanted, rtol=0, atol=1e-3)
+    found, why = network_of(decoder, START, decode=lambda z: torch.logit(decoder(z)) + 1)
+    assert found is None and "logit" in why
+
+
 def test_steep_decoders_that_show_the_rounding_get_weights_of_32_bits() -> None:
     decoder = lively(DECODERS["mlp"]())
     with torch.no_grad():

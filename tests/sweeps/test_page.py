@@ -15,6 +15,7 @@ from PIL import Image
 from tests.comparing.hand_made import of_images, write_run
 
 from vaescope.report import Pictures
+from vaescope.report.collapse_spectrum import collapse_spectrum, spectrum_section
 from vaescope.report.sweep_page import ROOM, save_sweep, sweep_page
 from vaescope.report.sweep_parts import pareto
 from vaescope.report.sweep_pictures import strips_section
@@ -247,3 +248,25 @@ def test_tables_are_sorted_downloaded_and_axes_have_units(visit: Any, tmp_path: 
     box = page.locator(".explorer canvas").bounding_box()
     page.mouse.move(box["x"] + 1, box["y"] + 1)
     assert seen.complaints == []
+
+
+def test_the_collapse_spectrum_says_where_each_latent_dies() -> None:
+    """Two seeds over beta 1, 4, 16: three latents, of which one dies early, one late, one never."""
+    rows = [
+        (beta, seed, used)
+        for seed, counts in ((0, (3, 2, 1)), (1, (3, 1, 1)))
+        for beta, used in zip((1.0, 4.0, 16.0), counts, strict=True)
+    ]
+    betas, seeds, used = (list(column) for column in zip(*rows, strict=True))
+    table = Table(
+        {"run": [f"r{i}" for i in range(6)], "done": [True] * 6, "seed": seeds,
+         "objective.beta": betas},
+        {"active": used, "mixed": [0] * 6, "passive": [3 - n for n in used]},
+    )  # fmt: skip
+    found = {own.rank: (own.last, own.first, own.seeds) for own in collapse_spectrum(table)}
+    assert found == {1: (16.0, None, 2), 2: (1.0, 16.0, 2), 3: (1.0, 4.0, 2)}
+    section = spectrum_section(table)
+    assert section is not None
+    words = [row[4] for row in section.parts[0].table.rows]
+    assert words == ["above beta 16", "between beta 1 and 16", "between beta 1 and 4"]
+    assert spectrum_section(Table(table.settings, {"rate": [1.0] * 6})) is None

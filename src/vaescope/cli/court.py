@@ -1,5 +1,6 @@
 """`vaescope court`: metrics on codes with a known right answer."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,9 @@ def court(
     cell: Annotated[
         str | None, typer.Option(help="One cell, e.g. 'correlated .9/rotated 45'; else all.")
     ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes side by side; as many as there are cores.", min=1)
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -47,6 +51,7 @@ def court(
             draws=draws,
             dear_draws=draws if dear_draws is None else dear_draws,
             cells=None if cell is None else [cell_named(cell)],
+            workers=workers or os.cpu_count() or 1,
             on_cell=lambda done, total: status.update(f"Holding court: cell {done} of {total}"),
         )
         found = judge(held)

@@ -76,16 +76,18 @@ def _rotated(degrees: float) -> Callable[[np.random.Generator, Matrix], Posterio
 
 def _split(rng: np.random.Generator, z: Matrix) -> Posteriors:
     del rng
-    middle = np.median(z[:, :1], axis=0)
-    low, high = np.minimum(z[:, :1], middle), np.maximum(z[:, :1], middle)
-    return _narrow(np.hstack([low, high, z[:, 1:]]))
+    at = 0 if z.shape[1] == 3 else z.shape[1] - 1  # an angle is in two latents already
+    middle = np.median(z[:, at])
+    low, high = np.minimum(z[:, at], middle), np.maximum(z[:, at], middle)
+    return _narrow(np.column_stack([low, high, np.delete(z, at, axis=1)]))
 
 
 def _merged(rng: np.random.Generator, z: Matrix) -> Posteriors:
     del rng
     # Steps of the first are larger than the whole range of the second: both can be read back.
-    both = np.round(z[:, :1]) * (np.ptp(z[:, 1]) + 1.0) + z[:, 1:2]
-    return _narrow(np.hstack([both, z[:, 2:]]))
+    at = 0 if z.shape[1] == 3 else z.shape[1] - 2
+    both = np.round(z[:, at]) * (np.ptp(z[:, at + 1]) + 1.0) + z[:, at + 1]
+    return _narrow(np.column_stack([both, np.delete(z, [at, at + 1], axis=1)]))
 
 
 def _mixed(rng: np.random.Generator, z: Matrix) -> Posteriors:
@@ -179,7 +181,7 @@ ENCODERS: Mapping[str, CodeMaker] = {
 
 def codes_of(encoder: CodeMaker, drawn: FactorDraw, rng: np.random.Generator) -> Codes:
     """The codes of a draw: means with noise of a tenth of a step, samples, factors."""
-    z = drawn.values
+    z = drawn.values - 0.5 if drawn.continuous else drawn.values  # a class is what rounds to it
     if drawn.cyclic:
         angle = 2.0 * np.pi * drawn.values[:, :1] / 8.0
         z = np.hstack([2.0 * np.cos(angle), 2.0 * np.sin(angle), z[:, 1:]])

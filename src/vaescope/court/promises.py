@@ -117,6 +117,10 @@ AFTERWARDS: Mapping[tuple[str, str], str] = {
     ("mig_sup", "warped"): "as for mig",
     ("factor_vae", "split"): "either half stays still while the factor does, and majority votes "
     "give both to it",
+    ("beta_vae", "fewer"): "where no latent stays still it is the third factor that is fixed: the "
+    "classifier finds it by elimination, and its definition asks for no more",
+    ("dci_disentanglement", "fewer"): "the classifier of a factor that nothing knows spreads its "
+    "importance over all latents; the definition weighs that noise like knowledge",
     ("sap", "identity"): "accuracies depend on the number of values, so that two numbers of values "
     "cannot be compared",
 }

@@ -5,6 +5,7 @@ from html import escape
 
 from vaescope.court.judging import Judgement
 from vaescope.court.promises import COUNTED
+from vaescope.court.trial import CORE
 from vaescope.metrics.suite import METRICS
 
 __all__ = ["court_picture"]
@@ -19,8 +20,10 @@ _SQUARE, _LEFT, _TOP = 20, 170, 190
 
 
 def court_picture(found: Sequence[Judgement]) -> str:
-    """An SVG of its own: no fonts, scripts or colours from elsewhere."""
-    cells = list(dict.fromkeys(j.cell for j in found))
+    """An SVG of its own: no fonts, scripts or colours from elsewhere. Of the cells that all metrics
+    are tried on."""
+    tried = dict.fromkeys(j.cell for j in found)
+    cells = [cell for cell in tried if cell in CORE] or list(tried)
     metrics = [name for name in METRICS if name not in COUNTED]
     verdicts = {(j.metric, j.cell): j for j in found}
     width, height = _LEFT + _SQUARE * len(cells) + 110, _TOP + _SQUARE * len(metrics) + 50

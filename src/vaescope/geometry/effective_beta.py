@@ -6,26 +6,25 @@ At a minimum of distortion + beta * rate the derivative in log sigma_j vanishes 
 
 summed over the rows; exact for any prior and likelihood, if the head of log sigma has a bias. For
 a Gaussian prior of variance s the bracket is 1 - v/s. Beta and the variance of the pixels cannot
-be told apart: a model of pixel variance c and weight 1 is one of variance 1 and weight c.
+be told apart: a model of pixel variance c and weight 1 is one of variance 1 and weight c. Two
+further laws of `stationarity` check it: that of posterior means, and the Fisher form.
 """
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from vaescope.distributions import DiagonalGaussian, Distribution
 from vaescope.errors import RangeError
 from vaescope.estimates import percentiles
+from vaescope.geometry.latent_margins import LatentMargins, margins_of
+from vaescope.geometry.stationarity import Slopes, slopes_of
 from vaescope.latents.types import types
 from vaescope.models import OpenModel
 from vaescope.notebook_card import card_of
 from vaescope.opening import open_model
 from vaescope.seeds import rng
-from vaescope.types import Integers
 from vaescope.wording import listed
 
 __all__ = [
@@ -48,9 +47,16 @@ ONE_WEIGHT = 0.12
 LEAST_BRACKET = 0.05
 #: A latent whose bracket is below this is wider than the prior, which no weight of a rate makes.
 WIDER = -0.1
+#: Rows below which the noise of a latent's weight is not known either.
+LEAST_ROWS = 50
 RESAMPLES = 1000
 #: Ratios of the weight found to the one written that a reduction of the loss would explain.
 NEAR = 1.25
+#: Posterior means obey the same weight as widths within this factor, or training has not settled.
+#: They follow the data's last steps, so that at a constant step size they move by tens of percent.
+SETTLED = 2.0
+#: The Fisher form leaves out residuals times curvature: 11% at most in the first measurements.
+SAME_FORM = 1.5
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,10 @@ class EffectiveBeta:
     single_weight: bool | None  # None where fewer than two latents can tell
     reason: str  # what this means, or why there is no value
     pixel_variance_ratio: float | None = None  # implied pixel variance over the mean squared error
-    nominal: NominalBeta | None = None
+    nominal: NominalBeta | None = None  # what explains its ratio to the beta of the code
+    fisher: float | None = None  # the same weight by the decoder's Fisher metric
+    of_means: tuple[float, float] | None = None  # 95% interval of the weight that means obey
+    margins: LatentMargins | None = None  # what another weight would do
     n: int = 0
     values: int = 0  # of an example, which a reduction may average
     latents: int = 0
@@ -119,6 +128,8 @@ class EffectiveBeta:
                 "The variance of a value that this implies is "
                 f"{self.pixel_variance_ratio:.2g} times the mean squared error (1: sigma-VAE)."
             )
+        if self.margins is not None and self.margins.collapse:
+            lines.append(self.margins.summary())
         if self.nominal is not None:
             lines.append(self.nominal.summary())
         return " ".join(lines)
@@ -136,6 +147,9 @@ class EffectiveBeta:
             "reason": self.reason,
             "pixel_variance_ratio": self.pixel_variance_ratio,
             "nominal": None if self.nominal is None else self.nominal.to_dict(),
+            "fisher": self.fisher,
+            "of_means": None if self.of_means is None else list(self.of_means),
+            "margins": None if self.margins is None else self.margins.to_dict(),
             "n": self.n,
         }
 
@@ -158,6 +172,34 @@ def effective_beta(
     `nominal` is the beta in the training code: the result names the reductions (means instead of
     sums over pixels or latents) that would explain a difference. Believe it for models at rest,
     on the data that they were trained on.
+
+    Args:
+        model: a run, its folder, or any model that `vs.open_model` opens.
+        data: a dataset, its name or path, or an array; None takes the run's own.
+        nominal: the beta in the training code, to compare with.
+        rows: rows at most.
+        draws: samples for each row.
+        reading: arguments of `vs.open_model`.
+
+    Returns:
+        `EffectiveBeta`: the weight, its 95% interval over rows and latents, and the same for each
+        latent.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DiskError: a folder cannot be written.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> round(vs.effective_beta(model, x).value, 1)
+        1.0
     """
     check_nominal(nominal)
     found = effective_beta_of(open_model(model, data, **reading), rows=rows, draws=draws)
@@ -171,29 +213,36 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         return unreadable("it needs a diagonal posterior with noise")
     if model.maps is not None:
         return unreadable("its latents are maps")
+    if codes.n < LEAST_ROWS:
+        return unreadable(f"it needs at least {LEAST_ROWS} rows; there are {codes.n}")
     kinds = types(codes)
     used = sorted({*kinds.active.tolist(), *kinds.mixed.tolist()})
     if not used:
-        return unreadable("no latent is used, and a collapsed model agrees with any larger beta")
+        return unreadable(
+            "no latent is used: an untrained model has no weight yet, and a collapsed one agrees "
+            "with any larger beta"
+        )
     places = np.unique(np.linspace(0, codes.n - 1, min(rows, codes.n)).astype(np.int64))
-    pull, bracket, squared, variance = _sums(model, places, draws)
+    slopes = slopes_of(model, places, draws)
     law = None if model.objective is None else model.objective.pull(model.experiment.steps)
     if law is not None and law.weight is not None and law.factor is not None:
         # The prior weighs weight / factor: an entropy-regularised VAE is the beta-VAE of the same
         # weight with its latents scaled up (mathieu2019 Corollary 2).
-        bracket = 1.0 + (bracket - 1.0) / law.factor
-    wider = [j for j in range(codes.d) if bracket[:, j].mean() < WIDER]
+        slopes = slopes.with_prior(1.0 / law.factor)
+    brackets = slopes.bracket.mean(0)
+    wider = np.flatnonzero(brackets < WIDER).tolist()
     if wider:
         return unreadable(
             f"latent{'' if len(wider) == 1 else 's'} {listed(wider)} "
             f"{'is' if len(wider) == 1 else 'are'} wider than the prior, "
-            "which no weight of a rate explains: a bonus for entropy does, or another prior"
+            "which no weight of a rate explains: a bonus for entropy does, another prior, or a "
+            "training that has only begun"
         )
-    read = [j for j in used if bracket[:, j].mean() > LEAST_BRACKET]
+    read = [j for j in used if brackets[j] > LEAST_BRACKET]
     if not read:
         return unreadable("every used latent is nearly as wide as the prior")
-    pull, bracket = pull[:, read], bracket[:, read]
-    each = pull.sum(0) / bracket.sum(0)
+    slopes = slopes.of(read)
+    pull, bracket, each = slopes.pull, slopes.bracket, slopes.by_widths()
     if not np.all(np.isfinite(each)) or float(pull.sum()) <= 0:
         return unreadable("noise costs this model no distortion, so training has not settled")
     value = float(pull.sum() / bracket.sum())
@@ -206,8 +255,27 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         blurred = np.sqrt(variance_of_noise) > ONE_WEIGHT * each.mean()
         unsure = blurred or _at_most(spread, len(read) - 1) > ONE_WEIGHT
         single = False if spread > ONE_WEIGHT else None if unsure else True
+    of_means = _of_means(slopes)
+    if (
+        single is not False
+        and of_means is not None
+        and not (of_means[0] < SETTLED * value and of_means[1] > value / SETTLED)
+    ):
+        return unreadable(
+            f"widths of posteriors follow from a weight of {value:.3g}, their means from one of "
+            f"{of_means[0]:.3g} to {of_means[1]:.3g}: training has not settled, another term of "
+            "the loss acts on one of them, or these are not the data of the training"
+        )
+    variance, squared = slopes.variance, slopes.squared
     ratio = None if variance is None or squared <= 0 else value * variance / squared
     meaning = _meaning(single, spread, each)
+    fisher = None if slopes.metric is None else float(slopes.metric.sum() / bracket.sum())
+    if fisher is not None and not 1 / SAME_FORM < fisher / value < SAME_FORM:
+        single = False if single is False else None
+        meaning += (
+            f" The Fisher form gives {fisher:.3g}: residuals bend the loss as much as the decoder "
+            "does, as before training has settled or on other data, so do not rely on either."
+        )
     if law is not None and law.weight is not None and not 1 / NEAR < value / law.weight < NEAR:
         single = False
         meaning = (
@@ -219,9 +287,13 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         meaning = f"The objective has no weight of the rate of its own ({law.no_weight}); " + (
             "this is that of the beta-VAE that would have these posteriors."
         )
+    margins = None
+    if single is not False:
+        margins = margins_of(model, value, {j: float(brackets[j]) for j in read}, used)
     return EffectiveBeta(
         value, interval, dict(zip(read, map(float, each), strict=True)), spread, single, meaning,
-        ratio, n=len(places), values=int(np.prod(model.data.shape)), latents=codes.d,
+        ratio, fisher=fisher, of_means=of_means, margins=margins, n=len(places),
+        values=int(np.prod(model.data.shape)), latents=codes.d,
     )  # fmt: skip
 
 
@@ -230,40 +302,18 @@ def unreadable(reason: str) -> EffectiveBeta:
     return EffectiveBeta(None, None, {}, None, None, reason)
 
 
-def _sums(
-    model: OpenModel, places: Integers, draws: int, *, batch: int = 128
-) -> tuple[Matrix, Matrix, float, float | None]:
-    """Of each row and latent the pull of the distortion on log sigma and the bracket; then the
-    squared error per number, and the variance of a Gaussian likelihood with one."""
-    pulls, brackets, squared = [], [], []
-    variance: float | None = None
-    noise = rng(0, "effective-beta").standard_normal((draws, len(places), model.codes.d))
-    with model.evaluating(gradients=True):
-        for start in range(0, len(places), batch):
-            some = places[start : start + batch]
-            rows = model.rows[some]
-            x, u = model.x(rows), model.u(rows)
-            q = model.posterior(some)
-            pull, bracket = torch.zeros_like(q.mean), torch.ones_like(q.mean)
-            for eps in noise[:, start : start + batch]:
-                for sign in (1.0, -1.0):
-                    at = torch.from_numpy(sign * eps).to(q.mean)
-                    z = q.at(at).detach().requires_grad_(True)
-                    moved = z.detach() - q.mean
-                    decoded = model.decode(z, u)
-                    pull += moved * _slope(-decoded.log_prob(x), z) / (2 * draws)
-                    bracket += moved * _slope(model.prior(u).log_prob(z), z) / (2 * draws)
-            with torch.no_grad():
-                centre = model.decode(q.mean, u)
-                variance = _variance(centre)
-                if variance is not None:
-                    squared.append(float((centre.mean - x).square().mean()) * len(some))
-            pulls.append(pull.detach())
-            brackets.append(bracket.detach())
-    return (
-        torch.cat(pulls).double().cpu().numpy(), torch.cat(brackets).double().cpu().numpy(),
-        sum(squared) / len(places), variance,
-    )  # fmt: skip
+def _of_means(slopes: Slopes) -> tuple[float, float] | None:
+    """The 95% interval over rows of the weight that posterior means obey, all latents together.
+
+    Each counts by its posterior variance, since noise of its slopes goes with the inverse.
+    """
+    centred = slopes.mean - slopes.mean.mean(0)
+    wide = np.maximum(1.0 - slopes.bracket.mean(0), 0.0)
+    above, below = (centred * slopes.drive) @ wide, (centred * slopes.slope) @ wide
+    if not below.sum() < 0:
+        return None
+    rows = rng(0, "effective-beta-means").integers(len(above), size=(RESAMPLES, len(above)))
+    return percentiles(above[rows].sum(1) / below[rows].sum(1))
 
 
 def _at_most(spread: float, freedom: int) -> float:
@@ -272,20 +322,6 @@ def _at_most(spread: float, freedom: int) -> float:
     from scipy.special import chdtri  # here: it is slow to import
 
     return spread * float(np.sqrt(freedom / chdtri(freedom, 0.9)))
-
-
-def _slope(value: Tensor, z: Tensor) -> Tensor:
-    return torch.autograd.grad(value.sum(), z)[0]
-
-
-def _variance(decoded: Distribution) -> float | None:
-    """That of a Gaussian likelihood that has one for all pixels."""
-    if not isinstance(decoded, DiagonalGaussian):
-        return None
-    variance = decoded.variance
-    if float(variance.max() - variance.min()) > 1e-6 * float(variance.max()):
-        return None
-    return float(variance.flatten()[0])
 
 
 def _resampled(pull: Matrix, bracket: Matrix) -> tuple[tuple[float, float], Vector]:
@@ -311,6 +347,6 @@ def _meaning(single: bool | None, spread: float | None, each: Vector) -> str:
         return f"One weight explains the model: beyond noise, latents differ by {spread:.0%}."
     return (
         f"No single weight explains the model: latents act with {each.min():.3g} to "
-        f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, and "
-        "before training has settled."
+        f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, before "
+        "training has settled, and on other data than those of the training."
     )

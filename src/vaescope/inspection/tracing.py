@@ -43,6 +43,10 @@ _POINTWISE = {
 }  # fmt: skip
 
 
+class _Logits:
+    """Logits of numbers that depend on the code: only a sigmoid may take them."""
+
+
 @dataclass(frozen=True)
 class _Value:
     """Numbers that depend on the code: which layer makes them, and their shape in torch."""
@@ -320,6 +324,7 @@ def traced(decode: Callable[[Tensor], Tensor], latent: int, *, exact: bool = Fal
         raise Unsupported(f"its operations cannot be recorded ({reason}).") from error
     tracer = _Tracer(exact=exact)
     known: dict[Any, Any] = {}
+    logits: dict[Any, _Value] = {}  # by their operation: the numbers that they are the logits of
     output: Any = None
     for node in graph.graph.nodes:
         if node.op == "placeholder":
@@ -330,7 +335,12 @@ def traced(decode: Callable[[Tensor], Tensor], latent: int, *, exact: bool = Fal
             output = _looked_up(node.args[0], known)
         else:
             args, kwargs = _looked_up(node.args, known), _looked_up(node.kwargs, known)
-            if _symbolic(args) or _symbolic(kwargs):
+            if _called(node.target) == "logit" and isinstance(args[0], _Value):
+                logits[node] = args[0]
+                known[node] = _Logits()
+            elif _called(node.target) == "sigmoid" and node.args[0] in logits:
+                known[node] = logits[node.args[0]]  # the mean of a Bernoulli of these shares
+            elif _symbolic(args) or _symbolic(kwargs):
                 known[node] = _operation(tracer, node.target, list(args), dict(kwargs))
                 if _called(node.target) != _plain(node.target):
                     known[node.args[0]] = known[node]  # changed in place
@@ -358,6 +368,8 @@ def _looked_up(value: Any, known: Mapping[Any, Any]) -> Any:
 
 
 def _symbolic(value: Any) -> bool:
+    if isinstance(value, _Logits):
+        raise Unsupported("the page's script does not support logit.")
     if isinstance(value, _Value):
         return True
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Gradient-boosted trees as scikit-learn grows them, for all classes at once.
+"""Gradient-boosted trees as scikit-learn grows them, for all classes of several factors at once.
 
 Friedman 2001, Greedy function approximation, algorithm 6. GradientBoostingClassifier of
 scikit-learn splits by the squared error of the residuals (first order) and sets leaves by a Newton
@@ -7,15 +7,17 @@ the splits are scikit-learn's: first among a few quantiles, where the histograms
 one product with a sparse matrix, then at any value near the best of these.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.metrics.boosting_loops import Coarse
+from vaescope.metrics.cut_grid import CutGrid, cut_grid
 from vaescope.types import Array, Floats, Integers
 
-__all__ = ["Boosted", "boost"]
+__all__ = ["Boosted", "boost", "boost_all"]
 
 Single = NDArray[np.float32]
 Places = NDArray[np.intp]  # what NumPy indexes by without a copy
@@ -24,6 +26,9 @@ Long = NDArray[np.int64]
 
 #: Features whose cuts are refined in each node: those that are best at the quantiles.
 _REFINED = 3
+#: Rows times trees up to which factors are learnt side by side: a few hundred rows cost as much as
+#: none, so that three factors take little longer than one; with more they leave the cache.
+_TOGETHER = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,35 +38,6 @@ class Boosted:
     importance: NDArray[np.float64]  # (feature,) share of the squared error that its splits removed
     train: NDArray[np.int64]  # predicted classes
     test: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class _Grid:
-    """The training rows sorted by each feature, and where they may be cut."""
-
-    ascending: NDArray[np.float64]  # (d, n) the values
-    rank: NDArray[np.int32]  # (d, n) the place of each row
-    cuts: Long  # (d, bins + 1) the places where bins begin
-    indicator: Any  # (d * bins, n) sparse: which bin each row is in
-    reach: int  # places to either side of a cut where it is refined
-    near: Places  # (d, bins - 1, 2 reach) rows by value around each cut; n where there are none
-    barred: NDArray[np.bool_]  # the same: no cut after this row, as values are equal or end
-
-    @property
-    def d(self) -> int:
-        return len(self.ascending)
-
-    @property
-    def n(self) -> int:
-        return int(self.ascending.shape[1])
-
-    @property
-    def bins(self) -> int:
-        return int(self.cuts.shape[1]) - 1
-
-    def histogram(self, weights: Single) -> Single:
-        """Sums of the weights (n, columns) in each bin: (d, bins, columns)."""
-        return np.asarray((self.indicator @ weights).reshape(self.d, self.bins, -1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,56 +65,144 @@ def boost(
 
     Features of equal gain are chosen between at random, as scikit-learn does.
     """
+    return _boosted(x, [y], x_test, [rng], rounds=rounds, rate=rate, depth=depth, bins=bins)[0]
+
+
+def boost_all(
+    x: Floats, factors: Sequence[Integers], x_test: Floats, rngs: Sequence[np.random.Generator]
+) -> list[Boosted]:
+    """`boost` of each factor, to the last bit, side by side where rows are few."""
+    found: list[Boosted] = []
+    groups: list[list[int]] = []
+    trees = 0
+    for k, y in enumerate(factors):
+        own = len(np.unique(y))
+        if not groups or (trees + own) * len(x) > _TOGETHER:
+            groups.append([])
+            trees = 0
+        groups[-1].append(k)
+        trees += own
+    for group in groups:
+        found += _boosted(x, [factors[k] for k in group], x_test, [rngs[k] for k in group])
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """The classes of a factor, and which trees are its own."""
+
+    classes: Long
+    labels: Long
+    trees: slice
+
+    @property
+    def count(self) -> int:
+        return int(self.trees.stop - self.trees.start)
+
+    @classmethod
+    def after(cls, first: int, y: Integers) -> "_Target":
+        classes, labels = np.unique(y.astype(np.int64), return_inverse=True)
+        trees = len(classes) if len(classes) > 2 else 1  # two classes need one tree a round
+        return cls(classes, labels, slice(first, first + trees))
+
+    def indicators(self, n: int) -> Single:
+        target = np.zeros((self.count, n), dtype=np.float32)
+        if self.count > 1:
+            target[self.labels, np.arange(n)] = 1.0
+        else:
+            target[0] = self.labels
+        return target
+
+    def shrink(self, rate: float) -> Single:
+        whole = rate * (self.count - 1) / self.count if self.count > 1 else rate
+        return np.full(self.count, whole, dtype=np.float32)
+
+
+def _boosted(
+    x: Floats,
+    factors: Sequence[Integers],
+    x_test: Floats,
+    rngs: Sequence[np.random.Generator],
+    *,
+    rounds: int = 100,
+    rate: float = 0.1,
+    depth: int = 3,
+    bins: int | None = None,
+) -> list[Boosted]:
+    """The trees of all factors as columns of the same arrays: none sees another's."""
     assert depth <= 7, "nodes of a level are numbered by bytes"
-    classes, labels = np.unique(y.astype(np.int64), return_inverse=True)
-    trees = len(classes) if len(classes) > 2 else 1  # two classes need one tree a round
     if bins is None:  # more quantiles make the windows between them, n / bins places, affordable
         bins = 32 if len(x) < 4_000 else 64
-    grid = _grid(np.asarray(x, dtype=np.float64), bins)
+    grid = cut_grid(np.asarray(x, dtype=np.float64), bins)
     n, d = grid.n, grid.d
+    targets: list[_Target] = []
+    for y in factors:
+        targets.append(_Target.after(targets[-1].trees.stop if targets else 0, y))
+    trees = targets[-1].trees.stop
     seen = np.ascontiguousarray(np.asarray(x_test, dtype=np.float64).T)
     sizes = grid.histogram(np.ones((n, 1), dtype=np.float32))
-    target = np.zeros((trees, n), dtype=np.float32)
-    if trees > 1:
-        target[labels, np.arange(n)] = 1.0
-    else:
-        target[0] = labels
-    start = _start(labels, trees)[:, None]
+    target = np.concatenate([own.indicators(n) for own in targets])
+    start = np.concatenate([_start(own.labels, own.count) for own in targets])[:, None]
     # A tree's rows lie side by side: what it looks up stays in the cache.
     score, test_score = np.tile(start, n), np.tile(start, len(x_test))
-    shrink = np.float32(rate * (trees - 1) / trees if trees > 1 else rate)
-    removed = np.zeros(d)
+    shrink = np.repeat(np.concatenate([own.shrink(rate) for own in targets]), 2**depth)
+    removed = np.zeros((len(targets), d))
     # One row more, in no node, for places beyond the ends.
     residuals, nodes = np.zeros((trees, n + 1), np.float32), np.full((trees, n + 1), -1, np.int8)
     residual, node = residuals[:, :n], nodes[:, :n]
+    probability = np.empty((trees, n), dtype=np.float32)
+
+    def chances(kept: int, columns: int) -> Single:
+        drawn = [
+            stream.random((kept, columns // trees * own.count), dtype=np.float32)
+            for stream, own in zip(rngs, targets, strict=True)
+        ]
+        if len(drawn) == 1:
+            return drawn[0]
+        shaped = [one.reshape(kept, columns // trees, -1) for one in drawn]
+        return np.concatenate(shaped, axis=2).reshape(kept, columns)
+
     for _ in range(rounds):
-        probability = _probability(score)
+        for own in targets:
+            probability[own.trees] = _probability(score[own.trees])
         np.subtract(target, probability, out=residual)
         node[:] = 0
         by_row = np.ascontiguousarray(residual.T)
         sums = grid.histogram(by_row)
         counts = np.broadcast_to(sizes, sums.shape)
+        test = np.zeros((trees, seen.shape[1]), dtype=np.int8)
         sides: list[NDArray[np.bool_]] = []
         test_sides: list[NDArray[np.bool_]] = []
         for level in range(depth):
-            splits = _best(grid, sums, counts, residuals, nodes, rng)
-            removed += np.bincount(splits.feature, splits.gain, minlength=d)
-            sides.append(_beyond(grid.rank, sides, splits.feature, splits.place))
-            test_sides.append(_beyond(seen, test_sides, splits.feature, splits.value))
+            splits = _best(grid, sums, counts, residuals, nodes, chances)
+            feature, gain = splits.feature.reshape(-1, trees), splits.gain.reshape(-1, trees)
+            for k, own in enumerate(targets):
+                removed[k] += np.bincount(
+                    feature[:, own.trees].ravel(), gain[:, own.trees].ravel(), minlength=d
+                )
+            if grid.loops is not None:
+                grid.loops.descend(grid.rank, splits.feature, splits.place, nodes)
+                grid.loops.descend(seen, splits.feature, splits.value, test)
+            else:
+                sides.append(_beyond(grid.rank, sides, splits.feature, splits.place))
+                test_sides.append(_beyond(seen, test_sides, splits.feature, splits.value))
+                np.add(2 * node, sides[-1], out=node)
+                np.add(2 * test, test_sides[-1], out=test)
             if level < depth - 1:
-                node *= 2
-                node += sides[-1]
                 sums, counts = _children(grid, by_row, node, sums, counts)
-        leaf = _leaf_numbers(sides)
-        leaves = shrink * _leaves(leaf, residual, probability, 2**depth * trees)
-        score += leaves.take(leaf)
-        test_score += leaves.take(_leaf_numbers(test_sides))
-    total = removed.sum()
-    return Boosted(
-        removed / total if total > 0 else removed,
-        classes[_highest(score)],
-        classes[_highest(test_score)],
-    )
+        leaves = shrink * _leaves(grid, nodes, residuals, probability, 2**depth)
+        offset = (np.arange(trees) * 2**depth)[:, None]
+        score += leaves.take(node + offset)
+        test_score += leaves.take(test + offset)
+    totals = removed.sum(axis=1)
+    return [
+        Boosted(
+            removed[k] / totals[k] if totals[k] > 0 else removed[k],
+            own.classes[_highest(score[own.trees])],
+            own.classes[_highest(test_score[own.trees])],
+        )
+        for k, own in enumerate(targets)
+    ]
 
 
 def _beyond(
@@ -158,48 +222,6 @@ def _beyond(
             own = [a ^ ((a ^ b) & right) for a, b in zip(own[::2], own[1::2], strict=True)]
         answers[tree] = own[0]
     return answers
-
-
-def _leaf_numbers(sides: list[NDArray[np.bool_]]) -> Places:
-    """(tree, row) The leaf that each row ends in, of all leaves of all trees."""
-    leaf = np.zeros(sides[0].shape, dtype=np.int16)
-    for side in sides:
-        leaf *= 2
-        leaf += side
-    return np.asarray(leaf + (np.arange(len(leaf)) * 2 ** len(sides))[:, None])
-
-
-def _grid(x: NDArray[np.float64], bins: int) -> _Grid:
-    from scipy.sparse import csr_array
-
-    n, d = x.shape
-    order = np.ascontiguousarray(np.argsort(x, axis=0, kind="stable").T)
-    ascending = np.take_along_axis(np.ascontiguousarray(x.T), order, axis=1)
-    rank = np.empty((d, n), dtype=np.int32)
-    barred = np.ones((d, n + 1), dtype=bool)
-    barred[:, 1:n] = ascending[:, 1:] == ascending[:, :-1]
-    cuts = np.full((d, bins + 1), n, dtype=np.int64)
-    cuts[:, 0] = 0
-    for j in range(d):
-        rank[j, order[j]] = np.arange(n)
-        free = np.flatnonzero(~barred[j])
-        if len(free) >= bins:
-            near = np.searchsorted(free, np.arange(1, bins) * (n / bins))
-            free = free[np.unique(np.minimum(near, len(free) - 1))]
-        cuts[j, 1 : 1 + len(free)] = free
-    of_bin = [np.searchsorted(cuts[j, 1:-1], rank[j], side="right") for j in range(d)]
-    cells = (np.stack(of_bin, axis=1) + np.arange(d) * bins).ravel()
-    ones = np.ones(n * d, dtype=np.float32)
-    indicator = csr_array((ones, (cells, np.repeat(np.arange(n), d))), shape=(d * bins, n))
-    reach = -(-n // bins)
-    place = cuts[:, 1:-1, None] + np.arange(-reach, reach)
-    inside = (place >= 0) & (place < n)
-    clipped = np.clip(place, 0, n - 1)
-    feature = np.arange(d)[:, None, None]
-    return _Grid(
-        ascending, rank, cuts, indicator, reach, np.where(inside, order[feature, clipped], n),
-        ~inside | barred[feature, clipped + 1],
-    )  # fmt: skip
 
 
 def _start(labels: Long, trees: int) -> Single:
@@ -231,31 +253,36 @@ def _gain(left: Single, n_left: Single, total: Single, n: Single) -> Single:
     return np.asarray(gain)
 
 
+def _coarse(sums: Single, counts: Single) -> Coarse:
+    left, n_left = sums.cumsum(axis=1), counts.cumsum(axis=1)
+    total, n = left[0, -1].copy(), n_left[0, -1].copy()
+    gain = _gain(left[:, :-1], n_left[:, :-1], total, n)
+    best = gain.argmax(axis=1)[:, None]  # (feature, 1, column)
+
+    def at_best(values: Single) -> Single:
+        return np.asarray(np.take_along_axis(values, best, axis=1)[:, 0])
+
+    return Coarse(total, n, at_best(gain), best[:, 0], at_best(left), at_best(n_left))
+
+
 def _best(
-    grid: _Grid,
+    grid: CutGrid,
     sums: Single,
     counts: Single,
     residuals: Single,
     nodes: Bytes,
-    rng: np.random.Generator,
+    chances: Callable[[int, int], Single],
 ) -> _Splits:
     """The split of each column that removes most squared error."""
-    left, n_left = sums.cumsum(axis=1), counts.cumsum(axis=1)
-    total, n = left[0, -1].copy(), n_left[0, -1].copy()
-    coarse = _gain(left[:, :-1], n_left[:, :-1], total, n)
-    bin_ = coarse.argmax(axis=1)  # (feature, column)
+    found = _coarse(sums, counts) if grid.loops is None else grid.loops.coarse(sums, counts)
+    total, n = found.total, found.n
     column = np.arange(sums.shape[2])
-    at_best = np.take_along_axis(coarse, bin_[:, None], axis=1)[:, 0]
     kept = min(_REFINED, grid.d)
-    feature = np.argpartition(-at_best, kept - 1, axis=0)[:kept]  # (kept, column)
-    chosen = bin_[feature, column]
-    place, gain = _refined(
-        grid, feature, chosen, left[feature, chosen, column], n_left[feature, chosen, column],
-        total, n, residuals, nodes,
-    )  # fmt: skip
+    feature = np.argpartition(-found.gain, kept - 1, axis=0)[:kept]  # (kept, column)
+    place, gain = _refined(grid, feature, column, found, residuals, nodes)
     gain -= total * total / np.maximum(n, 1.0)
     # Rounding would give ties to one feature always; this is wider than rounding in float32.
-    chance = 1.0 + 1e-5 * rng.random(gain.shape, dtype=np.float32)
+    chance = 1.0 + 1e-5 * chances(*gain.shape)
     winner = (gain * chance).argmax(axis=0)
     best, own = gain[winner, column], feature[winner, column]
     cut = np.clip(place[winner, column], 0, grid.n - 1)
@@ -270,20 +297,22 @@ def _best(
 
 
 def _refined(
-    grid: _Grid,
+    grid: CutGrid,
     feature: Places,
-    chosen: Places,
-    left: Single,
-    n_left: Single,
-    total: Single,
-    n: Single,
+    column: Places,
+    found: Coarse,
     residuals: Single,
     nodes: Bytes,
 ) -> tuple[Long, Single]:
     """The best place to cut near each quantile, and S_l^2 / n_l + S_r^2 / n_r there."""
+    chosen = found.bin[feature, column]  # (kept, column)
+    left, n_left = found.left[feature, column], found.n_left[feature, column]
+    begin = grid.cuts[feature, chosen + 1] - grid.reach
+    at = feature * (grid.bins - 1) + chosen
+    if grid.loops is not None:
+        best, gains = grid.loops.refine(at, left, n_left, found, residuals, nodes)
+        return begin + best, gains
     trees, rows = residuals.shape
-    column = np.arange(feature.shape[1])
-    at = feature * (grid.bins - 1) + chosen  # (kept, column)
     index = grid.near.reshape(-1, 2 * grid.reach).take(at, axis=0)  # (kept, column, window)
     index += (column % trees * rows)[:, None]
     member = nodes.take(index) == (column // trees)[:, None].astype(np.int8)
@@ -296,20 +325,19 @@ def _refined(
         middle = window[..., grid.reach - 1, None].copy()
         np.add(window, before[..., None], out=window)
         np.subtract(window, middle, out=window)
-    gain = _gain(own, count, total[:, None], n[:, None])
+    gain = _gain(own, count, found.total[:, None], found.n[:, None])
     np.putmask(gain, grid.barred.reshape(-1, 2 * grid.reach).take(at, axis=0), -1.0)
     best = gain.argmax(axis=2)
-    return (
-        grid.cuts[feature, chosen + 1] + best - grid.reach,
-        np.take_along_axis(gain, best[..., None], axis=2)[..., 0],
-    )
+    return begin + best, np.take_along_axis(gain, best[..., None], axis=2)[..., 0]
 
 
 def _children(
-    grid: _Grid, by_row: Single, node: Bytes, sums: Single, counts: Single
+    grid: CutGrid, by_row: Single, node: Bytes, sums: Single, counts: Single
 ) -> tuple[Single, Single]:
     """Histograms of the next level: left children by counting, right ones by subtraction.
     `by_row` are the residuals (row, tree), `node` the nodes (tree, row) of the next level."""
+    if grid.loops is not None:
+        return grid.loops.children(by_row, node, sums, counts)
     n, trees = by_row.shape
     nodes = sums.shape[2] // trees
     child = np.ascontiguousarray(node.T)
@@ -329,12 +357,20 @@ def _children(
     return pair[0], pair[1]
 
 
-def _leaves(leaf: Places, residual: Single, probability: Single, size: int) -> Single:
-    """A Newton step in each leaf: sum of residuals / sum of p (1 - p)."""
-    curves = probability * (1.0 - probability)
-    slope, curve = (
-        np.bincount(leaf.ravel(), own.ravel(), minlength=size) for own in (residual, curves)
-    )
+def _leaves(
+    grid: CutGrid, nodes: Bytes, residuals: Single, probability: Single, size: int
+) -> Single:
+    """A Newton step in each leaf of each tree, flat: sum of residuals / sum of p (1 - p)."""
+    if grid.loops is not None:
+        slope, curve = grid.loops.leaves(nodes, residuals, probability, size)
+    else:
+        trees, n = probability.shape
+        numbers = (nodes[:, :n] + (np.arange(trees) * size)[:, None]).ravel()
+        curves = probability * (1.0 - probability)
+        slope, curve = (
+            np.asarray(np.bincount(numbers, own.ravel(), minlength=trees * size), np.float64)
+            for own in (residuals[:, :n], curves)
+        )
     known = curve > 1e-150  # as in scikit-learn
     steps = np.where(known, slope / np.where(known, curve, 1.0), 0.0)
     # Where p is 0 or 1 to rounding a step may exceed float32; far smaller ones change no class.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.errors import UsageError
-from vaescope.metrics.boosting import Boosted, boost
+from vaescope.metrics.boosting import Boosted, boost, boost_all
 from vaescope.seeds import derive, rng
 from vaescope.types import Floats, Integers
 
@@ -140,6 +140,9 @@ def learn(
         order = sorted(range(len(jobs)), key=lambda k: -len(np.unique(factors[:, k])))
         found = Parallel(n_jobs=workers)(delayed(_one)(*jobs[k]) for k in order)
         fits = [fit for _, fit in sorted(zip(order, found, strict=True), key=itemgetter(0))]
+    elif engine == "first-order":
+        streams = [rng(own, "boosting") for *_, own in jobs]
+        fits = boost_all(x, list(factors.T), x_test, streams)
     else:
         fits = [_one(*job) for job in jobs]
     return EngineResult(

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from vaescope.build import data_settings
 from vaescope.data import Dataset
 from vaescope.data.perturbed import packed
+from vaescope.data.stores import Numbers
 from vaescope.errors import UsageError
 from vaescope.paths import disk_errors, replace_file
 from vaescope.perturbing.network import (
@@ -80,9 +82,25 @@ def perturb(
         filtered: whether over-pruned models are left out; zietlow2022 does not say so.
         steps, lr, hidden: of m; `hidden` is the width of a layer before its one neuron.
         training: settings of the pool, e.g. {"steps": 9000, "objective.beta": 4.0}.
+        ensemble: models on either side.
+        factor: that m sees, for `one-factor`.
+        rms: size of the change, for `untrained`.
+        seed: of the pool and of m.
+
+    Returns:
+        `Perturbation`: the dataset, and how it was made.
 
     Raises:
         UsageError: data without factors, or a pool without contrast.
+
+    Example:
+        >>> import tempfile
+        >>> import vaescope as vs
+        >>> grid = {"shape": [1], "orientation": [0], "x": [0, 31], "y": [0, 31]}
+        >>> data = vs.load_dataset("dsprites", size=32, grid=grid)
+        >>> folder = tempfile.mkdtemp()
+        >>> vs.perturb(data, out=folder, kind="untrained", rms=0.02).data.shape
+        (1, 32, 32)
     """
     given = as_dataset(data)
     chosen = PerturbSettings(
@@ -105,9 +123,13 @@ def perturb_dataset(
     *,
     stop: Callable[[], int] = lambda: 0,
     tell: Callable[[str], None] = lambda text: None,
+    pool_folder: Path | None = None,
 ) -> Perturbation:
-    """The same with settings that are checked, for those who watch or may stop it."""
+    """The same with settings that are checked, for those who watch or may stop it. Perturbations of
+    one seed and pool may share its runs (`pool_folder`)."""
+    runs = folder / "pool" if pool_folder is None else pool_folder
     _require(data)
+    data = replace(data, store=Numbers(data.rows(np.arange(len(data)))))  # drawn once
     inputs = inputs_of(data, settings)
     experiments = pool_experiments(data, settings, training)
     trained = settings.kind != "untrained"
@@ -120,16 +142,16 @@ def perturb_dataset(
     network = make_network(inputs.shape[1], data.shape, settings)
     selection, trace = None, Trace()
     if trained:
-        for told in train_pool(experiments, data, folder / "pool", stop):
+        for told in train_pool(experiments, data, runs, stop):
             tell(told)
         tell("selection")
-        models = [measured(experiment, data, folder / "pool") for experiment in experiments]
+        models = [measured(experiment, data, runs) for experiment in experiments]
         selection = select(models, len(data.require_factors("perturb").names), settings)
         replace_file(
             folder / "selection.json", (strict_json(selection.to_dict(), indent=1) + "\n").encode()
         )
-        _train(data, inputs, settings, network, selection, experiments, folder, key, stop, tell,
-               trace)  # fmt: skip
+        _train(data, inputs, settings, network, selection, experiments, runs, folder, key, stop,
+               tell, trace)  # fmt: skip
     changes = _changes(network, inputs)
     images = _images(data, changes, settings)
     return _written(data, images, settings, selection, trace, folder)
@@ -137,13 +159,13 @@ def perturb_dataset(
 
 def _train(
     data: Dataset, inputs: NDArray[np.float32], settings: PerturbSettings,
-    network: PerturbationNetwork, selection: Selection, experiments: list[Any], folder: Path,
-    key: str, stop: Callable[[], int], tell: Callable[[str], None], trace: Trace,
+    network: PerturbationNetwork, selection: Selection, experiments: list[Any], runs: Path,
+    folder: Path, key: str, stop: Callable[[], int], tell: Callable[[str], None], trace: Trace,
 ) -> None:  # fmt: skip
     x = as_input(data.rows(np.arange(len(data))), _CPU)
     adversaries = Adversaries.of(
-        [loaded(model, experiments, folder / "pool") for model in selection.entangled],
-        [loaded(model, experiments, folder / "pool") for model in selection.disentangled], x,
+        [loaded(model, experiments, runs) for model in selection.entangled],
+        [loaded(model, experiments, runs) for model in selection.disentangled], x,
     )  # fmt: skip
     for step in train_network(
         network, adversaries, data, inputs, settings, state=folder / "state.safetensors", key=key,

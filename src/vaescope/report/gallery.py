@@ -7,6 +7,7 @@ import numpy as np
 
 from vaescope.inspection import Inspection
 from vaescope.inspection.gallery import Gallery
+from vaescope.report.latents import factor_of
 from vaescope.report.page import Part, Picture, Pictures, Prose, Scattered, Section
 from vaescope.report.pictures import columns_of, heat_of, rows_of, sheet_of
 from vaescope.report.signals import as_pictures, images_of
@@ -49,7 +50,7 @@ def action(inspection: Inspection) -> list[Part]:
     names = {z.index: z for z in inspection.latents}
     pictures = tuple(
         Picture(png, f"Where latent {j} changes the output: darker is more.", label=str(j),
-                extra=names[j].factor or "", type=names[j].type)
+                extra=factor_of(inspection, names[j]), type=names[j].type)
         for j, png in zip(gallery.acting, heat_of(maps), strict=True)
     )  # fmt: skip
     caption = (

@@ -9,8 +9,10 @@ from vaescope.latents import Types
 from vaescope.report.drawn import figure
 from vaescope.report.page import Column, PageTable, Part, Prose, Section
 from vaescope.verdicts import THRESHOLDS
+from vaescope.wording import listed
 
-__all__ = ["HOLD", "SHOWN_LATENTS", "SUPERVISED", "cut", "is_point", "latents_section", "named"]
+__all__ = ["HOLD", "SHOWN_LATENTS", "SUPERVISED", "cut", "factor_of", "is_point", "latents_section",
+           "named"]  # fmt: skip
 
 #: Latents in figures, the most certain ones; tables have all.
 SHOWN_LATENTS = 40
@@ -34,6 +36,13 @@ def cut(latents: Sequence[Latent]) -> str:
 def named(latent: Latent) -> str:
     knows = f", encodes {latent.factor} best" if latent.factor else ""
     return f"latent {latent.index}, {latent.type}{knows}"
+
+
+def factor_of(inspection: Inspection, latent: Latent) -> str:
+    """The name beside a latent: the factors of its group, which no single latent has where it is
+    rotated; else the factor that it encodes best."""
+    group = None if inspection.groups is None else inspection.groups.of(latent.index)
+    return listed(group.factors) if group is not None else latent.factor or ""
 
 
 #: What decides the type, over the posterior variances as the table has them.

@@ -24,6 +24,7 @@ from vaescope.report.latents import (
     SHOWN_LATENTS,
     SUPERVISED,
     cut,
+    factor_of,
     is_point,
     latents_section,
     named,
@@ -186,8 +187,8 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
                 png,
                 f"Outputs as {named(z)}, moves from {ends}. It makes "
                 f"{_percent(moved.share[z.index])} of all change.",
-                label=str(z.index), note=_percent(moved.share[z.index]), extra=z.factor or "",
-                type=z.type,
+                label=str(z.index), note=_percent(moved.share[z.index]),
+                extra=factor_of(inspection, z), type=z.type,
             )
             for z, png in zip(few, strips, strict=True)
         )  # fmt: skip

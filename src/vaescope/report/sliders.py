@@ -10,6 +10,7 @@ import numpy as np
 from vaescope.inspection import Inspection
 from vaescope.inspection.layers import reaches
 from vaescope.inspection.network import Affine, Layer, Network, Pointwise, Resize, Scaled, Take
+from vaescope.report.latents import factor_of
 from vaescope.report.page import Dial, Prose, Section, Sliders
 from vaescope.report.pictures import BUDGET
 from vaescope.traversals import Traversals
@@ -34,7 +35,8 @@ def sliders(inspection: Inspection, *, images: bool) -> Section | None:
     start = (moved.base - moved.centre) / moved.scale
     ends = reaches(start)
     dials = tuple(
-        Dial(z.index, *ends[z.index], _short(start[z.index]), z.type, z.factor or "") for z in few
+        Dial(z.index, *ends[z.index], _short(start[z.index]), z.type, factor_of(inspection, z))
+        for z in few
     )
     held = len(inspection.latents) - len(few)
     rest = f" The {held} latents of largest variance stay where they are." if held else ""

@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from vaescope import __version__
 from vaescope.paths import disk_errors, replace_file
+from vaescope.report.collapse_spectrum import spectrum_section
 from vaescope.report.page import Fact, Listing, Page, Prose, Section
 from vaescope.report.render import asset, render, script_json
 from vaescope.report.sweep_parts import (
@@ -68,6 +69,7 @@ def sweep_page(runs: Runs, path: Path, *, folder: Path) -> str:
     sections = [
         strips_section(runs, folder),
         _front(runs),
+        spectrum_section(runs),
         _explore(runs, measures, path, folder),
         _curves(runs, shown),
         _means(runs, shown),

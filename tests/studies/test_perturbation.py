@@ -1,0 +1,93 @@
+"""The tables of zietlow2022 chapter 4: prepared studies, their claims and one cell of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vaescope.studies.catalogue import PREPARED, STUDIES, cases, find
+from vaescope.studies.claim_verdict import decide
+from vaescope.studies.study import Computed
+from vaescope.studies.zietlow2022.perturbation import METHODS, METRICS, work
+from vaescope.tables import Row, table_of
+
+UNITS = 24
+
+
+def test_they_are_found_by_their_names_and_are_in_no_family_until_they_are_final() -> None:
+    assert not {study.id for study in PREPARED} & {study.id for study in STUDIES}
+    assert [study.id for study in PREPARED] == [f"zietlow2022/table-4.{k}" for k in (2, 3, 4, 5)]
+    for study in PREPARED:
+        assert find(study.id) == (study,)
+        assert study not in find("zietlow2022")
+        assert len([claim for claim in study.claims if claim.primary]) == 1
+        assert all(claim.control is not None and claim.control.says for claim in study.claims)
+    assert len(cases({})) == sum(len(study.claims) for study in STUDIES)
+
+
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "paper"])
+def test_each_replicate_has_a_cell_for_each_method(scale: Any) -> None:
+    assert isinstance(work(scale), Computed)
+    every = PREPARED[0].of_units(scale, (1000, 1001)).cells
+    assert len(every) == 2 * len(METHODS)
+    assert {cell.columns["seed"] for cell in every[:2]} == {1000, 1001}  # neighbours differ
+    assert len({study.digest(scale) for study in PREPARED}) == 1  # they share their runs
+
+
+def verdicts(fall: float, noise: float, beyond: float, entry: float = 0.7) -> dict[str, str]:
+    """Of table 4.2, where each replicate of each method has these numbers, nearly."""
+
+    def row(unit: int, method: str) -> Row:
+        small = 1e-4 * unit
+        pcl = method == "pcl"
+        values = {
+            "fall_mig": 0.01 + small if pcl else fall + small,
+            "noise_fall_mig": noise + small,
+            "noise_excess_mig": noise - 0.5 * fall + small,
+            "beyond_reversed_mig": beyond + small, "beyond_one-factor_mig": beyond + small,
+            "noise_beyond_reversed_mig": -0.3 + small, "long_fall_mig": fall + small,
+            "entry": entry,
+        }  # fmt: skip
+        return Row(f"{unit} {method}", True, {"seed": unit, "method": method}, values)
+
+    table = table_of(row(unit, method) for unit in range(UNITS) for method in METHODS)
+    (study,) = find("zietlow2022/table-4.2")
+    found = decide(cases({study.id: (table, "registered before")}))
+    names = {0: "primary", 4: "half", 6: "cause"}
+    return {
+        names.get(study.claims.index(v.claim), v.claim.says): v.verdict
+        for v in found
+        if v.claim in study.claims
+    }
+
+
+def test_the_verdicts_follow_fall_noise_and_controls() -> None:
+    as_printed = verdicts(0.4, 0.0, 0.2)
+    assert as_printed["primary"] == as_printed["cause"] == "supported"
+    assert as_printed["half"] == "supported" and len(as_printed) == 8
+    assert verdicts(0.4, 0.0, -0.1)["cause"] == "contradicted"  # its reversed objective costs more
+    assert verdicts(0.4, 0.39, 0.2)["primary"] != "supported"  # noise does the same
+    assert verdicts(0.05, 0.0, 0.2)["primary"] == "contradicted"
+    assert verdicts(0.4, 0.0, 0.2, entry=0.3)["cause"] == "undecided"  # nothing to take away
+
+
+def test_quotes_are_the_thesis_own_words() -> None:
+    papers = Path(__file__).parents[3] / "shared" / "papers"
+    if not papers.exists():
+        pytest.skip("the papers are not beside this checkout")
+    (paper,) = papers.glob("002_*.txt")
+    text = " ".join(paper.read_text("utf-8").split())
+    assert all(c.quote in text for study in PREPARED for c in study.claims if c.quote)
+
+
+def test_one_cell_gives_a_number_for_each_arm_and_metric(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("VAESCOPE_RUNS", str(tmp_path))
+    (cell,) = [one for one in work("smoke").cells if one.columns["method"] == "pcl"]
+    found = work("smoke").compute(cell.columns)
+    for metric in METRICS:
+        before, after = (found[f"{metric}_{arm}"] for arm in ("original", "perturbed"))
+        assert isinstance(before, float) and isinstance(after, float)
+        assert found[f"fall_{metric}"] == pytest.approx(before - after)
+    assert found["largest_perturbed"] <= 0.175  # type: ignore[operator]
