@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # CPU builds of torch live in an index of their own on machines with a GPU: see README.
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: setup demo test lint check bench bench-check torture clean
+.PHONY: setup demo test lint check docs gallery bench bench-check torture clean
 
 setup: $(VENV)/core
 
@@ -20,6 +20,10 @@ $(VENV)/tests: $(VENV)/core
 
 $(VENV)/bench: $(VENV)/core
 	$(PIP) -e '.[bench]'
+	touch $@
+
+$(VENV)/docs: $(VENV)/core
+	$(PIP) -e '.[docs]'
 	touch $@
 
 demo: $(VENV)/core
@@ -40,6 +44,14 @@ lint: $(VENV)/tests
 check: lint
 	$(PYTEST) -m 'not slow' tests src
 
+# The site in site/html; warnings, broken links and loads from elsewhere are errors.
+docs: $(VENV)/docs
+	$(BIN)/python docs/site/build.py --out site
+
+# Runs every example and draws its picture.
+gallery: $(VENV)/core
+	$(BIN)/python docs/site/gallery.py examples
+
 bench: $(VENV)/bench
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python $$file || exit 1; done
 
@@ -54,4 +66,4 @@ torture: $(VENV)/tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.faults.harness --seed $(SEED) --seconds $(SECONDS) --workers 2
 
 clean:
-	rm -rf $(VENV) demo dist
+	rm -rf $(VENV) demo dist site

@@ -265,7 +265,8 @@ def main() -> None:
     if options.json:
         extremes = {key: [min(values), max(values)] for key, values in ratios.items()}
         medians = {key: median(values) for key, values in ratios.items()}
-        print(json.dumps({**medians, **facts, "rounds": options.rounds, "extremes": extremes}))
+        each = {"rounds": options.rounds, "extremes": extremes, "each": ratios}
+        print(json.dumps({**medians, **facts, **each}))
         return
     for key, values in ratios.items():
         print(f"{key:<34}{median(values):6.2f}  ({min(values):.2f} to {max(values):.2f})")

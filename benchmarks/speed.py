@@ -5,13 +5,15 @@ Each figure is taken in turns with its yardstick, work that no change of ours ca
 their ratio says more than seconds do on a shared machine: importing torch for the start of
 commands, scikit-learn's gradient boosting for DCI, a fixed pass of convolutions for `inspect`, a
 plain loop for stacked seeds, a sort for a million codes.
-`--write` keeps medians, least and greatest in docs/results/speed.json and makes speed.md of them;
+`--write` keeps medians, least and greatest in docs/results/speed.json and makes speed.md of them,
+part by part: what was measured before stays, and a run that is stopped loses one part only;
 `--check` compares with what is kept and fails where a median ratio is above it by more than `BAND`.
 """
 
 import argparse
 import json
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -31,9 +33,16 @@ BAND = 0.3
 TARGETS = {
     "import vaescope": 0.05, "vaescope --help": 0.3, "first step of train": 3.0,
     "inspect": 20.0, "inspect --effort fast": 5.0, "measure, a million codes": 60.0,
+    "table of 10,000 runs": 1.0, "sweep, what a run adds": 0.02,
 }  # fmt: skip
-#: The same for ratios: a stacked model's step over one of the plain loop.
+#: The same for ratios: a stacked model's step over one of the plain loop; exponents of growth.
 RATIO_TARGETS = {"stacked 2-100-2": 1 / 20, "stacked 60-40-20": 1 / 20}
+GROWTH = 1.05
+#: Of each target that is not met, the seconds or the ratio that is not to be missed.
+FLOORS = {
+    "inspect": 30.0, "first step of train": 5.0, "stacked 2-100-2": 1 / 14,
+    "stacked 60-40-20": 1 / 14,
+}  # fmt: skip
 
 CONVOLUTIONS = """
 import torch
@@ -108,17 +117,19 @@ def dissection(effort: str, figure: str) -> Iterator[tuple[str, float, float]]:
     yield f"memory of {figure}, GB", found["gigabytes"], 1.5
 
 
-def stacked() -> Iterator[tuple[str, float, float]]:
-    """Seconds of a step of one of fifty stacked seeds, against the plain loop."""
+def stacked(rounds: int) -> Iterator[tuple[str, float, float]]:
+    """Seconds of a step of one of fifty stacked seeds, against the plain loop; in turns by
+    themselves."""
     script = ROOT / "benchmarks/many.py"
     ran = subprocess.run(
-        [sys.executable, str(script), "--json", "--only", "stacked", "--rounds", "3"], check=True,
-        text=True, capture_output=True,
+        [sys.executable, str(script), "--json", "--only", "stacked", "--rounds", str(rounds)],
+        check=True, text=True, capture_output=True,
     )  # fmt: skip
     found = json.loads(ran.stdout)
     for net in ("2-100-2", "60-40-20"):
         step = 1.0 / found[f"steps_per_second_stacked_{net}"]
-        yield f"stacked {net}", step, step * found[f"stacked_over_sequential_{net}"]
+        for ratio in found["each"][f"stacked_over_sequential_{net}"]:
+            yield f"stacked {net}", step, step * ratio
 
 
 MILLION = """
@@ -154,24 +165,92 @@ def million() -> Iterator[tuple[str, float, float]]:
     yield "memory of a million codes, GB", gigabytes, 2.0
 
 
+def table() -> Iterator[tuple[str, float, float]]:
+    """Reading 10,000 finished runs as one table, against parsing their records alone."""
+    from vaescope.tables import read_table
+
+    folder = Path(tempfile.gettempdir()) / "vaescope-benchmark-runs"
+    if not folder.exists():
+        scratch = Path(tempfile.mkdtemp())
+        runpy.run_path(str(ROOT / "benchmarks/tables.py"))["make_runs"](scratch)
+        scratch.rename(folder)
+    at = perf_counter()
+    for path in folder.glob("*/history.jsonl"):
+        json.loads(path.read_bytes().splitlines()[-1])
+    fixed = perf_counter() - at
+    at = perf_counter()
+    rows = read_table(folder)
+    seconds = perf_counter() - at
+    assert len(rows) == 10_000
+    yield "table of 10,000 runs", seconds, fixed
+
+
+TINY = ["data.name=synth-linear", "data.n=64", "net.name=linear", "latent=2", "batch=16", "steps=2"]
+
+
+def sweep(few: int = 40, many: int = 240) -> Iterator[tuple[str, float, float]]:
+    """Seconds that a run of a sweep by one worker takes beyond its training, from the difference
+    between a longer and a shorter sweep; against that training."""
+    import torch
+
+    from vaescope.build import build_data
+    from vaescope.settings import from_command_line
+    from vaescope.training.loop import new_state, steps
+
+    torch.set_num_threads(1)
+    taken = []
+    for runs in (few, many):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "sweep.yaml"
+            fixed = ", ".join(setting.replace("=", ": ") for setting in TINY)
+            seeds = list(range(runs))
+            file.write_text(f"preset: beta-vae\nfixed: {{{fixed}}}\ngrid: {{seed: {seeds}}}\n")
+            out = str(Path(folder) / "runs")
+            options = ["--out", out, "--workers", "1", "--quiet"]
+            taken.append(seconds_of("-m", "vaescope", "sweep", str(file), *options))
+    own = from_command_line("beta-vae", TINY)
+    data = build_data(own.data)
+    at = perf_counter()
+    for _ in range(many - few):
+        list(steps(new_state(own, torch.device("cpu")), own, data, "fp32"))
+    training = (perf_counter() - at) / (many - few)
+    added = (taken[1] - taken[0]) / (many - few) - training
+    yield "sweep, what a run adds", added, training
+
+
+def growth() -> Iterator[tuple[str, float, float]]:
+    """Exponents of processor time in rows, from 30,000 to a million."""
+    command = [sys.executable, str(ROOT / "benchmarks/scaling.py"), "--json"]
+    found = json.loads(subprocess.run(command, check=True, text=True, capture_output=True).stdout)
+    for name, exponent in found["exponents"].items():
+        yield f"growth in rows: {name}", exponent, 1.0
+
+
+#: Each gives (figure, seconds, seconds of the fixed work) once a round.
 PARTS: dict[str, Callable[[], Iterator[tuple[str, float, float]]]] = {
     "start": start,
     "dci": dci,
     "fast": lambda: dissection("fast", "inspect --effort fast"),
     "inspect": lambda: dissection("default", "inspect"),
-    "stacked": stacked,
     "million": million,
+    "table": table,
+    "sweep": sweep,
+}
+#: These make their rounds by themselves.
+IN_TURNS: dict[str, Callable[[int], Iterator[tuple[str, float, float]]]] = {
+    "stacked": stacked,
+    "growth": lambda _: growth(),
 }
 
 
-def measure(parts: Sequence[str], rounds: int) -> dict[str, dict[str, Any]]:
+def measure(part: str, rounds: int) -> dict[str, dict[str, Any]]:
     """Of each figure: seconds and ratios, each as (median, least, greatest)."""
     found: dict[str, list[tuple[float, float]]] = {}
-    for _ in range(rounds):
-        for part in parts:
-            for figure, seconds, fixed in PARTS[part]():
-                found.setdefault(figure, []).append((seconds, seconds / fixed))
-    load = os.getloadavg()[1]
+    turns = [IN_TURNS[part](rounds)] if part in IN_TURNS else [PARTS[part]() for _ in range(rounds)]
+    for turn in turns:
+        for figure, seconds, fixed in turn:
+            found.setdefault(figure, []).append((seconds, seconds / fixed))
+    load = os.getloadavg()[0]
     return {
         figure: {
             "seconds": _spread([s for s, _ in pairs]), "ratio": _spread([r for _, r in pairs]),
@@ -199,12 +278,28 @@ def page(figures: dict[str, dict[str, Any]]) -> str:
     ]  # fmt: skip
     for figure, own in figures.items():
         ratio, seconds = ("{:.3g} ({:.3g} to {:.3g})".format(*own[k]) for k in ("ratio", "seconds"))
-        target = f"{TARGETS[figure]:g} s" if figure in TARGETS else ""
-        target = f"ratio {RATIO_TARGETS[figure]:g}" if figure in RATIO_TARGETS else target
         lines.append(
-            f"| {figure} | {ratio} | {seconds} | {target} | {own['rounds']} | {own['load']} |"
+            f"| {figure} | {ratio} | {seconds} | {_target(figure, own)} | {own['rounds']} "
+            f"| {own['load']} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _target(figure: str, own: dict[str, Any]) -> str:
+    """What was wanted and whether the median is there, or at least at the floor."""
+    if figure in TARGETS:
+        value, wanted, unit = own["seconds"][0], TARGETS[figure], " s"
+    else:
+        wanted = GROWTH if figure.startswith("growth") else RATIO_TARGETS.get(figure, 0.0)
+        wanted = 1.0 if figure.startswith("memory") else wanted
+        value, unit = own["ratio"][0], " (ratio)"
+    if not wanted:
+        return ""
+    says = "met" if value <= wanted else "missed"
+    if says == "missed" and figure in FLOORS:
+        reached = "reached" if value <= FLOORS[figure] else "missed"
+        says = f"missed; floor {FLOORS[figure]:.3g}{unit} {reached}"
+    return f"{wanted:.3g}{unit}: {says}"
 
 
 def slower(found: dict[str, dict[str, Any]], kept: dict[str, dict[str, Any]]) -> list[str]:
@@ -219,19 +314,22 @@ def slower(found: dict[str, dict[str, Any]], kept: dict[str, dict[str, Any]]) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    every = [*PARTS, *IN_TURNS]
+    parser.add_argument("--only", nargs="+", choices=every, default=every)
     parser.add_argument("--write", action="store_true", help="keep the figures and make the page")
     parser.add_argument("--check", action="store_true", help="fail where a ratio has grown")
     options = parser.parse_args()
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     if options.check and not kept:
         sys.exit(f"There is nothing to compare with in {KEPT}; run this with --write first.")
-    found = measure(options.only, options.rounds)
+    found: dict[str, dict[str, Any]] = {}
+    for part in options.only:
+        found |= measure(part, options.rounds)
+        if options.write:
+            whole = kept | found
+            KEPT.write_text(json.dumps(whole, indent=1) + "\n")
+            PAGE.write_text(page(whole))
     print(page(found))
-    if options.write:
-        whole = kept | found
-        KEPT.write_text(json.dumps(whole, indent=1) + "\n")
-        PAGE.write_text(page(whole))
     if options.check and (worse := slower(found, kept)):
         sys.exit("slower than what is kept:\n" + "\n".join(worse))
 

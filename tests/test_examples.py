@@ -1,6 +1,7 @@
-"""Every example runs as a user runs it, in its own process, with few steps."""
+"""Every example runs as a user runs it, with few steps."""
 
 import os
+import runpy
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -28,9 +29,32 @@ def run(name: str, *options: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_every_example_is_tested() -> None:
-    tested = {"own_loop.py", "with_lightning.py"}
+OF_GUIDES = {
+    "judge_a_model.py": "judge", "choose_beta.py": "beta", "compare_over_seeds.py": "compare",
+    "prune_latents.py": "prune", "export_a_model.py": "export", "run_a_sweep.py": "cluster",
+    "check_a_claim.py": "claim", "perturb_data.py": "perturb", "own_objective.py": "objective",
+}  # fmt: skip
+
+
+def test_every_example_is_tested_and_every_guide_has_one() -> None:
+    tested = {"own_loop.py", "with_lightning.py", *OF_GUIDES}
     assert {file.name for file in FOLDER.glob("*.py")} == tested
+    guides = {file.stem for file in (FOLDER.parent / "docs" / "guides").glob("*.md")}
+    assert set(OF_GUIDES.values()) == guides - {"index"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_GUIDES)
+def test_the_example_of_a_guide_runs_and_draws(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process: importing torch would take longer than most of them."""
+    pytest.importorskip("matplotlib").use("Agg")
+    few = ["--steps", "20"] if "--steps" in (FOLDER / name).read_text("utf-8") else []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [name, *few, "--picture", "picture.png"])
+    runpy.run_path(str(FOLDER / name), run_name="__main__")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

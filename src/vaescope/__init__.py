@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         distributions,
         geometry,
         information,
+        known,
         latents,
         metrics,
         nets,
@@ -65,6 +66,7 @@ __all__ = [
     "how_many_latents",
     "information",
     "inspect",
+    "known",
     "latents",
     "load_dataset",
     "load_pretrained",
@@ -85,7 +87,7 @@ __all__ = [
     "watch",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Batch": "vaescope.vae",
@@ -125,6 +127,7 @@ _MODULES = (
     "distributions",
     "geometry",
     "information",
+    "known",
     "latents",
     "metrics",
     "nets",

@@ -32,7 +32,15 @@ _CLASSES = 2**31
 
 @dataclass(frozen=True, eq=False)
 class Codes:
-    """Posterior of each row, one sample of it, and the ground truth where it is known."""
+    """Posterior of each row, one sample of it, and the ground truth where it is known.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> mean = np.zeros((4, 2))
+        >>> vs.Codes(mean, variance=np.ones((4, 2)), sample=mean)
+        Codes(4 examples of 2 latents, prior N(0, I), no factors)
+    """
 
     mean: Floats  # (n, d)
     variance: Floats  # (n, d): always the variance, whatever letter a paper uses

@@ -38,12 +38,33 @@ _LOG_2PI = math.log(2.0 * math.pi)
 
 
 def sum_event(x: Tensor) -> Tensor:
-    """Sum over everything but the batch axis."""
+    """Sum over everything but the batch axis.
+
+    Args:
+        x: (batch, ...) values.
+
+    Returns:
+        (batch,) sums.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.distributions.sum_event(torch.ones(2, 3, 4)).tolist()
+        [12.0, 12.0]
+    """
     return x.sum(tuple(range(1, x.ndim))) if x.ndim > 1 else x
 
 
 class Distribution(ABC):
-    """What a decoder returns: a mean to look at and a density to train with."""
+    """What a decoder returns: a mean to look at and a density to train with.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> coin = vs.distributions.Bernoulli(torch.zeros(1, 1))
+        >>> isinstance(coin, vs.distributions.Distribution)
+        True
+    """
 
     @property
     @abstractmethod
@@ -55,7 +76,14 @@ class Distribution(ABC):
 
 
 class Reparameterised(Distribution):
-    """What an encoder or a prior returns: samples that are functions of standard normal noise."""
+    """What an encoder or a prior returns: samples that are functions of standard normal noise.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> isinstance(vs.distributions.Point(torch.ones(1, 2)), vs.distributions.Reparameterised)
+        True
+    """
 
     @property
     @abstractmethod
@@ -69,7 +97,15 @@ class Reparameterised(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class DiagonalGaussian(Reparameterised):
-    """N(mean, diag(exp(log_variance))); the two broadcast against each other."""
+    """N(mean, diag(exp(log_variance))); the two broadcast against each other.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> q = vs.distributions.DiagonalGaussian(torch.zeros(1, 2), torch.zeros(1, 2))
+        >>> q.variance.tolist(), q.at(torch.ones(1, 2)).tolist()
+        ([[1.0, 1.0]], [[1.0, 1.0]])
+    """
 
     loc: Tensor
     log_variance: Tensor
@@ -93,7 +129,14 @@ class DiagonalGaussian(Reparameterised):
 
 @dataclass(frozen=True, eq=False)
 class FullGaussian(Reparameterised):
-    """N(mean, L L') with L lower triangular and positive on its diagonal."""
+    """N(mean, L L') with L lower triangular and positive on its diagonal.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.distributions.FullGaussian(torch.zeros(1, 2), torch.eye(2)[None]).covariance.shape
+        torch.Size([1, 2, 2])
+    """
 
     loc: Tensor  # (batch, latent)
     scale_tril: Tensor  # (batch, latent, latent)
@@ -127,7 +170,14 @@ class FullGaussian(Reparameterised):
 
 @dataclass(frozen=True, eq=False)
 class Point(Reparameterised):
-    """All mass on the mean: the posterior of a plain autoencoder. It has no density."""
+    """All mass on the mean: the posterior of a plain autoencoder. It has no density.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.distributions.Point(torch.ones(1, 2)).variance.tolist()
+        [[0.0, 0.0]]
+    """
 
     loc: Tensor
 
@@ -153,7 +203,15 @@ class Point(Reparameterised):
 @dataclass(frozen=True, eq=False)
 class Bernoulli(Distribution):
     """Independent pixels by logits. Grey x in [0, 1] is allowed: the value is then a cross-entropy,
-    not the log-density of a normalised model, as everyone in this field uses it."""
+    not the log-density of a normalised model, as everyone in this field uses it.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> coins = vs.distributions.Bernoulli(torch.zeros(2, 3))
+        >>> coins.log_prob(torch.ones(2, 3)).round(decimals=3).tolist()
+        [-2.0789999961853027, -2.0789999961853027]
+    """
 
     logits: Tensor
 
@@ -168,7 +226,14 @@ class Bernoulli(Distribution):
 @dataclass(frozen=True, eq=False)
 class Categorical(Distribution):
     """Independent tokens by logits over a vocabulary, which is the last axis. x are their numbers;
-    the mean has the probability of each word of the vocabulary."""
+    the mean has the probability of each word of the vocabulary.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.distributions.Categorical(torch.zeros(2, 4, 3)).mean.shape
+        torch.Size([2, 4, 3])
+    """
 
     logits: Tensor  # (batch, *event, vocabulary)
 
@@ -183,7 +248,14 @@ class Categorical(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Laplace(Distribution):
-    """Independent values exp(-|x - loc| / b) / 2b with b = exp(log_scale)."""
+    """Independent values exp(-|x - loc| / b) / 2b with b = exp(log_scale).
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.distributions.Laplace(torch.zeros(1, 2), torch.zeros(1, 2)).mean.tolist()
+        [[0.0, 0.0]]
+    """
 
     loc: Tensor
     log_scale: Tensor
@@ -206,7 +278,23 @@ def _diagonal_diagonal(q: DiagonalGaussian, p: DiagonalGaussian) -> Tensor:
 
 def kl_per_latent(q: DiagonalGaussian, p: DiagonalGaussian) -> Tensor:
     """KL(q || p) of each latent, nats: shape (batch, latent). Diagonal Gaussians only, since only
-    there does the divergence fall apart into one term per latent."""
+    there does the divergence fall apart into one term per latent.
+
+    Args:
+        q: a distribution, e.g. a posterior.
+        p: a distribution, e.g. a prior.
+
+    Returns:
+        (batch, latent) nats.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> q = vs.distributions.DiagonalGaussian(torch.ones(1, 2), torch.zeros(1, 2))
+        >>> p = vs.distributions.DiagonalGaussian(torch.zeros(1, 2), torch.zeros(1, 2))
+        >>> vs.distributions.kl_per_latent(q, p).tolist()
+        [[0.5, 0.5]]
+    """
     return _diagonal_diagonal(q, p)
 
 
@@ -228,7 +316,26 @@ _KL: Mapping[tuple[type, type], Callable[[Any, Any], Tensor]] = {
 
 
 def kl(q: Distribution, p: Distribution) -> Tensor:
-    """KL(q || p) of each example in closed form, nats: shape (batch,)."""
+    """KL(q || p) of each example in closed form, nats: shape (batch,).
+
+    Args:
+        q: a distribution, e.g. a posterior.
+        p: a distribution, e.g. a prior.
+
+    Returns:
+        (batch,) nats.
+
+    Raises:
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> q = vs.distributions.DiagonalGaussian(torch.ones(1, 2), torch.zeros(1, 2))
+        >>> p = vs.distributions.DiagonalGaussian(torch.zeros(1, 2), torch.zeros(1, 2))
+        >>> vs.distributions.kl(q, p).tolist()
+        [1.0]
+    """
     form = _KL.get((type(q), type(p)))
     if form is None:
         known = ", ".join(f"{a.__name__} || {b.__name__}" for a, b in _KL)
@@ -242,7 +349,27 @@ def kl(q: Distribution, p: Distribution) -> Tensor:
 
 def rate(q: Distribution, p: Distribution, z: Tensor) -> Tensor:
     """KL(q || p) of each example: in closed form where there is one, else estimated at the sample
-    z of q, the same that the distortion is taken at. Shape (batch,)."""
+    z of q, the same that the distortion is taken at. Shape (batch,).
+
+    Args:
+        q: a distribution, e.g. a posterior.
+        p: a distribution, e.g. a prior.
+        z: (..., latent) points.
+
+    Returns:
+        (batch,) nats.
+
+    Raises:
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> q = vs.distributions.DiagonalGaussian(torch.ones(1, 2), torch.zeros(1, 2))
+        >>> p = vs.priors.StandardNormal(2)()
+        >>> vs.distributions.rate(q, p, q.at(torch.zeros(1, 2))).tolist()
+        [1.0]
+    """
     if (type(q), type(p)) in _KL:
         return kl(q, p)
     return q.log_prob(z) - p.log_prob(z)

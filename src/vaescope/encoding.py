@@ -28,7 +28,31 @@ __all__ = ["Maps", "assemble", "encode_rows", "gathered", "load_vae"]
 
 def load_vae(run: Any) -> VAE:
     """The trained model of a finished run or its folder, on the CPU; of an open model or an
-    estimator its own networks, and a `vs.VAE` as it is."""
+    estimator its own networks, and a `vs.VAE` as it is.
+
+    Args:
+        run: a run or its folder.
+
+    Returns:
+        `VAE`: an encoder, a decoder and a prior.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DiskError: a folder cannot be written.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import tempfile
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> folder = tempfile.mkdtemp()
+        >>> run = vs.train("vae", x, latent=2, steps=5, net={"name": "linear"}, out=folder)
+        >>> type(vs.load_vae(run)).__name__
+        'VAE'
+    """
     module = next(
         (own for own in (run, *(getattr(run, name, None) for name in ("module", "vae_")))
          if isinstance(own, VAE)), None,

@@ -62,6 +62,16 @@ class VAEEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
     >>> VAEEstimator(latent=2, steps=3, random_state=0).fit_transform(X).shape
     (50, 2)
+
+    Args:
+        preset: name of a preset.
+        objective: name that overrides the preset's.
+        beta: that overrides the preset's.
+        latent: number of latents.
+        steps: of training.
+        batch: rows at a time.
+        lr: learning rate.
+        random_state: seed, as everywhere in scikit-learn.
     """
 
     def __init__(

@@ -166,6 +166,13 @@ def exchange(
     Raises:
         UsageError: B cannot decode and score.
         ShapeError: the latents of one are maps of another size than the other's.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> vs.exchange(model, vs.known.linear_vae(x, latent=4), x, rows=400).sufficient
+        'permutation'
     """
     if isinstance(a, list | tuple):
         if b is not None and data is None:
@@ -196,6 +203,23 @@ def translate(
         by: a class of `CLASSES`; by default the smallest that recovers 90%, else the one that
             recovers most.
         a, b, data, rows, reading: as for `vs.exchange`.
+
+    Returns:
+        `Translation`: latents of A -> latents of B, (n, d) or maps (n, d, ...).
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> to_other = vs.translate(model, vs.known.linear_vae(x, latent=4), x, rows=400)
+        >>> to_other(torch.from_numpy(vs.encode(model, x).mean[:2])).shape
+        torch.Size([2, 4])
     """
     found: Exchange = exchange(a, b, data, rows=rows, **reading)
     if by is not None and by not in found.maps:

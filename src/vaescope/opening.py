@@ -83,10 +83,45 @@ def open_model(
     batch), `lengths` (of padded sequences), `scored` (an array of the shape of the data, 1 where a
     value is scored) and `batch_axis` (1: the model takes time first).
 
-    `kind` says what the data are ("images", "signals" or "tokens"), `columns` what their columns,
-    channels or tokens are called, `mean` and `std` what undoes their standardisation where they
-    are shown.
-    At most `rows` rows of the data are encoded.
+    Args:
+        model: a run, its folder, or any model that `vs.open_model` opens.
+        data: a dataset, its name or path, or an array; None takes the run's own.
+        factors: ground truth of each row.
+        encode: a function of a tensor, in place of a model's.
+        decode: a function of a tensor, in place of a model's.
+        posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.
+        output: `probabilities`, `logits` or `pixels`; None infers it.
+        value_range: of the images that the model takes; None infers it.
+        likelihood: p(x|z), e.g. `gaussian:0.01`; None infers it.
+        prior: p(z), e.g. `student-t:5`; None infers it.
+        condition: what a conditional model takes beside x.
+        lengths: of padded rows.
+        scored: 1 where a value counts.
+        batch_axis: axis of examples in what the model takes.
+        kind: `images`, `signals` or `tokens`.
+        columns: names of columns, channels or tokens.
+        mean: that x was standardised with, undone where values are shown.
+        std: that x was standardised with, undone where values are shown.
+        name: what reports call it.
+        rows: rows of the data that are encoded, at most.
+
+    Returns:
+        `OpenModel`: A model, its data, and what is computed of both.
+
+    Raises:
+        DataError: a file is missing or damaged.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> vs.open_model(model, x).codes.mean.shape
+        (600, 6)
     """
     asked = Asked(posterior, output, value_range, likelihood, prior, condition, lengths, batch_axis,
                   scored)  # fmt: skip
@@ -175,6 +210,15 @@ def open_run(
 
     Raises:
         RunError: an object has other code, structure or settings than the run was trained with.
+
+    Example:
+        >>> import tempfile
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> folder = tempfile.mkdtemp()
+        >>> run = vs.train("vae", x, latent=2, steps=5, net={"name": "linear"}, out=folder)
+        >>> vs.open_run(run.path).is_done
+        True
     """
     run = Run(Path(path))
     given = {
@@ -205,6 +249,33 @@ def encode(
     A run knows its own data, so `encode(run)` is enough where they have a name. It knows its u
     too; a bare identifiable VAE needs `auxiliary`. Encoders that see u see factors, so that their
     codes are marked as supervised.
+
+    Args:
+        model: a run, its folder, or any model that `vs.open_model` opens.
+        data: a dataset, its name or path, or an array; None takes the run's own.
+        index: rows to encode; None takes all.
+        seed: of everything that is drawn.
+        batch: rows at a time.
+        auxiliary: u of identifiable VAEs, where the run does not know it.
+
+    Returns:
+        `Codes`: posterior of each row, one sample of it, and the ground truth where it is known.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DiskError: a folder cannot be written.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> vs.encode(model, x).mean.shape
+        (600, 6)
     """
     if isinstance(model, VAE):
         if data is None:

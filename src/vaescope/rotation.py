@@ -40,6 +40,15 @@ def rotate(model: Any, rotation: Any, data: Any = None) -> OpenModel:
     Raises:
         ShapeError: the matrix is not orthogonal, or of another size, or the latents are maps.
         UsageError: the prior is another one after the rotation.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> rotated = vs.rotate(model, vs.geometry.plane_rotation(6, np.pi / 4), x)
+        >>> rotated.codes.d
+        6
     """
     opened = open_model(model, data)
     codes = opened.codes

@@ -42,6 +42,22 @@ def load_dataset(name: str | Path, **settings: Any) -> Dataset:
 
     Folders of images take `size` and `grey`: `load_dataset("photos/", size=64)`. With the name
     "files" and `path=` a run that is trained on the dataset finds it again.
+
+    Args:
+        name: of a dataset (`vaescope data list`), or the path of a folder or file.
+        settings: of that dataset, e.g. `size=32`.
+
+    Returns:
+        `Dataset`: rows that can be trained on, with factors where they are known.
+
+    Raises:
+        DataError: a file is missing or damaged.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.load_dataset("digits").shape
+        (1, 8, 8)
     """
     name = str(name)
     path = Path(name)

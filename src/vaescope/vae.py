@@ -30,7 +30,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Batch:
-    """What one step of training sees."""
+    """What one step of training sees.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.Batch(torch.zeros(2, 8), torch.arange(2), dataset_size=600).x.shape
+        torch.Size([2, 8])
+    """
 
     x: Tensor
     index: Tensor  # (batch,) rows in the dataset
@@ -58,7 +65,19 @@ def in_float32(module: nn.Module, x: Tensor) -> Tensor:
 
 
 class Encoder(nn.Module):
-    """x -> q(z|x): a body that makes features and a posterior that reads them."""
+    """x -> q(z|x): a body that makes features and a posterior that reads them.
+
+    Args:
+        body: x to features.
+        posterior: features to q(z|x).
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> encoder = vs.nets.Encoder(torch.nn.Identity(), vs.nets.DiagonalPosterior(8, 2))
+        >>> encoder(torch.zeros(3, 8)).mean.shape
+        torch.Size([3, 2])
+    """
 
     def __init__(self, body: nn.Module, posterior: nn.Module) -> None:
         super().__init__()
@@ -89,7 +108,19 @@ class ConditionalEncoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """z -> p(x|z): a body that makes the output and a likelihood that reads it."""
+    """z -> p(x|z): a body that makes the output and a likelihood that reads it.
+
+    Args:
+        body: z to an output.
+        likelihood: output to p(x|z).
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> decoder = vs.nets.Decoder(torch.nn.Linear(2, 8), vs.nets.SquaredErrorLikelihood())
+        >>> decoder(torch.zeros(3, 2)).mean.shape
+        torch.Size([3, 8])
+    """
 
     def __init__(self, body: nn.Module, likelihood: nn.Module) -> None:
         super().__init__()
@@ -132,7 +163,23 @@ class Prior(nn.Module, ABC):
 
 
 class VAE(nn.Module):
-    """An encoder, a decoder and a prior. Final: methods are objectives, not subclasses."""
+    """An encoder, a decoder and a prior. Final: methods are objectives, not subclasses.
+
+    Args:
+        encoder: x (and u) to q(z|x).
+        decoder: z to p(x|z).
+        prior: p(z), or p(z|u).
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> pair = vs.nets.linear_pair((8,), 2)
+        >>> encoder = vs.nets.Encoder(pair.encoder, vs.nets.DiagonalPosterior(pair.features, 2))
+        >>> decoder = vs.nets.Decoder(pair.decoder, vs.nets.SquaredErrorLikelihood())
+        >>> vae = vs.VAE(encoder, decoder, vs.priors.StandardNormal(2))
+        >>> vae.encoder(torch.zeros(3, 8)).mean.shape
+        torch.Size([3, 2])
+    """
 
     def __init__(
         self, encoder: Encoder | ConditionalEncoder, decoder: Decoder, prior: Prior

@@ -115,6 +115,26 @@ def watch(
     >>> seen = watch(np.zeros((4, 2)), variance=np.full((4, 2), [0.01, 1.0]))
     >>> seen.names, seen.kl.round(3).tolist()
     (('active', 'passive'), [1.808, 0.0])
+
+    Args:
+        mean: (batch, latent) posterior means.
+        variance: (batch, latent), or `std`, or `logvar`.
+        std: standard deviations.
+        logvar: log-variances.
+        prior_mean: mean of the prior.
+        prior_variance: variance of the prior, one number or one per latent.
+        unused: variance of a latent that ignores x.
+        state: what the last call returned.
+        memory: examples after which one weighs 1/e.
+
+    Returns:
+        `Watch`: what the latents are now, and all that the next call needs to know.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
     """
     m, v = _posteriors(mean, {"variance": variance, "std": std, "logvar": logvar})
     if not memory > 0:

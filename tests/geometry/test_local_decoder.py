@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vaescope.errors import ShapeError
 from vaescope.geometry import local_decoders, od_score_of
-from vaescope.geometry.local_decoder import _least_squares
+from vaescope.geometry.local_decoder import _least_squares, _left_out
 from vaescope.nets import BernoulliLikelihood
 
 MEAN, VARIANCE = np.zeros((6, 2), np.float32), np.full((6, 2), 0.25, np.float32)
@@ -133,6 +133,44 @@ def test_fewer_nonlinear_fits_leave_the_linear_ones_and_their_own_points_as_they
     assert "over 6 points; over 3 of them tanh" in few.summary()
     with pytest.raises(ShapeError, match="at least one"):
         local_decoders(mixed, mean, VARIANCE, nonlinear=0)
+
+
+def test_a_draw_left_out_is_what_a_fit_without_it_says() -> None:
+    stream = torch.Generator().manual_seed(0)
+    xi, target = (
+        torch.randn((12, width), generator=stream, dtype=torch.float64) for width in (3, 5)
+    )
+    found = _left_out(xi, target, _least_squares(xi, target))
+    for i in range(12):
+        others = torch.arange(12) != i
+        anew = np.linalg.lstsq(xi[others].numpy(), target[others].numpy())[0]
+        np.testing.assert_allclose(found[i].numpy(), xi[i].numpy() @ anew, rtol=1e-9)
+
+
+def test_draws_left_out_agree_with_fresh_ones_up_to_the_luck_of_the_draws() -> None:
+    """Twenty repetitions each: means agree within their standard errors, and neither way spreads
+    more; a decoder is asked for half as many draws."""
+    asked = []
+
+    def counted(z: Tensor) -> Tensor:
+        asked.append(len(z))
+        return mixed(z)
+
+    rows: dict[bool, list[list[float]]] = {True: [], False: []}
+    draws = {}
+    for fresh, table in rows.items():
+        for seed in range(20):
+            asked.clear()
+            found = local_decoders(
+                counted, MEAN + 0.3, VARIANCE, nonlinear=1, draws=200, fresh=fresh, seed=seed
+            ).errors
+            table.append([getattr(found, name).value for name in ("linear", "intercept")])
+        draws[fresh] = sum(asked)
+    fresh_ones, left_out = (np.array(rows[key]) for key in (True, False))
+    error = np.sqrt((fresh_ones.var(axis=0) + left_out.var(axis=0)) / 19)
+    assert np.all(np.abs(fresh_ones.mean(axis=0) - left_out.mean(axis=0)) < 3.5 * error)
+    assert np.all(left_out.std(axis=0) < 1.6 * fresh_ones.std(axis=0))
+    assert draws[False] < 0.65 * draws[True]
 
 
 def test_noise_is_wanted_and_enough_draws() -> None:

@@ -3,8 +3,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import jacfwd, vmap
 
-from vaescope.geometry.fast_deconvolution import fits, upsample
 from vaescope.geometry.pushforward import pushforward
+from vaescope.nets.fast_deconvolution import fits, upsample
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])

@@ -1,6 +1,15 @@
+import pytest
 import torch
 
-from vaescope.geometry.tanh_fit import TanhFit, _state, _step, fit_tanh
+from vaescope.geometry.tanh_fit import (
+    TanhFit,
+    _compiled_block,
+    _fit_block,
+    _state,
+    _step,
+    fit_tanh,
+)
+from vaescope.native import library
 
 
 def noise(n: int, d: int) -> torch.Tensor:
@@ -92,3 +101,23 @@ def test_a_step_near_the_solution_leads_to_it() -> None:
     pairs = torch.stack([eps[:, 0] ** 2, eps[:, 0] * eps[:, 1], eps[:, 1] ** 2], 1)
     step = _step(eps, pairs, target, at, torch.zeros(1))
     torch.testing.assert_close(step, -away, rtol=2e-2, atol=0)
+
+
+def test_the_loop_in_c_finds_what_torch_finds() -> None:
+    """Each output to 1e-6 of its loss; where one decided otherwise on its way, to the tolerance."""
+    compiled = library("tanh_fit")
+    if compiled is None:
+        pytest.skip("there is no C compiler")
+    eps = noise(300, 4)
+    mixing = noise(4, 60)
+    target = torch.sigmoid(0.5 * eps @ mixing + 1.0) + 0.02 * eps[:, :1] * eps[:, 1:2]
+    target = target - target.mean(0) + 0.01 * noise(300, 60)
+    start = least_squares(eps, target)
+    ours, ours_loss = _compiled_block(compiled, eps, target, start, 1e-3)
+    wanted, wanted_loss = _fit_block(eps, target, start, 1e-3)
+    torch.testing.assert_close(ours_loss, wanted_loss, rtol=1e-2, atol=0.0)
+    same = (ours_loss / wanted_loss - 1.0).abs() < 1e-6
+    assert float(same.double().mean()) > 0.95
+    torch.testing.assert_close(ours(eps)[:, same], wanted(eps)[:, same], rtol=1e-5, atol=1e-7)
+    missed = (target - ours(eps)).square().mean(0)
+    torch.testing.assert_close(missed, ours_loss, rtol=1e-9, atol=0.0)

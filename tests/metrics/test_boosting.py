@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
+from vaescope.metrics import cut_grid
 from vaescope.metrics.boosting import boost, boost_all
+from vaescope.native import library
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -66,6 +68,27 @@ def test_importances_are_those_of_release_0_1() -> None:
     wanted = [0.884389275981203, 0.008753856531870661, 0.08053895132863763, 0.02631791615828868]
     np.testing.assert_allclose(fit.importance, wanted, rtol=1e-4)
     assert (fit.test == y[4500:]).sum() == pytest.approx(597, abs=2)
+
+
+@pytest.mark.parametrize(("classes", "rows", "depth"), [(2, 300, 3), (3, 900, 1), (17, 5000, 4)])
+def test_loops_in_c_give_the_trees_of_numpy_to_the_last_bit(
+    classes: int, rows: int, depth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if library("boosting") is None:
+        pytest.skip("there is no C compiler")
+    stream = np.random.default_rng(classes)
+    x = stream.normal(size=(rows, 5))
+    x[:, 1] = np.round(x[:, 1], 1)  # ties
+    x[:, 4] = 0.0
+    y = stream.integers(0, classes, rows)
+    x[:, 0] += y / classes
+    fits = []
+    for _ in range(2):
+        chance = np.random.default_rng(1)
+        fits.append(boost(x, y, x[::3] + 0.01, rng=chance, rounds=7, depth=depth))
+        monkeypatch.setattr(cut_grid, "compiled_loops", lambda *_: None)
+    for name in ("importance", "train", "test"):
+        np.testing.assert_array_equal(getattr(fits[0], name), getattr(fits[1], name))
 
 
 @pytest.mark.parametrize("rows", [80, 9_000])

@@ -9,9 +9,12 @@ import torch
 from vaescope.build import build_data, build_optimiser, build_vae
 from vaescope.encoding import load_vae
 from vaescope.errors import NonFiniteError, UsageError
+from vaescope.native import library
 from vaescope.runs import Run
 from vaescope.settings import from_command_line
 from vaescope.specs import Experiment
+from vaescope.training import many
+from vaescope.training.compiled_steps import Steps
 from vaescope.training.group import train_group
 from vaescope.training.loop import new_state, steps
 from vaescope.training.many import _stack, _Tanh, groups, stackable, train_many
@@ -39,20 +42,46 @@ AMSGRAD = experiments(
 )  # fmt: skip
 
 
+#: Activations, depths, variances, schedules and batches that steps in C are to know, or to leave.
+DEEP = experiments(
+    *(f"seed={k} net.encoder=[20,9] net.decoder=[7,33] net.decoder_activation=relu "
+      f"net.encoder_activation=tanh batch=48 optimiser.lr=1e-3" for k in range(4))
+)  # fmt: skip
+LINEAR = [
+    from_command_line(
+        "beta-vae",
+        ["data.name=synth-linear", "data.n=300", "latent=2", "net.name=linear", "batch=32",
+         "steps=100", "logging.every=50", "likelihood.name=gaussian", "likelihood.scale=0.3",
+         "optimiser.lr=1e-3", f"seed={k}"],
+    )
+    for k in range(4)
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("together", "compiled"),
+    ("together", "way"),
     [
-        (DIFFERENT, False),
-        (FULL, False),
-        (AMSGRAD, False),
-        pytest.param(DIFFERENT, True, marks=pytest.mark.slow),
+        (DIFFERENT, "c"),
+        (DIFFERENT, "torch"),
+        (FULL, "torch"),
+        (AMSGRAD, "c"),
+        (AMSGRAD, "torch"),
+        (DEEP, "c"),
+        (LINEAR, "c"),
+        pytest.param(DIFFERENT, "compiled", marks=pytest.mark.slow),
     ],
 )
 def test_a_stacked_model_equals_its_solo_run_over_100_steps(
-    together: list[Experiment], compiled: bool
+    together: list[Experiment], way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = build_data(together[0].data)
-    *_, last = train_many(together, data, compiled=compiled)
+    if way == "c" and library("stack", BATCH=16) is None:
+        pytest.skip("there is no C compiler")
+    if way == "c":
+        monkeypatch.delattr(many._Stack, "advance")  # nothing but the steps in C
+    else:
+        monkeypatch.setattr(many, "_in_c", lambda *_: None)
+    *_, last = train_many(together, data, compiled=way == "compiled")
     assert last.records is not None
     for k, experiment in enumerate(together):
         state = new_state(experiment, CPU)
@@ -64,6 +93,45 @@ def test_a_stacked_model_equals_its_solo_run_over_100_steps(
             # Adam divides by the gradient's size, so rounding drifts by a fraction of its rate.
             expected = state.vae.get_parameter(name)
             torch.testing.assert_close(parameter, expected, rtol=1e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["posterior.name=full", "likelihood.name=laplace", "batch=30", "net.decoder_activation=xtanh",
+     "objective.name=beta-tcvae", "likelihood.name=gaussian likelihood.learned=true"],
+)  # fmt: skip
+def test_models_of_another_kind_are_left_to_torch(change: str) -> None:
+    (spec,) = experiments(change)
+    stack, _ = _stack([spec], build_data(spec.data))
+    assert many._in_c(stack, spec.batch) is None
+
+
+def test_a_block_of_steps_in_c_is_that_of_torch() -> None:
+    """Five steps from the same weights, with strengths that change on the way: all parts that are
+    recorded, and the moments, which hold the gradients, to rounding."""
+    together = experiments(
+        *(f"seed={k} objective.beta.name=linear objective.beta.start=0.1 objective.beta.stop={k} "
+          f"objective.beta.steps=4 optimiser.lr=1e-3" for k in range(1, 4))
+    )  # fmt: skip
+    data = build_data(together[0].data)
+    stack, flat = _stack(together, data)
+    own = many._in_c(stack, together[0].batch)
+    if own is None:
+        pytest.skip("there is no C compiler")
+    assert isinstance(own, Steps)
+    x, noise = many._Feed(together, data, 1)(2, 5)
+    ends = []
+    for call in (own, stack.advance):
+        start = flat.clone()
+        moments = (torch.zeros_like(flat), torch.zeros_like(flat), torch.zeros_like(flat))
+        ends.append(call(start, moments, x, noise, torch.tensor(2.0)))
+    (ours, our_moments, our_parts), (wanted, moments, parts) = ends
+    torch.testing.assert_close(our_moments[0], moments[0], rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(our_moments[1], moments[1], rtol=1e-3, atol=1e-8)
+    torch.testing.assert_close(ours, wanted, rtol=0.0, atol=2e-5)
+    assert set(our_parts) == set(parts)
+    for name, value in parts.items():
+        torch.testing.assert_close(our_parts[name], value, rtol=2e-4, atol=1e-6)
 
 
 def test_amsgrad_divides_by_the_largest_second_moment() -> None:

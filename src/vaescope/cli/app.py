@@ -13,6 +13,7 @@ from vaescope.cli.compare import compare
 from vaescope.cli.court import court
 from vaescope.cli.data import data
 from vaescope.cli.demo import demo
+from vaescope.cli.doctor import doctor
 from vaescope.cli.encode import encode
 from vaescope.cli.exchange import exchange
 from vaescope.cli.export import export
@@ -36,7 +37,7 @@ app = typer.Typer(
     name="vaescope",
     help="Trains, dissects and compares variational autoencoders.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -75,6 +76,7 @@ app.command()(study)
 app.command()(table)
 app.command()(serve)
 app.command()(check)
+app.command()(doctor)
 app.command()(cite)
 app.add_typer(data, name="data")
 

@@ -56,6 +56,34 @@ def compare(
     run. `metrics` are names of `vs.metrics.METRICS`; the default are those that need no learning.
     `images=False` keeps no picture. `names` are what models that are not runs are called.
     `progress` as for `vs.inspect`.
+
+    Args:
+        models: runs and models; a list of them is taken too.
+        data: rows that all are encoded on; None takes those of the first run.
+        metrics: names of metrics; None takes the quick ones.
+        images: whether pictures are kept.
+        names: what they are called.
+        progress: True draws a bar, a function gets the name of each part.
+
+    Returns:
+        `Comparison`: runs side by side on the same images, latents matched.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DiskError: a folder cannot be written.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> found = vs.compare(model, vs.known.linear_vae(x, latent=4), data=x, images=False)
+        >>> [len(kinds.passive) for kinds in found.kinds]
+        [3, 1]
     """
     with told(progress, "compare") as tell:
         return _compare(models, data, metrics, images=images, names=names, progress=tell)

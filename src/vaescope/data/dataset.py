@@ -36,10 +36,17 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows that can be trained on, with factors where they are known."""
+    """Rows that can be trained on, with factors where they are known.
 
-    card: Card
-    store: Store
+    Example:
+        >>> import vaescope as vs
+        >>> data = vs.load_dataset("digits")
+        >>> data.shape, len(data)
+        ((1, 8, 8), 1797)
+    """
+
+    card: Card  # what is known of it without opening it
+    store: Store  # where its rows are
     factors: Factors | None = None
     #: Continuous ground truth, shape (n, sources), where there is one.
     sources: NDArray[np.float64] | None = None

@@ -38,13 +38,13 @@ class Aggregate:
     """How well the aggregate posterior matches the prior."""
 
     mmd: float  # summed over latents, as the code of mathieu2019
-    mmd_joint: float
+    mmd_joint: float  # of all latents together
     inclusive_kl: MonteCarloEstimate | None  # KL(p || q), nats; None for point posteriors
     mean: Vector  # of the aggregate posterior, exact from the posteriors
     covariance: Matrix
     n: int
-    mmd_rows: int
-    components: int
+    mmd_rows: int  # rows behind mmd
+    components: int  # posteriors behind the aggregate
     seed: int
 
     def summary(self) -> str:
@@ -104,6 +104,24 @@ def mmd(x: Matrix, y: Matrix) -> float:
 
     Kernel C / (C + (x - y)^2), C = 2 s, summed over s in 0.1, 0.2, 0.5, 1, 2, 5: the code of
     mathieu2019. Blind to dependence between latents. Unbiased, so it may be a little below 0.
+
+    Args:
+        x: (n, d) rows.
+        y: (m, d) rows.
+
+    Returns:
+        A number.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> x = np.random.default_rng(0).normal(size=(200, 2))
+        >>> vs.decomposition.mmd(x, x + 3.0) > vs.decomposition.mmd(x, -x)
+        True
     """
     _check(x, y)
     widths = tuple(2.0 * s for s in SCALES)
@@ -111,7 +129,26 @@ def mmd(x: Matrix, y: Matrix) -> float:
 
 
 def mmd_joint(x: Matrix, y: Matrix) -> float:
-    """The same with the distance over all latents and C = 2 d s. Tolstikhin et al. 2018."""
+    """The same with the distance over all latents and C = 2 d s. Tolstikhin et al. 2018.
+
+    Args:
+        x: (n, d) rows.
+        y: (m, d) rows.
+
+    Returns:
+        A number.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> x = np.random.default_rng(0).normal(size=(200, 2))
+        >>> vs.decomposition.mmd_joint(x, x + 3.0) > vs.decomposition.mmd_joint(x, -x)
+        True
+    """
     _check(x, y)
     return _discrepancy(x, y, tuple(2.0 * x.shape[1] * s for s in SCALES))
 
@@ -129,6 +166,22 @@ def inclusive_kl(codes: Codes, *, seed: int = 0) -> MonteCarloEstimate:
 
     At 1,000 points, with at most 10,000 posteriors. Depends on how many there are: few narrow
     posteriors leave most of the prior uncovered, and it may be hundreds of nats.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        seed: of everything that is drawn.
+
+    Returns:
+        `MonteCarloEstimate`: A mean over sampled points and its standard error.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.decomposition.inclusive_kl(codes).value > 0
+        True
     """
     stream = rng(seed, "inclusive-kl")
     chosen = subset(codes.n, most_components(codes, COMPONENTS), stream)
@@ -144,6 +197,24 @@ def aggregate(codes: Codes, *, seed: int = 0) -> Aggregate:
 
     MMD is between 1,000 of the samples and as many draws from the prior in the codes, or from that
     of each row.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        seed: of everything that is drawn.
+
+    Returns:
+        `Aggregate`: how well the aggregate posterior matches the prior.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.decomposition.aggregate(codes).mmd, 3)
+        0.343
     """
     stream = rng(seed, "mmd")
     rows = subset(codes.n, MMD_ROWS, stream)

@@ -17,9 +17,9 @@ __all__ = ["DecompositionMeasures", "decomposition"]
 class DecompositionMeasures:
     """The parts; None where the codes do not allow one, with the reason in `skipped`."""
 
-    overlap: Overlap | None
-    aggregate: Aggregate
-    sparsity: Sparsity | None
+    overlap: Overlap | None  # of encodings
+    aggregate: Aggregate  # against the prior
+    sparsity: Sparsity | None  # of encodings
     seed: int
     skipped: dict[str, str] = field(default_factory=dict)
 
@@ -56,6 +56,25 @@ def decomposition(codes: Codes, *, seed: int = 0) -> DecompositionMeasures:
 
     What grows with the square of n is on seeded subsets: 1,000 codes against 10,000 posteriors for
     the overlap, 1,000 points for the divergences. The parts' `to_dict` say how many.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        seed: of everything that is drawn.
+
+    Returns:
+        `DecompositionMeasures`: the parts; None where the codes do not allow one, with the reason
+        in `skipped`.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.decomposition.decomposition(codes).aggregate.n
+        600
     """
     skipped = {}
     if not codes.stochastic:

@@ -140,6 +140,25 @@ def overlap_of_densities(log_density: Floats, own: Integers) -> Overlap:
 
     `log_density` is (codes, data points); `own` has for each code the data point it was drawn
     from. Pairwise overlap is E[sqrt(q_k(z) / q_own(z))], entropy -E[log q_own(z)].
+
+    Args:
+        log_density: (points, components) log densities.
+        own: (points,) the component that each point was drawn from.
+
+    Returns:
+        `Overlap`: how far encodings overlap, in nats and numbers of data points.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> apart = np.array([[0.0, -50.0], [-50.0, 0.0]])
+        >>> found = vs.decomposition.overlap_of_densities(apart, np.array([0, 1]))
+        >>> round(found.effective_number, 2)
+        1.0
     """
     if log_density.ndim != 2 or log_density.shape[1] < 2 or own.shape != log_density.shape[:1]:
         raise ShapeError(
@@ -170,6 +189,24 @@ def overlap(codes: Codes, *, seed: int = 0) -> Overlap:
     of the 1,000 codes it is looked at; beyond, over 10,000 of them, which biases it upwards:
     `information_at_least` is a lower bound. Bhattacharyya coefficients are in closed form, of all
     pairs up to 50,000.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        seed: of everything that is drawn.
+
+    Returns:
+        `Overlap`: how far encodings overlap, in nats and numbers of data points.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.decomposition.overlap(codes).effective_number, 1)
+        9.9
     """
     if codes.n < 2:
         raise ShapeError(f"Overlap needs two data points; got {codes.n}.", "Encode more.")
@@ -197,6 +234,22 @@ def bhattacharyya(q: Components, first: Integers, second: Integers) -> Vector:
 
     exp(-D) with D = m' S^-1 m / 8 + log(|S| / sqrt(|S_i| |S_k|)) / 2, S the mean covariance and m
     the difference of the means.
+
+    Args:
+        q: components of the aggregate posterior.
+        first: (k,) components.
+        second: (k,) components.
+
+    Returns:
+        (k,) coefficients between 0 and 1.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> from vaescope.latents.mixture import Components
+        >>> q = Components(np.zeros((2, 3)), np.ones((2, 3)))
+        >>> vs.decomposition.bhattacharyya(q, np.array([0]), np.array([1])).tolist()
+        [1.0]
     """
     apart = q.mean[first] - q.mean[second]
     volume = 0.5 * (q.log_volume()[first] + q.log_volume()[second])

@@ -18,7 +18,7 @@ __all__ = ["Sparsity", "hoyer"]
 class Sparsity:
     """Mean Hoyer sparsity over n codes of `latents` latents, those that vary at all."""
 
-    hoyer: float
+    hoyer: float  # 0 dense, 1 sparse
     latents: int
     n: int
 
@@ -45,6 +45,22 @@ def hoyer(codes: Codes) -> Sparsity:
     its text does not: else collapsed latents would look sparse. Constant latents are left out for
     the same reason. 1 if a single latent is on, 0 if all are equally; a dense Gaussian code in 50
     latents has 0.23, not 0. A code of zeros has no direction and is left out.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+
+    Returns:
+        `Sparsity`: mean Hoyer sparsity over n codes of `latents` latents, those that vary at all.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.decomposition.hoyer(codes).hoyer, 2)
+        0.27
     """
     spread = moments(codes.mean).variance
     varies = (spread > 0) & np.any(codes.mean != codes.mean[0], axis=0)

@@ -74,6 +74,35 @@ def save_pretrained(
     The verdicts and metrics on the card are those of `found`, or of a fast inspection. `data` is
     needed only where the run was trained on the user's own arrays. `licence` is the model's, by
     the hub's identifier, e.g. "apache-2.0": only its owner knows it.
+
+    Args:
+        run: a run or its folder.
+        folder: where files are written, or read.
+        data: of the run, where it was trained on your own arrays.
+        found: an inspection whose numbers go on the card; None makes a fast one.
+        licence: of the model, for the card.
+
+    Returns:
+        `Published`: A folder that can be uploaded as it is, and what it holds.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DataError: a file is missing or damaged.
+        DiskError: a folder cannot be written.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import tempfile
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> folder = tempfile.mkdtemp()
+        >>> run = vs.train("vae", x, latent=2, steps=5, net={"name": "linear"}, out=folder)
+        >>> vs.save_pretrained(run, f"{folder}/hub", x).folder.name
+        'hub'
     """
     run = _run(run)
     spec = resolve(run.open())
@@ -123,6 +152,31 @@ def load_pretrained(folder: str | Path) -> Run:
     """The run in a folder that `save_pretrained` wrote; everything that takes a run takes it.
 
     Refuses what is not complete or not as it was written, and never reads a pickle.
+
+    Args:
+        folder: that `vs.save_pretrained` wrote.
+
+    Returns:
+        `Run`: one run folder.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DiskError: a folder cannot be written.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import tempfile
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> folder = tempfile.mkdtemp()
+        >>> run = vs.train("vae", x, latent=2, steps=5, net={"name": "linear"}, out=folder)
+        >>> vs.save_pretrained(run, f"{folder}/hub", x).folder.name
+        'hub'
+        >>> vs.load_pretrained(f"{folder}/hub").is_done
+        True
     """
     run = Run(Path(folder))
     if not run.published:

@@ -167,6 +167,30 @@ def export_onnx(
     one), and gives `mean`, `variance` and, where latents share their noise, `covariance`. The
     decoder takes `z` and gives the `mean` of x. Both are compared with torch on data and codes at
     several batch sizes; where they differ by more than `tolerance` nothing is written.
+
+    Args:
+        model: a run, its folder, or any model that `vs.open_model` opens.
+        folder: where files are written, or read.
+        data: a dataset, its name or path, or an array; None takes the run's own.
+        encode: a function of a tensor, in place of a model's.
+        decode: the decoder: a function of a tensor (n, latent).
+        posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.
+        output: `probabilities`, `logits` or `pixels`; None infers it.
+        value_range: of the images that the model takes; None infers it.
+        tolerance: largest difference from torch that is accepted.
+
+    Returns:
+        `OnnxExport`: two files that give what torch gives, and how nearly.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DiskError: a folder cannot be written.
+        ExportError: the model cannot be written for another program.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
     """
     runtime = _runtime()
     opened = open_model(

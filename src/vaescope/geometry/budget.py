@@ -38,6 +38,13 @@ def budget_bound(squared_norms: Floats, budget: float | Floats = 0.0) -> Matrix:
 
     >>> round(float(budget_bound(np.array([50.0, 3.0]))), 2)  # the thesis's M_1
     24.49
+
+    Args:
+        squared_norms: (..., d) squared lengths of a Jacobian's columns.
+        budget: sum of -log variance over latents, which is kept.
+
+    Returns:
+        The least loss.
     """
     squares = np.asarray(squared_norms, dtype=np.float64)
     d = squares.shape[-1]
@@ -46,7 +53,21 @@ def budget_bound(squared_norms: Floats, budget: float | Floats = 0.0) -> Matrix:
 
 
 def optimal_variance(squared_norms: Floats, budget: float | Floats = 0.0) -> Matrix:
-    """The sigma_j^2 that reach the bound: inversely proportional to the squared norms."""
+    """The sigma_j^2 that reach the bound: inversely proportional to the squared norms.
+
+    Args:
+        squared_norms: (..., d) squared lengths of a Jacobian's columns.
+        budget: sum of -log variance over latents, which is kept.
+
+    Returns:
+        (..., d) variances.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> vs.geometry.optimal_variance(np.array([4.0, 1.0])).round(2).tolist()
+        [0.5, 2.0]
+    """
     squares = np.asarray(squared_norms, dtype=np.float64)
     share = budget_bound(squares, budget) / squares.shape[-1]
     return np.asarray(share[..., None] / squares)
@@ -58,6 +79,13 @@ def budget_bound_over_rotations(gram: Floats, budget: float | Floats = 0.0) -> M
     >>> m = np.array([[4.0, 1.0], [-3.0, 1.0], [5.0, -1.0]])
     >>> round(float(budget_bound_over_rotations(m.T @ m)), 2)
     23.15
+
+    Args:
+        gram: (d, d) J'J of a decoder.
+        budget: sum of -log variance over latents, which is kept.
+
+    Returns:
+        The least loss.
     """
     g = np.asarray(gram, dtype=np.float64)
     d = g.shape[-1]
@@ -81,7 +109,27 @@ class Budget(GeometryMeasure):
 
 
 def precision_budget_of(found: Grams, variance: Floats) -> Budget:
-    """Of Gram matrices that are at hand; `variance` (n, columns) belongs to the same points."""
+    """Of Gram matrices that are at hand; `variance` (n, columns) belongs to the same points.
+
+    Args:
+        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+        variance: (n, latent) posterior variances.
+
+    Returns:
+        `Budget`: the value is the noise's cost over the least cost at the same budget: 1 at the
+        optimum.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> vs.geometry.precision_budget_of(found, np.full((1, 2), 0.1)).n
+        1
+    """
     noise = np.asarray(variance, dtype=np.float64)
     squares = np.diagonal(found.values, axis1=1, axis2=2)
     if noise.shape != squares.shape or np.any(noise <= 0):
@@ -113,6 +161,34 @@ def precision_budget(
     columns: Sequence[int] | Array | None = None,
 ) -> Budget:
     """Does the encoder spend its precision where the decoder needs it? For active latents: where
-    the variance is near the prior's, the simplified rate of the thesis does not hold."""
+    the variance is near the prior's, the simplified rate of the thesis does not hold.
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        mean: (n, latent) posterior means.
+        variance: (n, latent) posterior variances.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+
+    Returns:
+        `Budget`: the value is the noise's cost over the least cost at the same budget: 1 at the
+        optimum.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> import vaescope as vs
+        >>> decode = lambda z: torch.tanh(z @ torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]).T)
+        >>> mean, variance = np.zeros((4, 2), "f4"), np.full((4, 2), 0.1)
+        >>> vs.geometry.precision_budget(decode, mean, variance).n
+        4
+    """
     found = grams(decode, mean, space=space, likelihood=likelihood, columns=columns)
     return precision_budget_of(found, variances_of(variance, mean, found.columns))

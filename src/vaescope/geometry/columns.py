@@ -58,7 +58,21 @@ class ColumnNorm(GeometryMeasure):
 
 
 def column_cosine_of(found: Grams) -> ColumnCosine:
-    """Of Gram matrices that are at hand. One column alone gives 0."""
+    """Of Gram matrices that are at hand. One column alone gives 0.
+
+    Args:
+        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+
+    Returns:
+        `ColumnCosine`: mean |cosine| over pairs of columns, and the mean of each pair.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> round(vs.geometry.column_cosine_of(found).value, 2)
+        0.45
+    """
     norms = found.norms
     scale = norms[:, :, None] * norms[:, None, :]
     # A column of 0 has no direction; it counts as orthogonal.
@@ -76,7 +90,21 @@ def column_cosine_of(found: Grams) -> ColumnCosine:
 
 
 def column_norm_of(found: Grams) -> ColumnNorm:
-    """Of Gram matrices that are at hand."""
+    """Of Gram matrices that are at hand.
+
+    Args:
+        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+
+    Returns:
+        `ColumnNorm`: mean column norm over columns and points, and that of each column.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> round(vs.geometry.column_norm_of(found).value, 2)
+        1.56
+    """
     norms = found.norms
     per_point = norms.mean(axis=1)
     return ColumnNorm(
@@ -96,6 +124,30 @@ def column_cosine(
     """Mean over points and pairs i < j of |c_i . c_j| / (||c_i|| ||c_j||), c_j = dx/dz_j.
 
     Leave passive latents out by `columns`: the direction of a column of nearly 0 is noise.
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        points: (n, latent) codes at which it is looked at.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+
+    Returns:
+        `ColumnCosine`: mean |cosine| over pairs of columns, and the mean of each pair.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> decode = lambda z: torch.tanh(z @ torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]).T)
+        >>> points = torch.zeros(4, 2)
+        >>> round(vs.geometry.column_cosine(decode, points).value, 2)
+        0.32
     """
     return column_cosine_of(
         grams(decode, points, space=space, likelihood=likelihood, columns=columns)
@@ -110,7 +162,32 @@ def column_norm(
     likelihood: LikelihoodOf | None = None,
     columns: Sequence[int] | Array | None = None,
 ) -> ColumnNorm:
-    """Mean over points of ||dx/dz_j||: what the decoder makes of each latent."""
+    """Mean over points of ||dx/dz_j||: what the decoder makes of each latent.
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        points: (n, latent) codes at which it is looked at.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+
+    Returns:
+        `ColumnNorm`: mean column norm over columns and points, and that of each column.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> decode = lambda z: torch.tanh(z @ torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]).T)
+        >>> points = torch.zeros(4, 2)
+        >>> round(vs.geometry.column_norm(decode, points).value, 2)
+        1.83
+    """
     return column_norm_of(
         grams(decode, points, space=space, likelihood=likelihood, columns=columns)
     )

@@ -84,6 +84,23 @@ def data_bias(
         cyclic: columns of integer factors whose last class is followed by the first, e.g. hues.
         points: rows at which to look.
         neighbours: rows of the box of continuous factors.
+        seed: of everything that is drawn.
+
+    Returns:
+        `DataBias`: the value is the mean angle, degrees, between factors' directions and the local
+        principal axes, over points and factors where it is defined; n counts points where one is.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> factors = np.stack(np.meshgrid(*3 * [np.arange(6)]), -1).reshape(-1, 3)
+        >>> x = factors * np.array([3.0, 2.0, 1.0])
+        >>> round(vs.geometry.data_bias(x, factors, points=5, neighbours=40).value, 1)
+        0.0
     """
     w = np.asarray(factors)
     n = len(w) if callable(x) else len(x)

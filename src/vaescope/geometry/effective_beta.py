@@ -93,10 +93,10 @@ class EffectiveBeta:
     single_weight: bool | None  # None where fewer than two latents can tell
     reason: str  # what this means, or why there is no value
     pixel_variance_ratio: float | None = None  # implied pixel variance over the mean squared error
-    nominal: NominalBeta | None = None
+    nominal: NominalBeta | None = None  # what explains its ratio to the beta of the code
     fisher: float | None = None  # the same weight by the decoder's Fisher metric
     of_means: tuple[float, float] | None = None  # 95% interval of the weight that means obey
-    margins: LatentMargins | None = None
+    margins: LatentMargins | None = None  # what another weight would do
     n: int = 0
     values: int = 0  # of an example, which a reduction may average
     latents: int = 0
@@ -172,6 +172,34 @@ def effective_beta(
     `nominal` is the beta in the training code: the result names the reductions (means instead of
     sums over pixels or latents) that would explain a difference. Believe it for models at rest,
     on the data that they were trained on.
+
+    Args:
+        model: a run, its folder, or any model that `vs.open_model` opens.
+        data: a dataset, its name or path, or an array; None takes the run's own.
+        nominal: the beta in the training code, to compare with.
+        rows: rows at most.
+        draws: samples for each row.
+        reading: arguments of `vs.open_model`.
+
+    Returns:
+        `EffectiveBeta`: the weight, its 95% interval over rows and latents, and the same for each
+        latent.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DiskError: a folder cannot be written.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> round(vs.effective_beta(model, x).value, 1)
+        1.0
     """
     check_nominal(nominal)
     found = effective_beta_of(open_model(model, data, **reading), rows=rows, draws=draws)

@@ -35,7 +35,21 @@ class Mechanism(GeometryMeasure):
 
 
 def ima_contrast_of(found: Grams) -> Mechanism:
-    """Of Gram matrices that are at hand; the value is NaN where no point has full rank."""
+    """Of Gram matrices that are at hand; the value is NaN where no point has full rank.
+
+    Args:
+        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+
+    Returns:
+        `Mechanism`: the contrast in nats; n counts points of full rank, elsewhere it is infinite.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> round(vs.geometry.ima_contrast_of(found).value, 2)
+        0.11
+    """
     full = found.full_rank
     log_columns = np.log(found.norms[full]).sum(axis=1)
     per_point = log_columns - 0.5 * np.linalg.slogdet(found.values[full])[1]
@@ -64,6 +78,22 @@ def ima_contrast(
     >>> shear = torch.tensor([[1.0, 1.0], [0.0, 1.0]])
     >>> round(ima_contrast(lambda z: z @ shear.T, torch.zeros(2, 2)).value, 4)  # log sqrt 2
     0.3466
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        points: (n, latent) codes at which it is looked at.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+
+    Returns:
+        `Mechanism`: the contrast in nats; n counts points of full rank, elsewhere it is infinite.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
     """
     return ima_contrast_of(
         grams(decode, points, space=space, likelihood=likelihood, columns=columns)

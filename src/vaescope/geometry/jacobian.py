@@ -73,7 +73,7 @@ class Grams(GeometryResult):
     space: str
     columns: tuple[int, ...]
     method: Method
-    note: str = ""
+    note: str = ""  # why this method
 
     @property
     def n(self) -> int:
@@ -263,6 +263,25 @@ def jacobians(
     >>> jacobians(lambda z: z**2, torch.tensor([[1.0, 3.0]])).values
     array([[[2., 0.],
             [0., 6.]]], dtype=float32)
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        points: (n, latent) codes at which it is looked at.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+        memory: bytes that one chunk may take.
+
+    Returns:
+        `Jacobians`: dx/dz at each point, in one space: rows are weighted by it, so that J'J is its
+        metric.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
     """
     with torch.inference_mode(False), torch.no_grad():
         plan = _plan(decode, points, likelihood, space, columns, memory)
@@ -290,7 +309,34 @@ def grams(
     columns: Sequence[int] | Array | None = None,
     memory: int = 2**26,
 ) -> Grams:
-    """J'J at each point, without ever holding all Jacobians. Arguments as for `jacobians`."""
+    """J'J at each point, without ever holding all Jacobians. Arguments as for `jacobians`.
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        points: (n, latent) codes at which it is looked at.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+        memory: bytes that one chunk may take.
+
+    Returns:
+        `Grams`: J'J at each point, float64: the metric that a decoder pulls back to its latents.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> decode = lambda z: torch.tanh(z @ torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]).T)
+        >>> points = torch.zeros(4, 2)
+        >>> vs.geometry.grams(decode, points).values[0].round(1).tolist()
+        [[5.0, 1.0], [1.0, 2.0]]
+    """
     with torch.inference_mode(False), torch.no_grad():
         plan = _plan(decode, points, likelihood, space, columns, memory)
         parts = []
@@ -301,7 +347,25 @@ def grams(
 
 
 def grams_of(matrices: Floats, *, space: str = "output") -> Grams:
-    """M'M of matrices (n, outputs, columns) that are at hand, e.g. of fitted local decoders."""
+    """M'M of matrices (n, outputs, columns) that are at hand, e.g. of fitted local decoders.
+
+    Args:
+        matrices: (n, output, latent) Jacobians.
+        space: what the outputs are.
+
+    Returns:
+        `Grams`: J'J at each point, float64: the metric that a decoder pulls back to its latents.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> vs.geometry.grams_of(np.array([[[2.0, 0.0], [0.0, 1.0]]])).norms.tolist()
+        [[2.0, 1.0]]
+    """
     if matrices.ndim != 3:
         raise ShapeError(
             f"Matrices have shape {matrices.shape}; wanted (n, outputs, columns).",

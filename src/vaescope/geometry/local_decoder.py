@@ -9,8 +9,9 @@ there are M eps, M eps + c, g [tanh(M eps / g + b) - tanh b] and a quadratic. Th
 the mean of the curvature (Lemma 6), whose square Lemma 1 leaves out; f(0) = 0 for the others.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.errors import RangeError, ShapeError
-from vaescope.geometry.fast_deconvolution import quickened
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.reader import Reader, as_points, columns_of, read_at, spaced
 from vaescope.geometry.result import GeometryMeasure, GeometryResult, measure_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.geometry.tanh_fit import fit_tanh
 from vaescope.geometry.torch_threads import one_thread_spared
+from vaescope.nets.fast_deconvolution import quickened
 from vaescope.seeds import derive
 from vaescope.side_by_side import beside
 from vaescope.types import Array, Floats
@@ -99,8 +100,8 @@ class LocalDecoders(GeometryResult):
     """What the fits say, and Gram matrices for the OD-Score: of M of the linear fit, and of the
     derivative at 0 of the tanh fit, whose M alone has rows scaled by its biases."""
 
-    errors: LocalErrors
-    stochastic_loss: StochasticLoss
+    errors: LocalErrors  # of local decoders
+    stochastic_loss: StochasticLoss  # by local decoders
     linear: Grams
     tanh: Grams
     draws: int
@@ -127,6 +128,14 @@ def _with_constant(xi: Tensor) -> Tensor:
     return torch.cat([xi, xi.new_ones(len(xi), 1)], 1)
 
 
+def _left_out(features: Tensor, target: Tensor, solution: Tensor) -> Tensor:
+    """What least squares say of each draw without it: y - (y - y_fit) / (1 - h), h the draw's share
+    in its own fit. As good as a fresh draw, and exact: it is what fitting anew would give."""
+    share = torch.linalg.qr(features)[0].square().sum(1, keepdim=True)
+    missed = (target - features @ solution).div_(1.0 - share)
+    return torch.sub(target, missed, out=missed)
+
+
 def _least_squares(features: Tensor, target: Tensor) -> Tensor:
     # Noise has full rank, so that QR will do: LAPACK's drivers work on all outputs as they go.
     q, r = torch.linalg.qr(features)
@@ -140,27 +149,32 @@ class _Fitted:
 
     models: dict[str, Callable[[Tensor], Tensor]]
     matrices: dict[str, Tensor]  # (columns, outputs)
+    #: What those by least squares say of each draw that they were fitted to, without it.
+    left_out: Mapping[str, Callable[[], Tensor]]
 
 
 def _fit(xi: Tensor, target: Tensor, *, nonlinear: bool) -> _Fitted:
-    linear = _least_squares(xi, target)
-    affine = _least_squares(_with_constant(xi), target)
-    straight = _Fitted(
-        {
-            "linear": lambda fresh: fresh @ linear,
-            "intercept": lambda fresh: _with_constant(fresh) @ affine,
-        },
-        {"linear": linear},
-    )
-    if not nonlinear:
-        return straight
-    tanh = fit_tanh(xi, target, linear)
-    second = _least_squares(_second_order(xi), target)
-    bent: dict[str, Callable[[Tensor], Tensor]] = {
-        "tanh": tanh,
-        "quadratic": lambda fresh: _second_order(fresh) @ second,
+    features = {"linear": lambda noise: noise, "intercept": _with_constant}
+    if nonlinear:
+        features["quadratic"] = _second_order
+    solutions = {name: _least_squares(of(xi), target) for name, of in features.items()}
+    models: dict[str, Callable[[Tensor], Tensor]] = {
+        name: partial(_linear_in, of, solutions[name]) for name, of in features.items()
     }
-    return _Fitted(straight.models | bent, straight.matrices | {"tanh": tanh.slope})
+    left_out = {
+        name: partial(_left_out, of(xi), target, solutions[name]) for name, of in features.items()
+    }
+    matrices = {"linear": solutions["linear"]}
+    if nonlinear:
+        tanh = fit_tanh(xi, target, solutions["linear"])
+        models = {"linear": models["linear"], "intercept": models["intercept"], "tanh": tanh,
+                  "quadratic": models["quadratic"]}  # fmt: skip
+        matrices["tanh"] = tanh.slope
+    return _Fitted(models, matrices, left_out)
+
+
+def _linear_in(features: Callable[[Tensor], Tensor], solution: Tensor, noise: Tensor) -> Tensor:
+    return features(noise) @ solution
 
 
 def _moved(reader: Reader, centre: Tensor, noise: Tensor, columns: list[int], batch: int) -> Tensor:
@@ -196,6 +210,7 @@ def local_decoders(
     space: Space = "output",
     likelihood: LikelihoodOf | None = None,
     columns: Sequence[int] | Array | None = None,
+    fresh: bool = True,
     seed: int = 0,
     batch: int = 256,
 ) -> LocalDecoders:
@@ -205,6 +220,44 @@ def local_decoders(
     `draws` noise vectors to fit and as many fresh ones to judge, by default 50 per latent. Noise
     goes into `columns` only: the columns of passive latents would be fitted to noise. Squared
     error is the paper's; in logit or likelihood space, differences are weighted as at the mean.
+
+    `fresh=False` decodes no fresh draws but where there is a tanh model: models by least squares
+    are judged on each draw by the fit without it, which differs by the luck of the draws only. Of a
+    tanh model error, gain and estimate are at fresh draws, its gain over the line there.
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        mean: (n, latent) posterior means.
+        variance: (n, latent) posterior variances.
+        nonlinear: points at which the nonlinear models are fitted; None takes some.
+        draws: samples around each point.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+        fresh: whether models by least squares are judged on fresh draws.
+        seed: of everything that is drawn.
+        batch: rows at a time.
+
+    Returns:
+        `LocalDecoders`: what the fits say, and Gram matrices for the OD-Score: of M of the linear
+        fit, and of the derivative at 0 of the tanh fit, whose M alone has rows scaled by its
+        biases.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> import vaescope as vs
+        >>> decode = lambda z: torch.tanh(z @ torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]).T)
+        >>> mean, variance = np.zeros((8, 2), "f4"), np.full((8, 2), 0.1, "f4")
+        >>> vs.geometry.local_decoders(decode, mean, variance, nonlinear=4, draws=64).draws
+        64
     """
     z = as_points(mean, decode)
     chosen = list(columns_of(columns, z.shape[1]))
@@ -245,19 +298,23 @@ def local_decoders(
 
     def point(i: int) -> Callable[[], tuple[dict[str, float], dict[str, Matrix]]]:
         """Decodes around one point; what is returned fits and judges, and needs no decoder."""
-        xi, fresh = (
+        xi, again = (
             torch.randn((count, d), generator=generator, dtype=torch.float64) for _ in range(2)
         )
         scale = std[i].double().cpu()
-        target, truth = (
-            _moved(quick, z[i], (noise * scale).to(z), chosen, batch).cpu() for noise in (xi, fresh)
-        )
+
+        def decoded(noise: Tensor) -> Tensor:
+            return _moved(quick, z[i], (noise * scale).to(z), chosen, batch).cpu()
+
+        target = decoded(xi)
+        truth = decoded(again) if fresh or i in bent else None
         metric = torch.from_numpy(metrics[i]) * scale * scale.unsqueeze(1)
 
         def judged() -> tuple[dict[str, float], dict[str, Matrix]]:
             with torch.no_grad():  # each thread has a switch of its own
                 fitted = _fit(xi, target, nonlinear=i in bent)
-                row = _judge(truth, fresh, fitted, metric)
+                at_fresh = {} if truth is None else _judge_fresh(truth, again, fitted, metric)
+                row = at_fresh if fresh else at_fresh | _judge(target, xi, fitted.left_out, metric)
             return row, {name: _gram(own, scale) for name, own in fitted.matrices.items()}
 
         return judged
@@ -284,19 +341,26 @@ def _mean_square(rows: Tensor) -> float:
     return float(flat @ flat) / len(rows)
 
 
-def _judge(truth: Tensor, fresh: Tensor, fitted: _Fitted, metric: Tensor) -> dict[str, float]:
+def _judge_fresh(truth: Tensor, noise: Tensor, fitted: _Fitted, metric: Tensor) -> dict[str, float]:
+    values = {name: partial(model, noise) for name, model in fitted.models.items()}
+    return _judge(truth, noise, values, metric)
+
+
+def _judge(
+    truth: Tensor, noise: Tensor, values: Mapping[str, Callable[[], Tensor]], metric: Tensor
+) -> dict[str, float]:
     """One point's numbers: the loss, and of each model its error, its estimate of the loss and how
-    far that is off. `metric` is J'J in units of the fresh standard normal noise."""
+    far that is off. `metric` is J'J in units of the standard normal noise."""
     loss = _mean_square(truth)
     row = {"loss": loss, "exact": float(metric.trace())}
-    row["estimate jacobian"] = float(((fresh @ metric) * fresh).sum(1).mean())
+    row["estimate jacobian"] = float(((noise @ metric) * noise).sum(1).mean())
     unit = loss if loss > 0 else 1.0
-    for name, model in fitted.models.items():
-        value = model(fresh)
+    for name, value_of in values.items():
+        value = value_of()
         row[f"estimate {name}"] = _mean_square(value)
         row[f"error {name}"] = _mean_square(value.sub_(truth)) / unit
         row[f"gain {name}"] = row["error linear"] - row[f"error {name}"]
-    for name in ("jacobian", *fitted.models):
+    for name in ("jacobian", *values):
         row[f"off {name}"] = abs(row[f"estimate {name}"] - loss) / unit
     return row
 

@@ -34,7 +34,7 @@ class Neighbours(GeometryMeasure):
     distance: GeometryMeasure  # mean of E||z_i - z_k||^2 over the k data neighbours, by samples
     summed_distance: GeometryMeasure  # Dist(L_KL) as printed: its sum over the k_i nearest examples
     overlapping: GeometryMeasure  # k_i, the posteriors that overlap with that of x_i
-    distance_of_means: GeometryMeasure
+    distance_of_means: GeometryMeasure  # between posterior means
     relative_distance: float  # distance over that of any two examples
     kl_nats: GeometryMeasure
     k: int
@@ -92,6 +92,30 @@ def neighbours(
         k: neighbours of the mean and of the share.
         overlap: Bhattacharyya coefficient, 1 for equal posteriors, from which two overlap; the
             theorem says "overlaps (is close)" and gives no number. For the sum only.
+        x: rows of data.
+        mean: (n, latent) posterior means.
+        variance: (n, latent) posterior variances.
+        prior: a prior.
+        block: rows at a time.
+
+    Returns:
+        `Neighbours`: the value is the share of the k nearest posteriors that are among the k
+        nearest examples.
+
+    Raises:
+        DataError: a file is missing or damaged.
+        DiskError: a folder cannot be written.
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> codes = vs.encode(vs.known.linear_vae(x), x)
+        >>> found = vs.geometry.neighbours(x, codes.mean, codes.variance)
+        >>> found.value > found.chance
+        True
     """
     data = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
     mu, v = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)

@@ -101,7 +101,22 @@ def _chance(singular: Matrix, space: str) -> GeometryMeasure:
 
 
 def od_score_of(found: Grams) -> ODScore:
-    """The score of Gram matrices that are at hand, e.g. `grams_of(fit.matrices)`."""
+    """The score of Gram matrices that are at hand, e.g. `grams_of(fit.matrices)`.
+
+    Args:
+        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+
+    Returns:
+        `ODScore`: (u^2 / 2d + s^2 + v^2 / 2d) / 3: 0 for orthogonal columns, less than 4/3 -
+        1/sqrt(d).
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> round(vs.geometry.od_score_of(found).value, 2)
+        0.05
+    """
     singular, v = found.singular()
     d_u, d_s, d_v = _terms(singular, v, found.norms)
     value = _score(d_u, d_s, d_v, len(found.columns))
@@ -125,6 +140,31 @@ def od_score(
     The paper divides each term by its maximum over the models compared, so that a score depends
     on its rivals; here each has a bound of its own: 1 for u^2 / 2d, 2 - 2/sqrt(d) for s^2 and
     1 - 1/sqrt(d) for v^2 / 2d.
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        points: (n, latent) codes at which it is looked at.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+
+    Returns:
+        `ODScore`: (u^2 / 2d + s^2 + v^2 / 2d) / 3: 0 for orthogonal columns, less than 4/3 -
+        1/sqrt(d).
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> decode = lambda z: torch.tanh(z @ torch.tensor([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]).T)
+        >>> points = torch.zeros(4, 2)
+        >>> round(vs.geometry.od_score(decode, points).value, 2)
+        0.04
     """
     found = grams(decode, points, space=space, likelihood=likelihood, columns=columns)
     return od_score_of(found)
@@ -144,6 +184,18 @@ def legacy_od(matrix: Floats) -> LegacyOD:
 
     N = M ((M'M)^-1 with negative entries set to 0) to the elementwise power 1/2; Frobenius
     distances of the full SVD factors of M and N, and of V' to the identity.
+
+    Args:
+        matrix: a matrix.
+
+    Returns:
+        `LegacyOD`: the three distances as released, for one matrix; not comparable with anything.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> round(vs.geometry.legacy_od(np.eye(3)).u, 2)
+        0.0
     """
     m = np.asarray(matrix, dtype=np.float64)
     n = m @ np.sqrt(np.clip(np.linalg.inv(m.T @ m), 0.0, None))

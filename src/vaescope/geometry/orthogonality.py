@@ -48,6 +48,12 @@ def nearest_signed_permutation(v: Matrix) -> Matrix:
     >>> nearest_signed_permutation(np.array([[0.1, -0.9], [0.8, 0.2]]))
     array([[ 0., -1.],
            [ 1.,  0.]])
+
+    Args:
+        v: (..., d, d) orthogonal matrices.
+
+    Returns:
+        (..., d, d) signed permutations.
     """
     rows, columns = linear_sum_assignment(np.abs(v), maximize=True)
     p = np.zeros_like(v)
@@ -80,6 +86,14 @@ def haar_baseline(d: int, *, draws: int | None = None, seed: int = 0) -> Geometr
 
     >>> round(haar_baseline(2).value, 4)
     0.5483
+
+    Args:
+        d: number of dimensions.
+        draws: of random rotations; None takes 10,000, and 1,000 above 20 dimensions.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `GeometryMeasure`: `value`, `interval`, `n`, `space`.
     """
     if d <= 2:
         exact = 16.0 * math.sqrt(2.0) / math.pi * (1.0 - math.cos(math.pi / 8.0))
@@ -147,7 +161,23 @@ class Orthogonality(GeometryMeasure):
 
 
 def distance_of(found: Grams, *, random_decoder: GeometryMeasure | None = None) -> Orthogonality:
-    """DtO of Gram matrices that are at hand."""
+    """DtO of Gram matrices that are at hand.
+
+    Args:
+        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+        random_decoder: the same of untrained decoders, to stand beside it.
+
+    Returns:
+        `Orthogonality`: dtO, 0 for orthogonal columns of distinct norms, with what to hold it
+        against.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> round(vs.geometry.distance_of(found).value, 2)
+        0.44
+    """
     singular, v = found.singular()
     per_point = distances(v)
     interval: Interval | None = interval_of_mean(per_point)
@@ -177,6 +207,24 @@ def distance_to_orthogonality(
     >>> stretch = torch.tensor([[0.0, 2.0], [-1.0, 0.0], [0.0, 0.0]])
     >>> distance_to_orthogonality(lambda z: z @ stretch.T, torch.zeros(3, 2)).value
     0.0
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        points: (n, latent) codes at which it is looked at.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+        untrained: makes a decoder with fresh weights of a seed.
+
+    Returns:
+        `Orthogonality`: dtO, 0 for orthogonal columns of distinct norms, with what to hold it
+        against.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
     """
     found = grams(decode, points, space=space, likelihood=likelihood, columns=columns)
     baseline = None
@@ -196,7 +244,32 @@ def random_decoder_baseline(
     likelihood: LikelihoodOf | None = None,
     columns: Sequence[int] | Array | None = None,
 ) -> GeometryMeasure:
-    """Mean DtO of decoders that were never trained, at the same codes; n counts decoders."""
+    """Mean DtO of decoders that were never trained, at the same codes; n counts decoders.
+
+    Args:
+        untrained: makes a decoder with fresh weights of a seed.
+        points: (n, latent) codes at which it is looked at.
+        seeds: untrained decoders.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+
+    Returns:
+        A `GeometryMeasure`: `value`, `interval`, `n`, `space`.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> untrained = lambda seed: vs.geometry.reinitialised(torch.nn.Linear(3, 8), seed)
+        >>> vs.geometry.random_decoder_baseline(untrained, torch.zeros(2, 3), seeds=3).n
+        3
+    """
     values, name = [], ""
     for seed in range(seeds):
         fresh = untrained(seed)

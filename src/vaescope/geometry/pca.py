@@ -95,6 +95,30 @@ def principal_alignment(
 
     For a linear decoder one point is enough. A curved one has other columns everywhere: then its
     distance to orthogonality is the measure, or the data's local directions.
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        points: (n, latent) codes at which it is looked at.
+        x: (n, ...) rows, of which principal directions are taken.
+        columns: latents to look at; None takes all.
+
+    Returns:
+        `PrincipalAlignment`: the value is the largest angle, degrees, between a column and its
+        principal axis.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x, latent=3)
+        >>> decode = lambda z: model.decode(z).mean
+        >>> vs.geometry.principal_alignment(decode, np.zeros((2, 3), "f4"), x).value < 0.1
+        True
     """
     j = jacobians(decode, points, space="output", columns=columns).values.astype(np.float64)
     data = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
@@ -149,6 +173,30 @@ def principal_order(
 
     `explained[k]` is 1 - E||Dec(z_k) - Dec(mu)||^2 / E||Dec(z_0) - Dec(mu)||^2, where z_k has the
     first k latents of mu and the average code elsewhere.
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        mean: (n, latent) posterior means.
+        variance: (n, latent) posterior variances.
+        columns: latents to look at; None takes all.
+
+    Returns:
+        `PrincipalOrder`: the value is Spearman's correlation of certainty with column length: 1 if
+        the latents that are encoded most precisely move the output most.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x, latent=3)
+        >>> codes = vs.encode(model, x)
+        >>> decode = lambda z: model.decode(z).mean
+        >>> vs.geometry.principal_order(decode, codes.mean, codes.variance).order
+        (0, 1, 2)
     """
     z = as_points(mean, decode)
     found = grams(decode, z, space="output", columns=columns)

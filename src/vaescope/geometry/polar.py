@@ -42,7 +42,7 @@ class Coordinates(GeometryMeasure):
     turned: float  # one factor by each of two orthogonal axes, at their best angle
     latents: tuple[int, int]
     factors: tuple[int, int]  # polar: angle's and radius's; else first and second latent's
-    centre: tuple[float, float]
+    centre: tuple[float, float]  # of the angle
     span: float  # degrees that the codes cover around the centre
 
     def summary(self) -> str:
@@ -145,6 +145,27 @@ def coordinate_system(
     Each factor is predicted by its mean in bins of one coordinate, so that any one-dimensional
     dependence counts. The centre of the polar coordinates is searched within the codes. At most
     the first `rows` rows are used.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        latents: which latents.
+        factors: which factors; None takes all pairs.
+        bins: of the angle.
+        rows: rows at most.
+
+    Returns:
+        `Coordinates`: shares of the two factors' variance that functions of single coordinates
+        explain.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.geometry.coordinate_system(codes, (1, 2), factors=(1, 2)).kind
+        'cartesian'
     """
     truth: Array | None = codes.factors if codes.factor_values is None else codes.factor_values
     if truth is None:
@@ -203,7 +224,27 @@ def _interval(advantage: Callable[[NDArray[np.int64]], float], n: int) -> Interv
 def coordinate_systems(
     codes: Codes, *, latents: Sequence[int] | Array | None = None, bins: int = 16, rows: int = 2000
 ) -> tuple[Coordinates, ...]:
-    """`coordinate_system` of every pair of latents; leave the passive ones out by `latents`."""
+    """`coordinate_system` of every pair of latents; leave the passive ones out by `latents`.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        latents: which latents; None takes all.
+        bins: of the angle.
+        rows: rows at most.
+
+    Returns:
+        A `Coordinates` for each pair of latents.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> len(vs.geometry.coordinate_systems(codes, latents=(1, 2)))
+        1
+    """
     chosen = range(codes.d) if latents is None else [int(j) for j in latents]
     return tuple(
         coordinate_system(codes, pair, bins=bins, rows=rows) for pair in combinations(chosen, 2)

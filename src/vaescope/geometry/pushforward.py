@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.func import jvp, vmap
 from torch.nn import functional as F
 
-from vaescope.geometry.fast_deconvolution import changed, fits, upsample
 from vaescope.nets.conv import Deconvolution
+from vaescope.nets.fast_deconvolution import changed, fits, upsample
 
 __all__ = ["Map", "pushforward"]
 

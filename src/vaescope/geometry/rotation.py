@@ -40,7 +40,22 @@ Matrix = NDArray[np.float64]
 
 
 def plane_rotation(d: int, angle: float, *, plane: tuple[int, int] = (0, 1)) -> Matrix:
-    """The rotation of d-space by `angle` (radians) in the plane of two latents."""
+    """The rotation of d-space by `angle` (radians) in the plane of two latents.
+
+    Args:
+        d: number of dimensions.
+        angle: in radians.
+        plane: the two axes.
+
+    Returns:
+        (d, d) orthogonal matrix.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> vs.geometry.plane_rotation(2, np.pi / 2).round(1).tolist()
+        [[0.0, -1.0], [1.0, 0.0]]
+    """
     turn = np.eye(d)
     i, j = plane
     turn[[i, i, j, j], [i, j, i, j]] = (
@@ -50,7 +65,21 @@ def plane_rotation(d: int, angle: float, *, plane: tuple[int, int] = (0, 1)) -> 
 
 
 def random_rotations(d: int, count: int, *, seed: int = 0) -> Matrix:
-    """Haar-random rotations: shape (count, d, d), determinant 1."""
+    """Haar-random rotations: shape (count, d, d), determinant 1.
+
+    Args:
+        d: number of dimensions.
+        count: how many.
+        seed: of everything that is drawn.
+
+    Returns:
+        (count, d, d) orthogonal matrices.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.geometry.random_rotations(3, 5).shape
+        (5, 3, 3)
+    """
     gauss = rng(seed, "rotations", d).standard_normal((count, d, d))
     q, r = np.linalg.qr(gauss)
     q = q * np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]
@@ -66,7 +95,26 @@ def _covariance(codes: Codes) -> Matrix:
 
 
 def rotated(codes: Codes, rotation: Floats) -> Codes:
-    """The codes of the encoder followed by z -> R z: means, samples and covariances turn."""
+    """The codes of the encoder followed by z -> R z: means, samples and covariances turn.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        rotation: (d, d) orthogonal matrix.
+
+    Returns:
+        `Codes`: posterior of each row, one sample of it, and the ground truth where it is known.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.geometry.rotated(codes, vs.geometry.plane_rotation(5, np.pi / 4)).d
+        5
+    """
     r = np.asarray(rotation, dtype=np.float64)
     if r.shape != (codes.d, codes.d) or not np.allclose(r @ r.T, np.eye(codes.d), atol=1e-6):
         raise ShapeError(
@@ -130,6 +178,37 @@ def elbo_under_rotation(
     used throughout. Full covariance: R S R', whose square root R L turns the noise with it.
     Diagonal: the member of the family with the least KL(q || N(., R S R')), whose variances are
     those of each latent given the others. Where S was the exact posterior, that KL is the price.
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        x: rows of the codes.
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        rotations: (k, d, d) orthogonal matrices.
+        likelihood: makes a distribution of what `decode` returns.
+        beta: weight of the rate.
+        draws: samples for each row.
+        seed: of everything that is drawn.
+
+    Returns:
+        `ElboUnderRotation`: the value is the loss of ELBO, nats per example, when the rotated
+        posterior is squeezed back into the diagonal family; n counts rotations.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x, latent=3)
+        >>> codes = vs.encode(model, x)
+        >>> turn = vs.geometry.plane_rotation(3, np.pi / 4)[None]
+        >>> noise = torch.full((8,), 0.09).log()
+        >>> decode = lambda z: vs.distributions.DiagonalGaussian(model.decode(z).mean, noise)
+        >>> vs.geometry.elbo_under_rotation(decode, x, codes, rotations=turn).diagonal.value < 0
+        True
     """
     target = x if isinstance(x, Tensor) else torch.as_tensor(x, dtype=torch.float32)
     mean = torch.from_numpy(codes.mean.astype(np.float64))
@@ -198,6 +277,27 @@ def score_under_rotation(
 
     `score` is e.g. `lambda codes: mig(codes).value`. A representation whose axes carry meaning
     loses by rotation; one without does not.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        score: a function of codes.
+        rotations: random rotations.
+        seed: of everything that is drawn.
+
+    Returns:
+        `ScoreUnderRotation`: the value is the score as it is; n counts rotations.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> score = lambda one: vs.metrics.mig(one, resamples=0).value
+        >>> found = vs.geometry.score_under_rotation(codes, score, rotations=5)
+        >>> found.share_below
+        1.0
     """
     value = score(codes)
     turns = random_rotations(codes.d, rotations, seed=seed)
@@ -233,6 +333,24 @@ def rate_under_rotation(
     turns is sum_j -log sigma_j^2 / 2 = sum_j log ||c_j|| + d log(d / L) / 2. Its lower bound over
     rotations, log det(M'M) / 2 + the same constant, is reached at orthogonal columns (Hadamard).
     The difference does not depend on L.
+
+    Args:
+        gram: (d, d) J'J of a decoder.
+        rotations: (k, d, d) orthogonal matrices.
+        stochastic_loss: that is kept fixed.
+        space: what the outputs are.
+
+    Returns:
+        `RateUnderRotation`: the value is the least rate over the rotations, relative to the
+        optimum over all of them, in nats: 0 if one of them makes the columns orthogonal; n counts
+        rotations.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> turns = vs.geometry.random_rotations(2, 4)
+        >>> vs.geometry.rate_under_rotation(np.diag([4.0, 1.0]), turns).rate_nats.shape
+        (4,)
     """
     g = np.asarray(gram, dtype=np.float64)
     turns = np.asarray(rotations, dtype=np.float64).reshape(-1, *g.shape)

@@ -48,6 +48,32 @@ def self_consistency(
 
     `encode` returns posterior means, or a distribution that has them. Leave passive latents out by
     `columns`: nothing of them reaches the output.
+
+    Args:
+        encode: a function of a batch of outputs.
+        decode: the decoder: a function of a tensor (n, latent).
+        points: (n, latent) codes at which it is looked at.
+        columns: latents to look at; None takes all.
+        batch: rows at a time.
+
+    Returns:
+        `SelfConsistency`: the value is E||mu(Dec(z)) - z||^2 over the variance of z: 0 if the
+        encoder inverts the decoder, 1 if it answers with the mean code.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x, latent=3)
+        >>> decode = lambda z: model.decode(z).mean
+        >>> encode = lambda x: model.encode(x)[0]
+        >>> found = vs.geometry.self_consistency(encode, decode, vs.encode(model, x).mean)
+        >>> found.n
+        600
     """
     z = as_points(points, decode)
     answers = []

@@ -36,6 +36,18 @@ def bernoulli_of_means(means: Tensor) -> Bernoulli:
 
     Means are kept 1e-6 away from 0 and 1, where float32 has lost the logit; such pixels have
     derivative 0 here, and p (1 - p) of nearly 0 in truth.
+
+    Args:
+        means: probabilities.
+
+    Returns:
+        `Bernoulli`: independent pixels by logits.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.geometry.bernoulli_of_means(torch.full((1, 2), 0.5)).mean.tolist()
+        [[0.5, 0.5]]
     """
     return Bernoulli(torch.logit(means, eps=1e-6))
 

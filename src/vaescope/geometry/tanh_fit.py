@@ -6,10 +6,13 @@ The bias lets f bend: without it f is odd. Each output is a problem of its own w
 so that many are solved together by Levenberg's method, and each leaves when it has converged.
 """
 
+import ctypes
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from vaescope.native import library
 
 __all__ = ["TanhFit", "fit_tanh"]
 
@@ -124,8 +127,12 @@ def fit_tanh(eps: Tensor, target: Tensor, start: Tensor, *, tolerance: float = 1
     # What the linear fit misses by less than 1e-8 of all that it misses cannot gain anything
     # that shows.
     bent = torch.nonzero((start != 0).any(0) & (missed > 1e-8 * missed.sum())).flatten()
+    compiled = library("tanh_fit") if eps.dtype == torch.float64 else None
     for block in torch.split(bent, max(1, _BLOCK // len(eps))):
-        found, loss = _fit_block(eps, target[:, block], start[:, block], tolerance)
+        of_block = (eps, target[:, block], start[:, block], tolerance)
+        found, loss = (
+            _fit_block(*of_block) if compiled is None else _compiled_block(compiled, *of_block)
+        )
         better = loss < missed[block]
         kept = block[better]
         matrix[:, kept] = found.matrix[:, better]
@@ -165,6 +172,29 @@ def _fit_block(
     found[open_], loss[open_] = at.unknowns, at.loss
     matrix, bias, log_gain = found[:, :d].T, found[:, -2], found[:, -1]
     return TanhFit(matrix, bias, log_gain.exp()), loss
+
+
+def _compiled_block(
+    compiled: ctypes.CDLL, eps: Tensor, target: Tensor, start: Tensor, tolerance: float
+) -> tuple[TanhFit, Tensor]:
+    """The same as `_fit_block` in C, to rounding and what it decides."""
+    n, d = eps.shape
+    rows, columns = torch.triu_indices(d, d)
+    inputs = [
+        own.T.contiguous() for own in (eps, eps[:, rows] * eps[:, columns], target, start)
+    ]  # fmt: skip
+    outputs = target.shape[1]
+    found = torch.empty(outputs, d + 2, dtype=torch.float64)
+    loss = torch.empty(outputs, dtype=torch.float64)
+    done = compiled.fit(
+        *(ctypes.c_int64(size) for size in (n, d, outputs)),
+        *(ctypes.c_void_p(own.data_ptr()) for own in inputs),
+        ctypes.c_double(tolerance), ctypes.c_int64(_ITERATIONS),
+        ctypes.c_void_p(found.data_ptr()), ctypes.c_void_p(loss.data_ptr()),
+    )  # fmt: skip
+    if not done:
+        raise MemoryError("the fit of the tanh decoders")
+    return TanhFit(found[:, :d].T, found[:, -2], found[:, -1].exp()), loss
 
 
 def _best_start(eps: Tensor, target: Tensor, start: Tensor) -> _State:

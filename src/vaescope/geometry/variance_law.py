@@ -60,6 +60,14 @@ def predicted_variance(
 
     >>> float(predicted_variance(np.array(9.0), weight=1.0))
     0.1
+
+    Args:
+        metric: (n, d) diagonal of the decoder's Fisher metric.
+        weight: weight of the rate in the objective; None where it is not known.
+        prior_variance: variance of the prior, one number or one per latent.
+
+    Returns:
+        (n, d) variances.
     """
     return np.asarray(1.0 / (1.0 / np.asarray(prior_variance) + np.asarray(metric) / weight))
 
@@ -107,6 +115,28 @@ def variance_law_of(
     The law itself is tested only in the likelihood's own space and where a `weight` is given; else
     `reason` says why there is none. `prior_variance`, that of a latent that ignores x, is a number
     or of shape (columns,) or (n, columns); where it is NaN no law is tested.
+
+    Args:
+        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+        variance: (n, latent) posterior variances.
+        weight: weight of the rate in the objective; None where it is not known.
+        reason: why the weight is not known.
+        prior_variance: variance of the prior, one number or one per latent.
+
+    Returns:
+        `VarianceLaw`: the value is the slope of log variance on log G_jj over points and latents:
+        -1 by the theorem, flatter where latents are near the prior.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> vs.geometry.variance_law_of(found, np.full((1, 2), 0.1), weight=1.0).n
+        1
     """
     metric = np.diagonal(found.values, axis1=1, axis2=2)
     measured = np.asarray(variance, dtype=np.float64)
@@ -161,6 +191,40 @@ def variance_law(
 
     `mean` and `variance` are posteriors, shape (n, d); `weight` is that of the rate in training,
     `Objective.rate_weight`; `prior_variance` a number, or of shape (d,) or (n, d).
+
+    Args:
+        decode: the decoder: a function of a tensor (n, latent).
+        mean: (n, latent) posterior means.
+        variance: (n, latent) posterior variances.
+        weight: weight of the rate in the objective; None where it is not known.
+        reason: why the weight is not known.
+        prior_variance: variance of the prior, one number or one per latent.
+        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
+            the likelihood.
+        likelihood: makes a distribution of what `decode` returns.
+        columns: latents to look at; None takes all.
+
+    Returns:
+        `VarianceLaw`: the value is the slope of log variance on log G_jj over points and latents:
+        -1 by the theorem, flatter where latents are near the prior.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x, latent=3)
+        >>> codes = vs.encode(model, x)
+        >>> noise = torch.full((8,), 0.09).log()
+        >>> decode = lambda z: vs.distributions.DiagonalGaussian(model.decode(z).mean, noise)
+        >>> rest = {"weight": 1.0, "space": "likelihood"}
+        >>> law = vs.geometry.variance_law(decode, codes.mean, codes.variance, **rest)
+        >>> round(law.ratio, 3)
+        1.0
     """
     found = grams(decode, mean, space=space, likelihood=likelihood, columns=columns)
     chosen = list(found.columns)

@@ -21,6 +21,16 @@ def equal_width(values: Floats, bins: int) -> NDArray[np.int64]:
 
     >>> equal_width(np.array([[0.0], [0.1], [1.0]]), 2).T
     array([[0, 0, 1]])
+
+    Args:
+        values: (n, k) numbers.
+        bins: equal-width bins of each latent.
+
+    Returns:
+        (n, k) bins.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
     """
     _require(bins)
     classes = np.empty((values.shape[1], len(values)), dtype=np.int64)
@@ -48,7 +58,22 @@ def _affine(column: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
 
 
 def has_room(least: Floats, most: Floats, bins: int) -> NDArray[np.bool_]:
-    """Whether float64 can hold the edges of so many bins between these; else take as constant."""
+    """Whether float64 can hold the edges of so many bins between these; else take as constant.
+
+    Args:
+        least: (k,) smallest values.
+        most: (k,) largest values.
+        bins: equal-width bins of each latent.
+
+    Returns:
+        An array; its shape follows from the arguments.
+
+    Example:
+        >>> import numpy as np
+        >>> from vaescope.information.binning import has_room
+        >>> has_room(np.array([0.0]), np.array([1.0]), 20).tolist()
+        [True]
+    """
     float64 = np.finfo(np.float64)
     rounding = np.maximum(float64.eps * np.maximum(-least, most), float64.tiny)
     return np.asarray(most - least > 4 * bins * rounding)
@@ -61,6 +86,16 @@ def quantile(values: Floats, bins: int) -> NDArray[np.int64]:
 
     >>> quantile(np.array([[0.0], [0.1], [5.0], [90.0]]), 2).T
     array([[0, 0, 1, 1]])
+
+    Args:
+        values: (n, k) numbers.
+        bins: equal-width bins of each latent.
+
+    Returns:
+        (n, k) bins.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
     """
     _require(bins)
     classes = np.empty((values.shape[1], len(values)), dtype=np.int64)

@@ -35,8 +35,8 @@ class Counts:
     begins at `starts[k]`.
     """
 
-    joint: tuple[NDArray[np.float64], ...]
-    starts: NDArray[np.int64]
+    joint: tuple[NDArray[np.float64], ...]  # counts, by column of a
+    starts: NDArray[np.int64]  # first column of each of b
     n: float
 
     def entropy_of_a(self) -> NDArray[np.float64]:
@@ -136,6 +136,24 @@ def joint_counts(a: Integers, b: Integers) -> Counts:
     """The counts behind all pairs of a column of `a`, shape (n, i), and one of `b`, shape (n, k).
 
     One pass over the rows, in chunks: linear in n. Classes are counted from 0.
+
+    Args:
+        a: the first.
+        b: the second.
+
+    Returns:
+        `Counts`: how often each class of each column of `a` meets each class of each column of
+        `b`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> from vaescope.information.discrete import joint_counts
+        >>> joint_counts(np.array([[0], [1]]), np.array([[0], [1]])).n
+        2.0
     """
     _check(a, b)
     widths = b.max(axis=0).astype(np.int64) + 1
@@ -160,6 +178,16 @@ def entropy(classes: Integers) -> NDArray[np.float64]:
 
     >>> entropy(np.array([[0], [1]])).round(4)
     array([0.6931])
+
+    Args:
+        classes: (n, k) whole numbers.
+
+    Returns:
+        (k,) nats.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
     """
     _check(classes, classes)
     return np.array([_entropy(np.bincount(column), len(classes)) for column in classes.T])
@@ -170,6 +198,24 @@ def mutual_information(a: Integers, b: Integers) -> Matrix:
 
     Biased upwards by about (|a| - 1)(|b| - 1) / 2n: see `Counts.corrected_information` and
     `Counts.chance`.
+
+    Args:
+        a: the first.
+        b: the second.
+
+    Returns:
+        (k, l) nats.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> from vaescope.information.discrete import mutual_information
+        >>> a = np.array([[0], [1], [0], [1]])
+        >>> mutual_information(a, a).round(3).tolist()
+        [[0.693]]
     """
     return joint_counts(a, b).information()
 

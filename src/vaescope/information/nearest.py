@@ -18,6 +18,22 @@ def nearest_information(
     class, itself included, are nearer than its k-th neighbour within the class. scikit-learn's
     estimate, noise of 1e-10 against ties included, at the cost of one sort per column. Classes of
     one row are left out.
+
+    Args:
+        z: (..., latent) points.
+        classes: (n, k) whole numbers.
+        neighbours: nearest neighbours that are looked at.
+        seed: of everything that is drawn.
+
+    Returns:
+        Nats of each pair.
+
+    Example:
+        >>> import vaescope as vs
+        >>> from vaescope.information.nearest import nearest_information
+        >>> codes = vs.known.codes()
+        >>> nearest_information(codes.mean, codes.factors).shape
+        (5, 3)
     """
     noise = np.random.RandomState(seed).standard_normal(size=len(z))
     return np.stack([_of_column(column, classes, neighbours, noise) for column in z.T])

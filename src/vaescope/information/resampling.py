@@ -29,7 +29,23 @@ class Replicates:
 def block_weights(
     n: int, *, resamples: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The block of each row, and how often each resample has each block: (resamples, blocks)."""
+    """The block of each row, and how often each resample has each block: (resamples, blocks).
+
+    Args:
+        n: number of rows.
+        resamples: bootstrap resamples behind the interval.
+        rng: generator of random numbers.
+
+    Returns:
+        An array; its shape follows from the arguments.
+
+    Example:
+        >>> import numpy as np
+        >>> from vaescope.information.resampling import block_weights
+        >>> blocks, weights = block_weights(100, resamples=3, rng=np.random.default_rng(0))
+        >>> weights.shape[0]
+        3
+    """
     blocks = min(BLOCKS, n)
     of_rows = rng.permutation(n) % blocks
     weights = rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), size=resamples)
@@ -39,7 +55,25 @@ def block_weights(
 def information_replicates(
     a: Integers, b: Integers, *, resamples: int, rng: np.random.Generator
 ) -> Replicates:
-    """Information of each column of a with each of b, on resampled rows."""
+    """Information of each column of a with each of b, on resampled rows.
+
+    Args:
+        a: the first.
+        b: the second.
+        resamples: bootstrap resamples behind the interval.
+        rng: generator of random numbers.
+
+    Returns:
+        `Replicates`: plug-in information and entropy on resampled rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from vaescope.information.resampling import information_replicates
+        >>> a = np.array([[0], [1]] * 50)
+        >>> found = information_replicates(a, a, resamples=3, rng=np.random.default_rng(0))
+        >>> found.information.shape
+        (3, 1, 1)
+    """
     of_rows, weights = block_weights(len(a), resamples=resamples, rng=rng)
     widths = b.max(axis=0).astype(np.int64) + 1
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]])
@@ -67,7 +101,24 @@ def information_replicates(
 def moment_replicates(
     values: Floats, *, resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Correlation matrices of the columns on resampled rows; 0 where a column is constant."""
+    """Correlation matrices of the columns on resampled rows; 0 where a column is constant.
+
+    Args:
+        values: (n, k) numbers.
+        resamples: bootstrap resamples behind the interval.
+        rng: generator of random numbers.
+
+    Returns:
+        An array; its shape follows from the arguments.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> from vaescope.information.resampling import moment_replicates
+        >>> codes = vs.known.codes()
+        >>> moment_replicates(codes.mean, resamples=3, rng=np.random.default_rng(0)).shape
+        (3, 5, 5)
+    """
     of_rows, weights = block_weights(len(values), resamples=resamples, rng=rng)
     d, blocks = values.shape[1], weights.shape[1]
     scale = values.std(axis=0, dtype=np.float64)

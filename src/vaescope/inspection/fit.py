@@ -50,5 +50,5 @@ def _log_likelihood(model: OpenModel, place: int, draws: int) -> float:
     x = model.x(rows[:1]).expand(draws, *model.data.shape)
     u = model.u(rows)
     log_prior = model.prior(u).log_prob(z)
-    weights = model.decode(z, u).log_prob(x) + log_prior - q.log_prob(z)
+    weights = model.decode_quickly(z, u).log_prob(x) + log_prior - q.log_prob(z)
     return float(weights.double().logsumexp(0)) - math.log(draws)

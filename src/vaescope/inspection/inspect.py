@@ -51,6 +51,51 @@ def inspect(
     thorough. `images=False` keeps no picture: neither examples nor what the decoder makes of them.
     Progress is drawn on stderr at a terminal and in notebooks; `progress=False` draws none, and a
     function gets the name of each part instead.
+
+    Args:
+        model: a run, its folder, or any model that `vs.open_model` opens.
+        data: a dataset, its name or path, or an array; None takes the run's own.
+        factors: ground truth of each row.
+        encode: a function of a tensor, in place of a model's.
+        decode: a function of a tensor, in place of a model's.
+        posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.
+        output: `probabilities`, `logits` or `pixels`; None infers it.
+        value_range: of the images that the model takes; None infers it.
+        likelihood: p(x|z), e.g. `gaussian:0.01`; None infers it.
+        prior: p(z), e.g. `student-t:5`; None infers it.
+        condition: what a conditional model takes beside x.
+        lengths: of padded rows.
+        scored: 1 where a value counts.
+        batch_axis: axis of examples in what the model takes.
+        kind: `images`, `signals` or `tokens`.
+        columns: names of columns, channels or tokens.
+        mean: that x was standardised with.
+        std: that x was standardised with.
+        nominal: the beta in the training code, to compare with.
+        effort: `latents`, `fast`, `default` or `thorough`.
+        images: whether pictures are kept.
+        name: what reports call it.
+        progress: True draws a bar, a function gets the name of each part.
+
+    Returns:
+        `Inspection`: all results.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DiskError: a folder cannot be written.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> found = vs.inspect(model, x, effort="latents")
+        >>> [latent.index for latent in found.latents if latent.type == "passive"]
+        [3, 4, 5]
     """
     size = effort_named(effort)
     if nominal is not None:

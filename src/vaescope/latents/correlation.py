@@ -64,12 +64,13 @@ class MeanAgainstSample:
     and so on. A subset with fewer than two latents has None.
     """
 
-    of: Mapping[str, Correlation | None]
+    of: Mapping[str, Correlation | None]  # by representation and subset
     mean: Pairwise
     sample: Pairwise
     types: Types
     bins: int
     seed: int
+    #: 95%, by the same keys.
     intervals: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> Correlation | None:
@@ -130,6 +131,12 @@ def total_correlation(covariance: Matrix) -> float:
 
     >>> round(total_correlation(np.array([[1.0, 0.9], [0.9, 1.0]])), 4)
     0.8304
+
+    Args:
+        covariance: (d, d) matrix.
+
+    Returns:
+        Nats.
     """
     values = np.linalg.eigvalsh(as_correlation(covariance))
     floor = len(values) * np.finfo(np.float64).eps
@@ -151,6 +158,12 @@ def effective_rank(matrix: Matrix) -> float:
     1.54
     >>> effective_rank(np.diag(deviations)).__round__(2)  # of the centred codes
     2.34
+
+    Args:
+        matrix: (n, d) rows.
+
+    Returns:
+        A number between 1 and d.
     """
     values = _spectrum(matrix)
     if not len(values):
@@ -169,6 +182,21 @@ def shuffled_information(values: Floats, *, bins: int = 20, rng: np.random.Gener
     """What averaged information these values give by chance: each latent is shuffled on its own.
 
     The plug-in estimate is biased upwards; a difference from this is information.
+
+    Args:
+        values: (n, d) codes.
+        bins: equal-width bins of each latent.
+        rng: generator of random numbers.
+
+    Returns:
+        Nats.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.latents.shuffled_information(codes.mean, rng=np.random.default_rng(0)) < 0.5
+        True
     """
     return averaged_information(
         pairwise(rng.permuted(values, axis=0), bins=bins).mutual_information
@@ -215,6 +243,27 @@ def mean_against_sample(
     of independent latents is not 0 but about 0.016 nats at 10,000 points. Ranks are of at most
     200,000 examples. With `resamples`, intervals by bootstrap over points, corrected for its bias:
     each resample costs as much as the measures.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        kinds: types of the latents, where they are known already.
+        bins: equal-width bins of each latent.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        `MeanAgainstSample`: the measures of means and samples, for all latents and by type.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.latents.mean_against_sample(codes).bins
+        20
     """
     if codes.n < 2:
         raise ShapeError(f"Correlation needs two examples; got {codes.n}.", "Encode more.")

@@ -91,6 +91,29 @@ def downstream(
     strength by cross-validation, some 50 times as dear. Standardising lets tiny passive means
     speak: it shows what they know, not what they weigh. 10,000 and 5,000 rows, or what there is in
     the ratio 2:1.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        kinds: types of the latents, where they are known already.
+        train: rows that the classifiers learn from; None takes what the protocol has.
+        test: rows that they are scored on; None takes what the protocol has.
+        as_paper: raw codes and a cross-validated penalty, as in bonheme2023.
+        seed: of everything that is drawn.
+
+    Returns:
+        `Downstream`: test accuracy of predicting each factor, by representation and subset of
+        latents.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.latents.downstream(codes).train
+        400
     """
     kinds = types(codes) if kinds is None else kinds
     fit = cross_validated if as_paper else standardised_multinomial

@@ -25,7 +25,7 @@ class FactorShare:
 
     name: str
     kind: str  # ordered, cyclic or classes: the reading that the latents know best
-    standing: Standing
+    standing: Standing  # how it is held
     latents: tuple[int, ...]  # the fewest that hold it; of weak ones the best
     share: float  # from these latents
     interval: tuple[float, float]
@@ -80,7 +80,7 @@ class LatentGroups:
     identity but for groups of several latents whose factors a rotation separates.
     """
 
-    groups: tuple[LatentGroup, ...]
+    groups: tuple[LatentGroup, ...]  # latents with their factors
     factors: tuple[FactorShare, ...]
     rotation: NDArray[np.float64]
     used: tuple[int, ...]  # latents that are not passive, and vary

@@ -80,6 +80,16 @@ def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Latent
 
     Raises:
         ShapeError: there are no factors, or too few rows.
+
+    Returns:
+        `LatentGroups`: groups of latents, what is known of each factor, and the rotation that
+        gives each its axis.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> len(vs.latents.groups(codes).groups)
+        3
     """
     names, values, sizes = _factors(codes)
     if codes.n < LEAST_ROWS:

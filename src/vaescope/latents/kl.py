@@ -49,6 +49,19 @@ def kl_of_rows(codes: Codes, rows: slice | NDArray[np.int64] = _ALL) -> NDArray[
 
     In closed form for Gaussian and Laplace priors, else by quadrature to 1e-5 nats. Of posteriors
     with full covariance and of mixture priors it is the KL between the marginals of each latent.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        rows: which rows.
+
+    Returns:
+        (rows, latent) nats.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.latents.kl_of_rows(codes, slice(0, 3)).shape
+        (3, 5)
     """
     return codes.prior.kl(codes.mean[rows], codes.variance[rows], rows)
 
@@ -61,6 +74,12 @@ def kl(codes: Codes) -> LatentKL:
 
     >>> kl(Codes(np.ones((4, 1)), np.ones((4, 1)), np.ones((4, 1)))).nats
     array([0.5])
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+
+    Returns:
+        `LatentKL`: mean KL of each latent over n examples.
     """
     total = np.zeros(codes.d)
     for rows in chunks(codes.n):

@@ -175,7 +175,7 @@ class MonteCarloEstimate:
 class Mixture:
     """What the aggregate posterior of `n` codes is, in nats, at `draws` points of each."""
 
-    total_correlation: MonteCarloEstimate
+    total_correlation: MonteCarloEstimate  # nats
     index_code_information: MonteCarloEstimate  # at most log n
     kl_to_prior: MonteCarloEstimate  # KL(q(z) || p(z))
     n: int
@@ -213,6 +213,25 @@ def mixture(codes: Codes, *, rows: int = 2000, draws: int = 1, seed: int = 0) ->
     KL = E[log q(z) - log p(z)] over z from the mixture itself. Costs rows^2 x draws x d. A mixture
     of few narrow posteriors is not the aggregate posterior of the data that they stand for: where
     the information is near log n the other two belong to the codes, not to the data.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        rows: of codes that are evaluated.
+        draws: samples for each row.
+        seed: of everything that is drawn.
+
+    Returns:
+        `Mixture`: what the aggregate posterior of `n` codes is, in nats, at `draws` points of
+        each.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.latents.mixture(codes, rows=300).n
+        300
     """
     stream = rng(seed, "mixture")
     chosen = subset(codes.n, rows, stream)

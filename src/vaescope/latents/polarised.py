@@ -39,7 +39,7 @@ class DeltaKL:
     kl_nats: float
     approximate_kl_nats: float
     delta: float  # below 0.03 in zietlow2022's Table 3.2
-    active: int
+    active: int  # latents that count
     criterion: Criterion
     n: int
 
@@ -63,6 +63,23 @@ def delta_kl(codes: Codes, *, criterion: str = "zietlow2022-chapter-3") -> Delta
     Means over the examples. That is what is left of the KL to N(0, 1) where the density of the
     prior is taken at the posterior's mean, -H(q) - log p(mu); so it is for other priors.
     Full-covariance posteriors enter by their marginals.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        criterion: rule by which latents are active.
+
+    Returns:
+        `DeltaKL`: the KL term, what the polarised regime makes of it, and how far they are apart.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.latents.delta_kl(codes).active
+        3
     """
     if not codes.variance.min() > 0:
         raise RangeError(
@@ -105,16 +122,18 @@ class Polarised:
 
     types: Types
     sample_to_prior: Vector  # Kolmogorov-Smirnov distances
-    sample_to_mean: Vector
+    sample_to_mean: Vector  # distance of samples to means
     mixture_weight: Vector  # c of Theorem 5 (iii): share of examples on which the latent is passive
+    #: Distance to the mixture.
     mixture_distance: (
         Vector  # of samples to c prior + (1 - c) means where the latent is not passive
     )
     fitted_weight: Vector  # the c that fits best; arbitrary where those means follow the prior
+    #: Of active and passive latents.
     polarised_share: (
         float  # of examples and latents that are passive or active, grzes2023 Proposition 1
     )
-    statements: tuple[Statement, ...]
+    statements: tuple[Statement, ...]  # of grzes2023, tried
     n: int
     seed: int
 
@@ -206,6 +225,24 @@ def polarised(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Pol
     Against N(0, 1) the distance is to the exact distribution, otherwise to one draw from the prior
     of each example. By chance alone distances are about 0.9 / sqrt(n), between two samples
     1.2 / sqrt(n).
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        kinds: types of the latents, where they are known already.
+        seed: of everything that is drawn.
+
+    Returns:
+        `Polarised`: distances between samples, means and prior for each latent, and what the
+        papers state.
+
+    Raises:
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.latents.polarised(codes).polarised_share, 2)
+        1.0
     """
     kinds = types(codes) if kinds is None else kinds
     draws = rng(seed, "polarised")

@@ -34,10 +34,10 @@ class Stability:
     a coefficient over resamples, mean over factors and latents that are not passive.
     """
 
-    condition_number: float
-    condition_number_without_passive: float
-    coefficient_spread: float
-    coefficient_spread_without_passive: float
+    condition_number: float  # of the codes
+    condition_number_without_passive: float  # of used latents
+    coefficient_spread: float  # of a regression
+    coefficient_spread_without_passive: float  # of used latents
     representation: str
     n: int
     resamples: int
@@ -89,6 +89,29 @@ def stability(
 
     Targets are the continuous sources where there are some, else the classes as numbers. On at most
     10,000 examples.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        on: `mean` or `sample`: which representation is looked at.
+        kinds: types of the latents, where they are known already.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        `Stability`: of least squares from standardised latents to standardised factors, in one
+        representation.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> found = vs.latents.stability(codes, resamples=10)
+        >>> found.condition_number >= found.condition_number_without_passive
+        True
     """
     kinds = types(codes) if kinds is None else kinds
     stream = rng(seed, "stability")

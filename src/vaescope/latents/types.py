@@ -315,6 +315,18 @@ def types(codes: Codes, *, criterion: str | None = None) -> Types:
     Args:
         codes: their prior and `unused` are what posteriors are compared with.
         criterion: a key of `CRITERIA`, or None for the default.
+
+    Returns:
+        `Types`: what each latent is, and the statistics that decide it, over the examples.
+
+    Raises:
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.latents.types(codes).names
+        ('active', 'active', 'active', 'passive', 'passive')
     """
     known = paper_aliases.CRITERIA.get(criterion or "unused", criterion or "unused")
     if known not in CRITERIA:

@@ -23,6 +23,24 @@ def active_units(
     asks for the variance of a latent that ignores x instead. A latent that follows a few examples
     only is active here. The ends of the interval count the latents whose variance is above the
     threshold at either end of its own 95% interval. Latents that know nothing: `chance` 0.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        threshold: variance of means above which a unit is active.
+        on: `mean` or `sample`: which representation is looked at.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.active_units(codes).value, 2)
+        3.0
     """
     if on != "mean":
         raise UsageError(

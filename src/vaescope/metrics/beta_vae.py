@@ -32,6 +32,31 @@ def beta_vae(
     of a random factor. The score is the accuracy on `test_votes` new points. A linear mixture of
     the factors can score one: near one it says little. `standardised` divides the points by their
     spread; disentanglement_lib does not, and classifies one factor against the rest.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        batch: rows behind a vote.
+        votes: votes that the classifier learns from.
+        test_votes: votes that it is scored on.
+        standardised: whether codes are divided by their standard deviation first.
+        on: `mean` or `sample`: which representation is looked at.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.beta_vae(codes, votes=500, test_votes=200).value, 2)
+        1.0
     """
     seen = labelled(codes, "beta_vae", on=on, factors=2)
     pairs = groups(seen, "beta_vae")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.metrics.boosting_loops import Coarse
 from vaescope.metrics.cut_grid import CutGrid, cut_grid
 from vaescope.types import Array, Floats, Integers
 
@@ -169,6 +170,7 @@ def _boosted(
         by_row = np.ascontiguousarray(residual.T)
         sums = grid.histogram(by_row)
         counts = np.broadcast_to(sizes, sums.shape)
+        test = np.zeros((trees, seen.shape[1]), dtype=np.int8)
         sides: list[NDArray[np.bool_]] = []
         test_sides: list[NDArray[np.bool_]] = []
         for level in range(depth):
@@ -178,16 +180,20 @@ def _boosted(
                 removed[k] += np.bincount(
                     feature[:, own.trees].ravel(), gain[:, own.trees].ravel(), minlength=d
                 )
-            sides.append(_beyond(grid.rank, sides, splits.feature, splits.place))
-            test_sides.append(_beyond(seen, test_sides, splits.feature, splits.value))
+            if grid.loops is not None:
+                grid.loops.descend(grid.rank, splits.feature, splits.place, nodes)
+                grid.loops.descend(seen, splits.feature, splits.value, test)
+            else:
+                sides.append(_beyond(grid.rank, sides, splits.feature, splits.place))
+                test_sides.append(_beyond(seen, test_sides, splits.feature, splits.value))
+                np.add(2 * node, sides[-1], out=node)
+                np.add(2 * test, test_sides[-1], out=test)
             if level < depth - 1:
-                node *= 2
-                node += sides[-1]
                 sums, counts = _children(grid, by_row, node, sums, counts)
-        leaf = _leaf_numbers(sides)
-        leaves = shrink * _leaves(leaf, residual, probability, 2**depth * trees)
-        score += leaves.take(leaf)
-        test_score += leaves.take(_leaf_numbers(test_sides))
+        leaves = shrink * _leaves(grid, nodes, residuals, probability, 2**depth)
+        offset = (np.arange(trees) * 2**depth)[:, None]
+        score += leaves.take(node + offset)
+        test_score += leaves.take(test + offset)
     totals = removed.sum(axis=1)
     return [
         Boosted(
@@ -216,15 +222,6 @@ def _beyond(
             own = [a ^ ((a ^ b) & right) for a, b in zip(own[::2], own[1::2], strict=True)]
         answers[tree] = own[0]
     return answers
-
-
-def _leaf_numbers(sides: list[NDArray[np.bool_]]) -> Places:
-    """(tree, row) The leaf that each row ends in, of all leaves of all trees."""
-    leaf = np.zeros(sides[0].shape, dtype=np.int16)
-    for side in sides:
-        leaf *= 2
-        leaf += side
-    return np.asarray(leaf + (np.arange(len(leaf)) * 2 ** len(sides))[:, None])
 
 
 def _start(labels: Long, trees: int) -> Single:
@@ -256,6 +253,18 @@ def _gain(left: Single, n_left: Single, total: Single, n: Single) -> Single:
     return np.asarray(gain)
 
 
+def _coarse(sums: Single, counts: Single) -> Coarse:
+    left, n_left = sums.cumsum(axis=1), counts.cumsum(axis=1)
+    total, n = left[0, -1].copy(), n_left[0, -1].copy()
+    gain = _gain(left[:, :-1], n_left[:, :-1], total, n)
+    best = gain.argmax(axis=1)[:, None]  # (feature, 1, column)
+
+    def at_best(values: Single) -> Single:
+        return np.asarray(np.take_along_axis(values, best, axis=1)[:, 0])
+
+    return Coarse(total, n, at_best(gain), best[:, 0], at_best(left), at_best(n_left))
+
+
 def _best(
     grid: CutGrid,
     sums: Single,
@@ -265,19 +274,12 @@ def _best(
     chances: Callable[[int, int], Single],
 ) -> _Splits:
     """The split of each column that removes most squared error."""
-    left, n_left = sums.cumsum(axis=1), counts.cumsum(axis=1)
-    total, n = left[0, -1].copy(), n_left[0, -1].copy()
-    coarse = _gain(left[:, :-1], n_left[:, :-1], total, n)
-    bin_ = coarse.argmax(axis=1)  # (feature, column)
+    found = _coarse(sums, counts) if grid.loops is None else grid.loops.coarse(sums, counts)
+    total, n = found.total, found.n
     column = np.arange(sums.shape[2])
-    at_best = np.take_along_axis(coarse, bin_[:, None], axis=1)[:, 0]
     kept = min(_REFINED, grid.d)
-    feature = np.argpartition(-at_best, kept - 1, axis=0)[:kept]  # (kept, column)
-    chosen = bin_[feature, column]
-    place, gain = _refined(
-        grid, feature, chosen, left[feature, chosen, column], n_left[feature, chosen, column],
-        total, n, residuals, nodes,
-    )  # fmt: skip
+    feature = np.argpartition(-found.gain, kept - 1, axis=0)[:kept]  # (kept, column)
+    place, gain = _refined(grid, feature, column, found, residuals, nodes)
     gain -= total * total / np.maximum(n, 1.0)
     # Rounding would give ties to one feature always; this is wider than rounding in float32.
     chance = 1.0 + 1e-5 * chances(*gain.shape)
@@ -297,18 +299,20 @@ def _best(
 def _refined(
     grid: CutGrid,
     feature: Places,
-    chosen: Places,
-    left: Single,
-    n_left: Single,
-    total: Single,
-    n: Single,
+    column: Places,
+    found: Coarse,
     residuals: Single,
     nodes: Bytes,
 ) -> tuple[Long, Single]:
     """The best place to cut near each quantile, and S_l^2 / n_l + S_r^2 / n_r there."""
+    chosen = found.bin[feature, column]  # (kept, column)
+    left, n_left = found.left[feature, column], found.n_left[feature, column]
+    begin = grid.cuts[feature, chosen + 1] - grid.reach
+    at = feature * (grid.bins - 1) + chosen
+    if grid.loops is not None:
+        best, gains = grid.loops.refine(at, left, n_left, found, residuals, nodes)
+        return begin + best, gains
     trees, rows = residuals.shape
-    column = np.arange(feature.shape[1])
-    at = feature * (grid.bins - 1) + chosen  # (kept, column)
     index = grid.near.reshape(-1, 2 * grid.reach).take(at, axis=0)  # (kept, column, window)
     index += (column % trees * rows)[:, None]
     member = nodes.take(index) == (column // trees)[:, None].astype(np.int8)
@@ -321,13 +325,10 @@ def _refined(
         middle = window[..., grid.reach - 1, None].copy()
         np.add(window, before[..., None], out=window)
         np.subtract(window, middle, out=window)
-    gain = _gain(own, count, total[:, None], n[:, None])
+    gain = _gain(own, count, found.total[:, None], found.n[:, None])
     np.putmask(gain, grid.barred.reshape(-1, 2 * grid.reach).take(at, axis=0), -1.0)
     best = gain.argmax(axis=2)
-    return (
-        grid.cuts[feature, chosen + 1] + best - grid.reach,
-        np.take_along_axis(gain, best[..., None], axis=2)[..., 0],
-    )
+    return begin + best, np.take_along_axis(gain, best[..., None], axis=2)[..., 0]
 
 
 def _children(
@@ -335,6 +336,8 @@ def _children(
 ) -> tuple[Single, Single]:
     """Histograms of the next level: left children by counting, right ones by subtraction.
     `by_row` are the residuals (row, tree), `node` the nodes (tree, row) of the next level."""
+    if grid.loops is not None:
+        return grid.loops.children(by_row, node, sums, counts)
     n, trees = by_row.shape
     nodes = sums.shape[2] // trees
     child = np.ascontiguousarray(node.T)
@@ -354,12 +357,20 @@ def _children(
     return pair[0], pair[1]
 
 
-def _leaves(leaf: Places, residual: Single, probability: Single, size: int) -> Single:
-    """A Newton step in each leaf: sum of residuals / sum of p (1 - p)."""
-    curves = probability * (1.0 - probability)
-    slope, curve = (
-        np.bincount(leaf.ravel(), own.ravel(), minlength=size) for own in (residual, curves)
-    )
+def _leaves(
+    grid: CutGrid, nodes: Bytes, residuals: Single, probability: Single, size: int
+) -> Single:
+    """A Newton step in each leaf of each tree, flat: sum of residuals / sum of p (1 - p)."""
+    if grid.loops is not None:
+        slope, curve = grid.loops.leaves(nodes, residuals, probability, size)
+    else:
+        trees, n = probability.shape
+        numbers = (nodes[:, :n] + (np.arange(trees) * size)[:, None]).ravel()
+        curves = probability * (1.0 - probability)
+        slope, curve = (
+            np.asarray(np.bincount(numbers, own.ravel(), minlength=trees * size), np.float64)
+            for own in (residuals[:, :n], curves)
+        )
     known = curve > 1e-150  # as in scikit-learn
     steps = np.where(known, slope / np.where(known, curve, 1.0), 0.0)
     # Where p is 0 or 1 to rounding a step may exceed float32; far smaller ones change no class.

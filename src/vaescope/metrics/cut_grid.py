@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.metrics.boosting_loops import Loops, compiled_loops
+
 __all__ = ["CutGrid", "cut_grid"]
 
 Single = NDArray[np.float32]
@@ -20,10 +22,11 @@ class CutGrid:
     ascending: NDArray[np.float64]  # (d, n) the values
     rank: NDArray[np.int32]  # (d, n) the place of each row
     cuts: Long  # (d, bins + 1) the places where bins begin
-    indicator: Any  # (d * bins, n) sparse: which bin each row is in
+    indicator: Any  # (d * bins, n) sparse: which bin each row is in; None where loops are in C
     reach: int  # places to either side of a cut where it is refined
     near: Places  # (d, bins - 1, 2 reach) rows by value around each cut; n where there are none
     barred: NDArray[np.bool_]  # the same: no cut after this row, as values are equal or end
+    loops: Loops | None  # in C, where there is a compiler
 
     @property
     def d(self) -> int:
@@ -39,13 +42,13 @@ class CutGrid:
 
     def histogram(self, weights: Single) -> Single:
         """Sums of the weights (n, columns) in each bin: (d, bins, columns)."""
+        if self.loops is not None:
+            return self.loops.histogram(weights)
         return np.asarray((self.indicator @ weights).reshape(self.d, self.bins, -1))
 
 
 def cut_grid(x: NDArray[np.float64], bins: int) -> CutGrid:
     """Of rows (n, d) and so many quantiles."""
-    from scipy.sparse import csr_array
-
     n, d = x.shape
     order = np.ascontiguousarray(np.argsort(x, axis=0, kind="stable").T)
     ascending = np.take_along_axis(np.ascontiguousarray(x.T), order, axis=1)
@@ -62,15 +65,22 @@ def cut_grid(x: NDArray[np.float64], bins: int) -> CutGrid:
             free = free[np.unique(np.minimum(near, len(free) - 1))]
         cuts[j, 1 : 1 + len(free)] = free
     of_bin = [np.searchsorted(cuts[j, 1:-1], rank[j], side="right") for j in range(d)]
-    cells = (np.stack(of_bin, axis=1) + np.arange(d) * bins).ravel()
-    ones = np.ones(n * d, dtype=np.float32)
-    indicator = csr_array((ones, (cells, np.repeat(np.arange(n), d))), shape=(d * bins, n))
+    cells = (np.stack(of_bin, axis=1) + np.arange(d) * bins).astype(np.int32)
     reach = -(-n // bins)
     place = cuts[:, 1:-1, None] + np.arange(-reach, reach)
     inside = (place >= 0) & (place < n)
     clipped = np.clip(place, 0, n - 1)
     feature = np.arange(d)[:, None, None]
-    return CutGrid(
-        ascending, rank, cuts, indicator, reach, np.where(inside, order[feature, clipped], n),
-        ~inside | barred[feature, clipped + 1],
-    )  # fmt: skip
+    near = np.where(inside, order[feature, clipped], n)
+    barred = ~inside | barred[feature, clipped + 1]
+    loops = compiled_loops(cells, bins, near, barred)
+    indicator = None if loops is not None else _indicator(cells, d * bins)
+    return CutGrid(ascending, rank, cuts, indicator, reach, near, barred, loops)
+
+
+def _indicator(cells: NDArray[np.int32], count: int) -> Any:
+    from scipy.sparse import csr_array
+
+    n, d = cells.shape
+    ones = np.ones(n * d, dtype=np.float32)
+    return csr_array((ones, (cells.ravel(), np.repeat(np.arange(n), d))), shape=(count, n))

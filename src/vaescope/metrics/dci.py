@@ -27,7 +27,7 @@ class DCI:
 
     importance: NDArray[np.float64]  # (latent, factor)
     train_accuracy: NDArray[np.float64]  # (factor,)
-    test_accuracy: NDArray[np.float64]
+    test_accuracy: NDArray[np.float64]  # of each factor
     protocol: Protocol
 
     @property
@@ -83,6 +83,28 @@ def dci(
     base number of factors; C likewise over factors in base number of latents; I is the mean test
     accuracy. The values depend on the engine: compare only scores of the same one. With few rows
     of a factor of many classes importance is mostly noise, and D and C go to 0.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        engine: `first-order`, `gradient-boosting`, `lightgbm` or `random-forest`.
+        on: `mean` or `sample`: which representation is looked at.
+        train: rows that the classifiers learn from; None takes what the protocol has.
+        test: rows that they are scored on; None takes what the protocol has.
+        seed: of everything that is drawn.
+
+    Returns:
+        `DCI`: one fit; each of the three scores is had from it by name.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.dci(codes).disentanglement.value, 2)
+        1.0
     """
     rows = split(codes, "dci", on=on, train=train, test=test, seed=seed)
     learnt = learn(

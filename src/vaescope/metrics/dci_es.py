@@ -37,6 +37,29 @@ def dci_explicitness(
     cut at each of them, which has the same law at each depth and takes one fit. The least loss of
     twelve forests is a little lower than that of one, so that theirs is up to 0.015 lower
     (docs/results/dci_es.md). Permuted rows have no loss to lose, so there is no chance level.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        trees: number of trees.
+        on: `mean` or `sample`: which representation is looked at.
+        train: rows that the classifiers learn from; None takes what the protocol has.
+        test: rows that they are scored on; None takes what the protocol has.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.dci_explicitness(codes).value, 2)
+        0.99
     """
     rows = split(codes, "dci_explicitness", on=on, train=train, test=test, seed=seed)
     losses, baseline = [], []
@@ -109,6 +132,25 @@ def dci_size(codes: Codes, *, on: Representation = "mean") -> Score:
     """S: factors that vary over latents, at most 1: what is not spent on spare latents.
 
     A fact of the codes' shape: it has no chance level and no interval.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        on: `mean` or `sample`: which representation is looked at.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.dci_size(codes).value, 2)
+        0.6
     """
     rows = labelled(codes, "dci_size", on=on)
     value = min(1.0, rows.factors.shape[1] / codes.d)

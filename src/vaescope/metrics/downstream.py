@@ -56,6 +56,29 @@ def downstream(
     cross-validation on raw codes, as disentanglement_lib and bonheme2023 do, at ten times the cost.
     Not adjusted for chance: `chance` in the details is the accuracy of the commonest class. A
     rotation of the latents leaves it nearly unchanged: it measures what is there, not how.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        folds: whether the penalty is chosen by cross-validation, on codes as they are.
+        on: `mean` or `sample`: which representation is looked at.
+        train: rows that the classifiers learn from; None takes what the protocol has.
+        test: rows that they are scored on; None takes what the protocol has.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.downstream(codes).value, 2)
+        1.0
     """
     rows = split(codes, "downstream", on=on, train=train, test=test, seed=seed)
     fit = cross_validated if folds else standardised_multinomial

@@ -37,6 +37,30 @@ def entropy_of_means(
     log(bins). Needs no posterior and no prior, so it also reads plain autoencoders. Entropy alone
     does not tell active from mixed: the variance is beside it. Depends on the latents' relative
     scales. Latents that know nothing: `chance` 0.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        bins: equal-width bins of each latent.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.entropy_of_means(codes).value, 2)
+        1.0
     """
     if bins < 2:
         raise RangeError(f"bins is {bins}; wanted at least 2.", "Pass e.g. bins=20.")

@@ -33,6 +33,30 @@ def explicitness(
     as 2 AUC - 1, so that chance is 0. disentanglement_lib does not rescale (`rescaled=False`: also
     one class against the rest, its classifier). Values that the test rows lack are left out. High
     for nearly any code that keeps the factors: it does not see entanglement.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        rescaled: whether chance is 0.
+        resamples: bootstrap resamples behind the interval.
+        on: `mean` or `sample`: which representation is looked at.
+        train: rows that the classifiers learn from; None takes what the protocol has.
+        test: rows that they are scored on; None takes what the protocol has.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.explicitness(codes).value, 2)
+        1.0
     """
     rows = split(codes, "explicitness", on=on, train=train, test=test, seed=seed)
     fit = standardised_multinomial if rescaled else _as_dlib

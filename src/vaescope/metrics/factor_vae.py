@@ -32,6 +32,31 @@ def factor_vae(
     `votes`, and the score is the share of `test_votes` that agree; without test votes, of the same
     votes, which is optimistic. Latents with a standard deviation below `least_deviation` are left
     out, as in disentanglement_lib. The chance level is one over the number of factors.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        batch: rows behind a vote.
+        votes: votes that the classifier learns from.
+        test_votes: votes that it is scored on.
+        least_deviation: latents with a smaller standard deviation are left out.
+        on: `mean` or `sample`: which representation is looked at.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.factor_vae(codes, votes=500, test_votes=200).value, 2)
+        1.0
     """
     seen = labelled(codes, "factor_vae", on=on, factors=2)
     batches = groups(seen, "factor_vae")

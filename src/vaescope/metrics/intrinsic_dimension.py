@@ -44,6 +44,22 @@ def mle_dimension(points: Floats, *, k: int = 20, limit: int = LIMIT, seed: int 
         points: one per row; further axes are flattened. Copies of a row are left out.
         k: neighbours. More of them: less noise, more bias.
         limit: rows, drawn with `seed` if there are more.
+        seed: of everything that is drawn.
+
+    Returns:
+        `Estimate`: A number, its interval, and how many values are behind it.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> points = np.random.default_rng(0).normal(size=(500, 2))
+        >>> round(vs.metrics.mle_dimension(points).value, 1)
+        2.0
     """
     if k < 2:
         raise RangeError(f"k is {k}; wanted at least 2 neighbours.", "Pass e.g. k=20.")
@@ -61,6 +77,27 @@ def two_nn_dimension(
     The ratio mu of the distances to the second and the first neighbour has P(mu > m) = m^-d. d is
     the slope through the origin of -log(1 - F(mu)) against log mu, over the share `kept` of points
     of least ratio. Looks less far than `mle_dimension`, so it has less bias and more noise.
+
+    Args:
+        points: (n, d) rows.
+        kept: share of the distances that is fitted.
+        limit: rows at most; None takes all.
+        seed: of everything that is drawn.
+
+    Returns:
+        `Estimate`: A number, its interval, and how many values are behind it.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import vaescope as vs
+        >>> points = np.random.default_rng(0).normal(size=(500, 2))
+        >>> round(vs.metrics.two_nn_dimension(points).value, 1)
+        1.9
     """
     if not 0.0 < kept <= 1.0:
         raise RangeError(f"kept is {kept}; wanted a share in (0, 1].", "Pass e.g. kept=0.9.")
@@ -163,6 +200,29 @@ def id_mle(
     In the codes' own units. Samples have the dimension of their noise, that is d, unless posteriors
     are narrow: means minus samples is what FONDUE looks at. There is no chance level: codes that
     know nothing have the dimension of their noise.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        k: nearest neighbours.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.id_mle(codes).value, 2)
+        0.72
     """
     found = mle_dimension(mean_or_sample(codes, on), k=k, limit=limit, seed=seed)
     return _score(codes, on, found, {"estimator": "maximum likelihood", "k": k, "seed": seed})
@@ -171,7 +231,30 @@ def id_mle(
 def id_two_nn(
     codes: Codes, *, on: Representation = "mean", limit: int = LIMIT, seed: int = 0
 ) -> Score:
-    """`two_nn_dimension` of the codes; see `id_mle`."""
+    """`two_nn_dimension` of the codes; see `id_mle`.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.id_two_nn(codes).value, 2)
+        4.0
+    """
     found = two_nn_dimension(mean_or_sample(codes, on), limit=limit, seed=seed)
     return _score(codes, on, found, {"estimator": "two nearest neighbours", "seed": seed})
 

@@ -34,6 +34,31 @@ def irs(
     largest deviations as weights. disentanglement_lib also bins the factors in 20, which joins
     neighbouring values (`factor_bins=20`); the paper takes the maximum (`quantile=1`). Of the
     extremes: one outlier raises it, and many small deviations do not lower it.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        quantile: of the largest change.
+        factor_bins: bins of factors with many values.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.irs(codes).value, 2)
+        0.95
     """
     seen = labelled(codes, "irs", on=on, limit=limit, seed=seed)
     factors = seen.factors

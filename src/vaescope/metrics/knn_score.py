@@ -40,6 +40,31 @@ def knn_score(
     not below 0. `legacy` is the thesis's text: A = accuracy and M = that of the commonest class,
     where a summand can exceed 1, and nothing is clipped. Works for continuous factors, which MIG
     does not.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        neighbours: nearest neighbours that are looked at.
+        nominal: names of factors without an order.
+        legacy: whether it is computed as in the thesis's text.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.knn_score(codes).value, 2)
+        0.97
     """
     if codes.d < 2:
         raise ShapeError(

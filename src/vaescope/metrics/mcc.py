@@ -33,6 +33,28 @@ def mcc(
     of latents, counts 0. Takes real values of factors where the codes have them, else class
     numbers. Sees linear relations only: see `mcc_spearman` for monotonic ones. Spare latents do not
     lower it.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.mcc(codes).value, 2)
+        1.0
     """
     return _mcc(codes, "pearson", lambda values: values, on, limit, resamples, seed)
 
@@ -45,7 +67,30 @@ def mcc_spearman(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Score:
-    """`mcc` with rank correlations: sources are often known only up to monotonic functions."""
+    """`mcc` with rank correlations: sources are often known only up to monotonic functions.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.mcc_spearman(codes).value, 2)
+        0.96
+    """
     return _mcc(codes, "spearman", ranks, on, limit, resamples, seed)
 
 

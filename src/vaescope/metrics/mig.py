@@ -34,6 +34,30 @@ def mig(
     the fewer the rows and the more the latents. `chance` is what latents that know nothing would
     score at these rows, bins and latents, and `details["ceiling"]` what codes would of which one
     latent determines each factor and the others know nothing of it (`by_chance`).
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        bins: equal-width bins of each latent.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.mig(codes).value, 2)
+        0.96
     """
     tally = counted(codes, "mig", bins=bins, on=on, limit=limit, resamples=resamples, seed=seed)
     return mig_of(tally.plug_in())

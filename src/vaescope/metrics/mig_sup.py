@@ -27,6 +27,31 @@ def mig_sup(
     Mean over informative latents of the gap between the two largest I(z; v_k) / H(v_k). Sees what
     MIG does not: a latent that encodes two factors. Information is adjusted for chance, since the
     bias of counting grows with a factor's classes; zero if no latent is informative.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        bins: equal-width bins of each latent.
+        adjusted: whether the information that chance gives is taken off.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.mig_sup(codes).value, 2)
+        1.0
     """
     tally = counted(codes, "mig_sup", bins=bins, on=on, limit=limit, resamples=resamples, seed=seed)
     table = tally.adjusted() if adjusted else tally.plug_in()

@@ -28,6 +28,31 @@ def modularity(
     if every latent has a single factor, also if several share it. disentanglement_lib gives dead
     latents 0 and averages over all, which makes it a count of dead latents (`adjusted=False`). High
     for nearly anything, as the information is squared: compare, do not admire.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        bins: equal-width bins of each latent.
+        adjusted: whether the information that chance gives is taken off.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.modularity(codes).value, 2)
+        1.0
     """
     tally = counted(
         codes, "modularity", bins=bins, on=on, limit=limit, resamples=resamples, seed=seed

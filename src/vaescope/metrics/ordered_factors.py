@@ -44,6 +44,28 @@ def monotonicity(
     factor. One if it goes one way; low for a cyclic factor or one that is folded. Factors whose
     names say they have no order (shape, class, ...) and ones of two values are left out. Says
     nothing of the other latents, nor of how much else is in this one. `chance` is of permuted rows.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.monotonicity(codes).value, 2)
+        1.0
     """
     return _scored("monotonicity", codes, _one_way, on, limit, resamples, seed)
 
@@ -61,6 +83,28 @@ def smoothness(
     Mean over ordered factors of 1 - sum_v |c_v+1 - 2 c_v + c_v-1| / (2 sum_v |c_v+1 - c_v|), with c
     and the latent as for `monotonicity`. One for a straight course, 0 for one that turns at every
     value. A monotone latent with a jump is monotone and not smooth. `chance` is of permuted rows.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.smoothness(codes).value, 2)
+        1.0
     """
     return _scored("smoothness", codes, _straight, on, limit, resamples, seed)
 

@@ -15,9 +15,15 @@ __all__ = ["PROTOCOLS", "Preset", "preset"]
 
 @dataclass(frozen=True)
 class Preset:
-    """The choices that protocols make differently; a metric's other settings are its defaults."""
+    """The choices that protocols make differently; a metric's other settings are its defaults.
 
-    name: str
+    Example:
+        >>> import vaescope as vs
+        >>> vs.metrics.PROTOCOLS["dlib"].bins
+        20
+    """
+
+    name: str  # as in --protocol
     says: str
     points: int | None = None  # rows of metrics that need no split; None: all
     bins: int = 20  # of equal width, for each latent
@@ -29,9 +35,9 @@ class Preset:
     folds: bool = False  # of the downstream score's penalty
     factor_bins: int | None = None  # IRS
     typed_latents: bool = True  # InfoM and InfoC: over latents that are not passive; else by range
-    votes: int = 10_000
+    votes: int = 10_000  # learnt from
     test_votes: int = 5_000  # 0: the FactorVAE score is judged by the votes that it learnt from
-    factor_vae_batch: int = 64
+    factor_vae_batch: int = 64  # rows behind a vote
     least_deviation: float = 0.05  # of a latent that may be voted for
 
 

@@ -35,6 +35,30 @@ def sap(
     of an ordered factor, so the score is small for fine codes too: 0.05 is usual. The codes are
     standardised; disentanglement_lib's are not (`standardised=False`), and at its cost of 0.01
     latents of small variance then cannot be used. The machines are solved exactly.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        standardised: whether codes are divided by their standard deviation first.
+        cost: of the linear classifier.
+        on: `mean` or `sample`: which representation is looked at.
+        train: rows that the classifiers learn from; None takes what the protocol has.
+        test: rows that they are scored on; None takes what the protocol has.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.sap(codes).value, 2)
+        0.35
     """
     rows = split(codes, "sap", on=on, train=train, test=test, seed=seed, latents=2)
     z, z_test = rows.train.z, rows.test.z

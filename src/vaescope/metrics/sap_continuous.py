@@ -46,6 +46,28 @@ def sap_continuous(
     Mean over factors of the gap between the two largest squared correlations. Takes the real
     values of factors where the codes have them, else class numbers: wrong for factors without an
     order, such as shape, and blind to any relation that is not monotonic.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        on: `mean` or `sample`: which representation is looked at.
+        limit: rows at most; None takes all.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.sap_continuous(codes).value, 2)
+        1.0
     """
     y, source = numbers(codes, "sap_continuous")
     if codes.d < 2:

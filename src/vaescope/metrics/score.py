@@ -21,7 +21,14 @@ def versions() -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a number was obtained: `settings` are the metric's own, as plain values."""
+    """How a number was obtained: `settings` are the metric's own, as plain values.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> vs.metrics.mig(codes).protocol.n
+        600
+    """
 
     name: str
     n: int

@@ -37,6 +37,28 @@ def cka(
     One if B is A rotated and scaled as a whole; 0 if uncorrelated. Directions count by the square
     of their variance, so it is about the largest ones: passive latents do not lower it, and two
     models can be alike in it that share one direction of three. `chance` is of permuted rows.
+
+    Args:
+        a: codes.
+        b: codes of the same rows by another model.
+        on: `mean` or `sample`: which representation is looked at.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.cka(codes, codes).value, 2)
+        1.0
     """
     return _compared("cka", "linear CKA", _cka, a, b, on, resamples, seed)
 
@@ -55,6 +77,28 @@ def procrustes(
     rotated, reflected and scaled as a whole. Directions count by their deviation, so smaller ones
     weigh more than in `cka`. Codes of fewer latents are filled up by constants. `chance` is of
     permuted rows.
+
+    Args:
+        a: codes.
+        b: codes of the same rows by another model.
+        on: `mean` or `sample`: which representation is looked at.
+        resamples: bootstrap resamples behind the interval.
+        seed: of everything that is drawn.
+
+    Returns:
+        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
+        `details`.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> round(vs.metrics.procrustes(codes, codes).value, 2)
+        1.0
     """
     return _compared("procrustes", "nuclear norm", _procrustes, a, b, on, resamples, seed)
 

@@ -277,6 +277,31 @@ def measure_metrics(
     `train` and `test` are the first rows and the next, for metrics that learn; metrics that do not
     take all rows, or as many as the protocol has. A metric that one representation allows and the
     other does not is listed as e.g. `mig on mean`.
+
+    Args:
+        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        metrics: names; None takes all.
+        on: representations.
+        protocol: `default`, `dlib`, `chen` or `kim`.
+        train: rows that the classifiers learn from; None takes what the protocol has.
+        test: rows that they are scored on; None takes what the protocol has.
+        seed: of everything that is drawn.
+
+    Returns:
+        Scores by representation and name, and why others were skipped.
+
+    Raises:
+        RangeError: a value is outside of what is allowed.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> codes = vs.known.codes()
+        >>> scores, skipped = vs.metrics.measure_metrics(codes, metrics=["mig"], on=["mean"])
+        >>> round(scores["mean"]["mig"].value, 2)
+        0.96
     """
     chosen = known_metrics(METRICS if metrics is None else metrics)
     settings = preset(protocol)

@@ -66,6 +66,26 @@ def udr_lasso(
 
     `models` are codes of the same rows. Latents with a mean KL of at most `least_kl` nats are left
     out. All lassos are solved together on the matrix of covariances.
+
+    Args:
+        models: codes of the same rows, one for each seed.
+        penalty: of the lasso.
+        least_kl: nats above which a latent counts.
+        on: `mean` or `sample`: which representation is looked at.
+
+    Returns:
+        `UDR`: scores of several models by how well they agree.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> models = [vs.known.codes(seed=0), vs.known.codes(seed=0)]
+        >>> vs.metrics.udr_lasso(models).best
+        0
     """
     values, known, starts = _gathered(models, least_kl, on)
     mean = values.mean(axis=0)
@@ -88,7 +108,27 @@ def udr_lasso(
 def udr_spearman(
     models: Sequence[Codes], *, least_kl: float = 0.01, on: Representation = "mean"
 ) -> UDR:
-    """UDR by |rank correlation|: ranks are taken once, all correlations are one product."""
+    """UDR by |rank correlation|: ranks are taken once, all correlations are one product.
+
+    Args:
+        models: codes of the same rows, one for each seed.
+        least_kl: nats above which a latent counts.
+        on: `mean` or `sample`: which representation is looked at.
+
+    Returns:
+        `UDR`: scores of several models by how well they agree.
+
+    Raises:
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> models = [vs.known.codes(seed=0), vs.known.codes(seed=0)]
+        >>> vs.metrics.udr_spearman(models).best
+        0
+    """
     values, known, starts = _gathered(models, least_kl, on)
     used = known & (np.ptp(values, axis=0) > 0)
     ranked = ranks(values)

@@ -44,7 +44,29 @@ def conditional_conv_pair(
     width: int = 1,
 ) -> Pair:
     """grzes2023's pair for images: u of width `auxiliary` joins the flattened convolutions, and
-    the fully connected layers behind them are wider by `auxiliary` (its 261 is 256 + 5)."""
+    the fully connected layers behind them are wider by `auxiliary` (its 261 is 256 + 5).
+
+    Args:
+        event: shape of one x.
+        latent: number of latents.
+        auxiliary: number of values of u.
+        layouts: layers by size of the image.
+        width: outputs that the likelihood reads per value of x.
+
+    Returns:
+        `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
+        its first axis as many times as long as the likelihood is wide.
+
+    Raises:
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> pair = vs.nets.conditional_conv_pair((1, 64, 64), 4, auxiliary=3)
+        >>> pair.encoder(torch.zeros(2, 1, 64, 64), torch.zeros(2, 3)).shape[1] == pair.features
+        True
+    """
     layout = layout_for(event, layouts)
     modules, flat = convolutions(event, layout)
     dense = tuple(replace(layer, width=layer.width + auxiliary) for layer in layout.features)
@@ -72,6 +94,28 @@ def conditional_mlp_pair(
 
     Their nets for mean and log-variance share no layer: that is `encoder=()` with
     `SeparatePosterior`.
+
+    Args:
+        event: shape of one x.
+        latent: number of latents.
+        auxiliary: number of values of u.
+        encoder: hidden widths of the encoder, in the order in which data flow.
+        decoder: hidden widths of the decoder, in the order in which data flow.
+        encoder_activation: makes an activation.
+        decoder_activation: makes an activation.
+        width: outputs that the likelihood reads per value of x.
+
+    Returns:
+        `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
+        its first axis as many times as long as the likelihood is wide.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> relu = {"encoder_activation": torch.nn.ReLU, "decoder_activation": torch.nn.ReLU}
+        >>> pair = vs.nets.conditional_mlp_pair((8,), 2, 3, encoder=[16], decoder=[16], **relu)
+        >>> pair.encoder(torch.zeros(2, 8), torch.zeros(2, 3)).shape
+        torch.Size([2, 16])
     """
     plain = mlp_pair(
         event,

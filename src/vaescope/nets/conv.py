@@ -187,6 +187,26 @@ def conv_pair(
     """The pair for square images of a size in `layouts`, with any number of channels.
 
     `width` is the likelihood's: how many outputs it reads per value of x.
+
+    Args:
+        event: shape of one x.
+        latent: number of latents.
+        layouts: layers by size of the image.
+        width: outputs that the likelihood reads per value of x.
+
+    Returns:
+        `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
+        its first axis as many times as long as the likelihood is wide.
+
+    Raises:
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> pair = vs.nets.conv_pair((1, 64, 64), 4)
+        >>> pair.decoder(torch.zeros(2, 4)).shape
+        torch.Size([2, 1, 64, 64])
     """
     layout = layout_for(event, layouts)
     modules, flat = convolutions(event, layout)

@@ -28,6 +28,26 @@ def dcgan_pair(event: tuple[int, ...], latent: int, *, base: int = 32, width: in
     Batch normalisation after each convolution but the encoder's first (mathieu2019's Table 1 has it
     there too, its code has not) and the decoder's last; no biases. The heads' 4x4 convolutions are
     the posterior's linear layer. `width` is the likelihood's outputs per value of x.
+
+    Args:
+        event: shape of one x.
+        latent: number of latents.
+        base: channels of the largest layer; they double as size halves.
+        width: outputs that the likelihood reads per value of x.
+
+    Returns:
+        `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
+        its first axis as many times as long as the likelihood is wide.
+
+    Raises:
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> pair = vs.nets.dcgan_pair((3, 64, 64), 4, base=4)
+        >>> pair.decoder(torch.zeros(2, 4)).shape
+        torch.Size([2, 3, 64, 64])
     """
     if len(event) != 3 or event[1] != event[2] or event[1] not in SIZES:
         raise UsageError(

@@ -45,7 +45,24 @@ def small_normal(module: nn.Module) -> None:
 
 def reinitialised(decoder: nn.Module, seed: int) -> nn.Module:
     """A copy with weights drawn anew by each layer's own rule: an untrained decoder of somebody
-    else's class. For a run, build its experiment with another seed instead."""
+    else's class. For a run, build its experiment with another seed instead.
+
+    Args:
+        decoder: a module.
+        seed: of its new weights.
+
+    Returns:
+        The same module with fresh weights of that seed.
+
+    Raises:
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.geometry.reinitialised(torch.nn.Linear(2, 2), 0).weight.shape
+        torch.Size([2, 2])
+    """
     fresh = copy.deepcopy(decoder)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive(seed, "weights"))

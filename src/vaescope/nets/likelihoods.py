@@ -20,7 +20,13 @@ __all__ = [
 
 
 class Likelihood(nn.Module, ABC):
-    """Declares what a likelihood says of itself; subclasses are final."""
+    """Declares what a likelihood says of itself; subclasses are final.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.nets.BernoulliLikelihood().support
+        (0.0, 1.0)
+    """
 
     #: The values of x that it allows.
     support: tuple[float, float] = (-math.inf, math.inf)
@@ -32,7 +38,14 @@ class Likelihood(nn.Module, ABC):
 
 
 class BernoulliLikelihood(Likelihood):
-    """The output is logits; pixels may be grey."""
+    """The output is logits; pixels may be grey.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.nets.BernoulliLikelihood()(torch.zeros(1, 2)).mean.tolist()
+        [[0.5, 0.5]]
+    """
 
     support = (0.0, 1.0)
 
@@ -41,7 +54,19 @@ class BernoulliLikelihood(Likelihood):
 
 
 class GaussianLikelihood(Likelihood):
-    """The output is the mean; one standard deviation for all of x, fixed or learnt."""
+    """The output is the mean; one standard deviation for all of x, fixed or learnt.
+
+    Args:
+        scale: standard deviation, at the start where it is learnt.
+        learned: whether it is trained.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> p = vs.nets.GaussianLikelihood(scale=0.5)(torch.zeros(1, 2))
+        >>> round(p.variance.max().item(), 2)
+        0.25
+    """
 
     log_scale: Tensor
 
@@ -58,7 +83,14 @@ class GaussianLikelihood(Likelihood):
 
 
 class SquaredErrorLikelihood(Likelihood):
-    """A Gaussian of variance 1/2: -log p = ||x - x'||^2 + const, so beta is zietlow2022's beta."""
+    """A Gaussian of variance 1/2: -log p = ||x - x'||^2 + const, so beta is zietlow2022's beta.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.nets.SquaredErrorLikelihood()(torch.zeros(1, 2)).variance.tolist()
+        0.5
+    """
 
     log_variance: Tensor
 
@@ -73,6 +105,11 @@ class SquaredErrorLikelihood(Likelihood):
 class LocalGaussianLikelihood(Likelihood):
     """The output is the means and, behind them, what softplus makes standard deviations of: each
     value of x has its own, a function of z. mathieu2019 decodes the pinwheel so.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.nets.LocalGaussianLikelihood().width
+        2
     """
 
     width = 2
@@ -85,7 +122,17 @@ class LocalGaussianLikelihood(Likelihood):
 
 class LaplaceLikelihood(Likelihood):
     """The output is the mean; one fixed scale for all of x. 0.1 is the value of mathieu2019's code:
-    distortions depend on it by their constant."""
+    distortions depend on it by their constant.
+
+    Args:
+        scale: of the Laplace distribution.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.nets.LaplaceLikelihood(scale=0.1)(torch.zeros(1, 2)).mean.tolist()
+        [[0.0, 0.0]]
+    """
 
     log_scale: Tensor
 

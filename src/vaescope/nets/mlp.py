@@ -47,6 +47,26 @@ def mlp_pair(
     """Hidden widths in the order in which data flow; heads and outputs are linear.
 
     `width` is the likelihood's: how many outputs it reads per value of x.
+
+    Args:
+        event: shape of one x.
+        latent: number of latents.
+        encoder: hidden widths of the encoder, in the order in which data flow.
+        decoder: hidden widths of the decoder, in the order in which data flow.
+        encoder_activation: makes an activation.
+        decoder_activation: makes an activation.
+        width: outputs that the likelihood reads per value of x.
+
+    Returns:
+        `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
+        its first axis as many times as long as the likelihood is wide.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> relu = {"encoder_activation": torch.nn.ReLU, "decoder_activation": torch.nn.ReLU}
+        >>> vs.nets.mlp_pair((8,), 2, encoder=[16], decoder=[16], **relu).features
+        16
     """
     size = math.prod(event)
     down = nn.Sequential(nn.Flatten(), *hidden_layers([size, *encoder], encoder_activation))

@@ -13,7 +13,13 @@ __all__ = ["Pair"]
 @dataclass(frozen=True)
 class Pair:
     """`encoder`: x -> features of that width; `decoder`: z -> output of the shape of x, its first
-    axis as many times as long as the likelihood is wide."""
+    axis as many times as long as the likelihood is wide.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.nets.linear_pair((8,), 2).features
+        8
+    """
 
     encoder: nn.Module
     features: int

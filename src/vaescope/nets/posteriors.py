@@ -22,7 +22,18 @@ __all__ = [
 
 
 class DiagonalPosterior(nn.Module):
-    """N(mean, diag(exp(log_variance))) from one linear layer of twice the width."""
+    """N(mean, diag(exp(log_variance))) from one linear layer of twice the width.
+
+    Args:
+        features: width of what the encoder's body makes.
+        latent: number of latents.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.nets.DiagonalPosterior(8, 2)(torch.zeros(3, 8)).variance.shape
+        torch.Size([3, 2])
+    """
 
     def __init__(self, features: int, latent: int) -> None:
         super().__init__()
@@ -34,7 +45,18 @@ class DiagonalPosterior(nn.Module):
 
 
 class IsotropicPosterior(nn.Module):
-    """N(mean, exp(log_variance) I): one variance for all latents of an example."""
+    """N(mean, exp(log_variance) I): one variance for all latents of an example.
+
+    Args:
+        features: width of what the encoder's body makes.
+        latent: number of latents.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.nets.IsotropicPosterior(8, 2)(torch.zeros(3, 8)).variance.shape
+        torch.Size([3, 2])
+    """
 
     def __init__(self, features: int, latent: int) -> None:
         super().__init__()
@@ -48,7 +70,21 @@ class IsotropicPosterior(nn.Module):
 
 class SeparatePosterior(nn.Module):
     """A diagonal Gaussian whose mean and log-variance come from two networks with nothing in
-    common, as in the code of Khemakhem et al. 2020."""
+    common, as in the code of Khemakhem et al. 2020.
+
+    Args:
+        features: width of what the encoder's body makes.
+        latent: number of latents.
+        hidden: widths of the layers of each head.
+        activation: makes an activation.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> found = vs.nets.SeparatePosterior(8, 2, hidden=[4], activation=torch.nn.ReLU)
+        >>> found(torch.zeros(3, 8)).mean.shape
+        torch.Size([3, 2])
+    """
 
     def __init__(
         self,
@@ -76,6 +112,16 @@ class FullPosterior(nn.Module):
 
     zietlow2022 (sections 3.2.7 and 3.3.1) compares with this family: what the diagonal one aligns,
     it does not.
+
+    Args:
+        features: width of what the encoder's body makes.
+        latent: number of latents.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.nets.FullPosterior(8, 2)(torch.zeros(3, 8)).covariance.shape
+        torch.Size([3, 2, 2])
     """
 
     rows: Tensor
@@ -102,7 +148,18 @@ class FullPosterior(nn.Module):
 
 
 class PointPosterior(nn.Module):
-    """The code of a plain autoencoder: a mean and no noise."""
+    """The code of a plain autoencoder: a mean and no noise.
+
+    Args:
+        features: width of what the encoder's body makes.
+        latent: number of latents.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.nets.PointPosterior(8, 2)(torch.zeros(3, 8)).mean.shape
+        torch.Size([3, 2])
+    """
 
     def __init__(self, features: int, latent: int) -> None:
         super().__init__()
@@ -114,7 +171,18 @@ class PointPosterior(nn.Module):
 
 class NormalisedPosterior(nn.Module):
     """The code of contrastive learning: a mean without noise, brought to mean 0 and variance 1 over
-    the batch, and by the averages of training where the model is evaluated."""
+    the batch, and by the averages of training where the model is evaluated.
+
+    Args:
+        features: width of what the encoder's body makes.
+        latent: number of latents.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.nets.NormalisedPosterior(8, 2)(torch.randn(4, 8)).mean.shape
+        torch.Size([4, 2])
+    """
 
     def __init__(self, features: int, latent: int) -> None:
         super().__init__()
@@ -127,7 +195,18 @@ class NormalisedPosterior(nn.Module):
 
 class ParameterPosterior(nn.Module):
     """Reads what an encoder gives as the posterior's parameters, without a layer of its own: one
-    tensor, several to be joined (mean, log-variance), or a distribution already."""
+    tensor, several to be joined (mean, log-variance), or a distribution already.
+
+    Args:
+        posterior: one whose family is taken and whose layer is not used.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> found = vs.nets.ParameterPosterior(vs.nets.DiagonalPosterior(1, 2))
+        >>> found(torch.zeros(3, 4)).mean.shape
+        torch.Size([3, 2])
+    """
 
     def __init__(self, posterior: nn.Module) -> None:
         super().__init__()

@@ -74,9 +74,15 @@ class WeakGAN(Objective):
     updates discriminator, generator and encoder once, all from the same weights (the code updates
     the discriminator and the encoder first). A latent that the generator ignores has the prior as
     its posterior.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.objectives.WeakGAN(torch.nn.Identity()).needs_pairs
+        True
     """
 
-    discriminator: nn.Module
+    discriminator: nn.Module  # tells pairs apart
     draws: ClassVar[int] = 2
     needs_pairs: ClassVar[bool] = True
 

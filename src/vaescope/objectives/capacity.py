@@ -21,6 +21,12 @@ class CapacityVAE(Objective):
     """-E log p(x|z) + gamma |rate - C(t)|, the rate being the batch's mean.
 
     `capacity` is in nats. With C = 0 it is the beta-VAE of beta = gamma.
+
+    Example:
+        >>> import vaescope as vs
+        >>> from vaescope.schedules import Linear
+        >>> vs.objectives.CapacityVAE(Linear(0.0, 25.0, 10_000)).pull(0).weight is None
+        False
     """
 
     capacity: Schedule

@@ -62,9 +62,15 @@ class PermutationContrast(Objective):
     Codes are the encoder's means. The second image of a false pair is that of another pair of the
     batch, so that both kinds have the same images; Morioka's code draws it from all data. Nothing
     is decoded: such a model has no decoder, no rate and no noise.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.objectives.PermutationContrast(torch.nn.Identity()).needs_pairs
+        True
     """
 
-    contrast: Contrast
+    contrast: Contrast  # tells pairs apart
     needs_pairs: ClassVar[bool] = True
 
     @property

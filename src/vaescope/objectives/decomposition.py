@@ -71,6 +71,13 @@ class Decomposition(Objective):
     beta sets how much codes overlap, alpha how well their aggregate matches the prior, which should
     carry the structure that is wanted (clusters, sparsity) and not depend on u. With alpha = 0 it
     is the beta-VAE. The prior's samples are made from a second draw of noise.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> from vaescope.schedules import Constant
+        >>> nothing = lambda sides: torch.tensor(0.0)
+        >>> vs.objectives.Decomposition(nothing, Constant(1.0), Constant(2.0)).rate_weight(0)
     """
 
     divergence: Divergence

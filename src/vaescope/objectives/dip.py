@@ -54,6 +54,11 @@ class DIPI(Objective):
 
     The target is the identity, so the prior should be N(0, I). The paper's ratio of the weights is
     diagonal = 10 off_diagonal. With both 0 it is the ELBO.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.DIPI().rate_weight(0)
+        1.0
     """
 
     off_diagonal: Schedule = field(default_factory=lambda: Constant(10.0))
@@ -80,6 +85,11 @@ class DIPII(Objective):
 
     A diagonal posterior's noise adds to c's diagonal only, so means may stay correlated where it
     is large: bonheme2023 section 2.2.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.DIPII().rate_weight(0)
+        1.0
     """
 
     off_diagonal: Schedule = field(default_factory=lambda: Constant(10.0))

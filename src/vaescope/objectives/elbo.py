@@ -19,7 +19,13 @@ __all__ = ["Autoencoder", "BetaVAE"]
 
 @dataclass(frozen=True)
 class Autoencoder(Objective):
-    """Distortion at the posterior mean: no noise, no rate."""
+    """Distortion at the posterior mean: no noise, no rate.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.Autoencoder().pull(0).no_weight
+        'a plain autoencoder has no rate'
+    """
 
     draws: ClassVar[int] = 0
 
@@ -36,7 +42,14 @@ class Autoencoder(Objective):
 
 @dataclass(frozen=True)
 class BetaVAE(Objective):
-    """-E log p(x|z) + beta KL(q(z|x) || p(z)). With beta 1 the negative ELBO."""
+    """-E log p(x|z) + beta KL(q(z|x) || p(z)). With beta 1 the negative ELBO.
+
+    Example:
+        >>> import vaescope as vs
+        >>> from vaescope.schedules import Constant
+        >>> vs.objectives.BetaVAE(Constant(4.0)).rate_weight(0)
+        4.0
+    """
 
     beta: Schedule = field(default_factory=lambda: Constant(1.0))
 

@@ -32,6 +32,12 @@ class EntropyVAE(Objective):
 
     For prior N(0, Sigma) and Gaussian posteriors, the beta-VAE of the same beta has the same
     stationary points with mean and standard deviation smaller by sqrt(beta) (Corollary 2).
+
+    Example:
+        >>> import vaescope as vs
+        >>> from vaescope.schedules import Constant
+        >>> vs.objectives.EntropyVAE(Constant(2.0)).pull(0).factor
+        2.0
     """
 
     beta: Schedule = field(default_factory=lambda: Constant(4.0))

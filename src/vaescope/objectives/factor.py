@@ -54,10 +54,17 @@ class FactorVAE(Objective):
     disentanglement_lib counts it twice, so its 300,000 steps are 150,000 here.
 
     The value is a total correlation only as far as the critic is at its optimum.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.objectives.FactorVAE(torch.nn.Linear(2, 2)).modules.keys()
+        dict_keys(['critic'])
     """
 
-    critic: nn.Module
+    critic: nn.Module  # tells joint codes from shuffled ones
     gamma: Schedule = field(default_factory=lambda: Constant(35.0))
+    #: Weight of the whole rate.
     rate: Schedule = field(default_factory=lambda: Constant(1.0))
     draws: ClassVar[int] = 2
 

@@ -25,6 +25,11 @@ class FreeBits(Objective):
 
     `floor` is in nats per latent. With floor 0 it is the VAE. Needs diagonal Gaussian posteriors
     and priors: only there has each latent a rate of its own.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.FreeBits().draws
+        1
     """
 
     floor: Schedule = field(default_factory=lambda: Constant(0.25))

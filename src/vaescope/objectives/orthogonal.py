@@ -65,6 +65,11 @@ class Orthogonal(Objective):
     s_i is the standard deviation of latent i's mean over the batch. It makes J's columns changes of
     x per standard deviation: without it a plain autoencoder would lower the penalty by stretching
     its codes, which changes no angle. Columns of passive latents count for nothing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.Orthogonal(vs.objectives.BetaVAE()).rate_weight(0)
+        1.0
     """
 
     base: Autoencoder | BetaVAE

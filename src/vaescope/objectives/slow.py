@@ -56,6 +56,11 @@ class SlowVAE(Objective):
 
     The loss is of pairs: distortion and rate among the parts are of one image. Without gamma it is
     twice the beta-VAE of both images at beta / 2.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.SlowVAE().needs_pairs
+        True
     """
 
     beta: Schedule = field(default_factory=lambda: Constant(1.0))

@@ -15,7 +15,15 @@ __all__ = ["Objective", "Pull", "Terms"]
 
 @dataclass(frozen=True)
 class Terms:
-    """A loss to minimise and the parts it is made of: nats per example, sums over dimensions."""
+    """A loss to minimise and the parts it is made of: nats per example, sums over dimensions.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> terms = vs.Terms(torch.tensor(3.0), {"rate": torch.tensor(1.0)}, posterior=None)
+        >>> terms.loss.item()
+        3.0
+    """
 
     loss: Tensor
     parts: Mapping[str, Tensor]
@@ -40,19 +48,30 @@ class Pull:
     SlowVAE.
 
     None in place of a number says that no such law holds, and the sentence beside it why.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.Pull(weight=4.0, factor=1.0).weight
+        4.0
     """
 
     weight: float | None = None
-    factor: float | None = None
+    factor: float | None = None  # see above
     spread: float = 0.0
     deviation: float = 0.0
     only_gaussian: bool = False  # `factor` is true of Gaussian priors only
-    no_weight: str = "the objective does not state how it weighs the rate"
-    no_unused: str = "the objective does not state what a latent that ignores x becomes"
+    no_weight: str = "the objective does not state how it weighs the rate"  # why
+    no_unused: str = "the objective does not state what a latent that ignores x becomes"  # why
 
 
 class Objective(ABC):
-    """A value: (vae, batch, step, noise) -> Terms. Holds strengths; knows no optimiser."""
+    """A value: (vae, batch, step, noise) -> Terms. Holds strengths; knows no optimiser.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.BetaVAE().rate_weight(0)
+        1.0
+    """
 
     #: How many standard normal tensors of shape (batch, latent) it takes per step.
     draws: ClassVar[int] = 1

@@ -30,6 +30,11 @@ class BetaTCVAE(Objective):
     `estimator`: how a batch stands for the data, from `vaescope.aggregate_posterior`. `weighted`
     has the gradients of disentanglement_lib and Chen's default; `stratified` is Chen's better one.
     The last part is a sum of divergences of single latents only if the prior is a product.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.BetaTCVAE().draws
+        1
     """
 
     beta: Schedule = field(default_factory=lambda: Constant(6.0))

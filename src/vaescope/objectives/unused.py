@@ -70,7 +70,22 @@ class UnusedPosterior:
 def unused_posterior(
     objective: Objective, prior: Prior, *, step: float = math.inf
 ) -> UnusedPosterior:
-    """What a latent that ignores x becomes under the objective as it is at `step`."""
+    """What a latent that ignores x becomes under the objective as it is at `step`.
+
+    Args:
+        objective: an objective.
+        prior: a prior.
+        step: of training; infinity is the end.
+
+    Returns:
+        `UnusedPosterior`: the posterior of a latent that ignores x.
+
+    Example:
+        >>> import vaescope as vs
+        >>> prior = vs.priors.StandardNormal(2)
+        >>> vs.objectives.unused_posterior(vs.objectives.BetaVAE(), prior).variance.tolist()
+        [1.0, 1.0]
+    """
     return _under(objective.pull(step), prior)
 
 
@@ -78,7 +93,21 @@ def rate_law(
     objective: Objective, prior: Prior, *, step: float = math.inf
 ) -> tuple[float | None, str]:
     """The weight in the law of posterior variances (`terms.Pull`), or None and why there is none:
-    beside the objective's own reasons, the law is of Gaussian priors."""
+    beside the objective's own reasons, the law is of Gaussian priors.
+
+    Args:
+        objective: an objective.
+        prior: a prior.
+        step: of training; infinity is the end.
+
+    Returns:
+        The weight of the rate, or None, and why there is none.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.objectives.rate_law(vs.objectives.BetaVAE(), vs.priors.StandardNormal(2))
+        (1.0, '')
+    """
     pull = objective.pull(step)
     if pull.weight is None:
         return None, pull.no_weight

@@ -82,9 +82,25 @@ def perturb(
         filtered: whether over-pruned models are left out; zietlow2022 does not say so.
         steps, lr, hidden: of m; `hidden` is the width of a layer before its one neuron.
         training: settings of the pool, e.g. {"steps": 9000, "objective.beta": 4.0}.
+        ensemble: models on either side.
+        factor: that m sees, for `one-factor`.
+        rms: size of the change, for `untrained`.
+        seed: of the pool and of m.
+
+    Returns:
+        `Perturbation`: the dataset, and how it was made.
 
     Raises:
         UsageError: data without factors, or a pool without contrast.
+
+    Example:
+        >>> import tempfile
+        >>> import vaescope as vs
+        >>> grid = {"shape": [1], "orientation": [0], "x": [0, 31], "y": [0, 31]}
+        >>> data = vs.load_dataset("dsprites", size=32, grid=grid)
+        >>> folder = tempfile.mkdtemp()
+        >>> vs.perturb(data, out=folder, kind="untrained", rms=0.02).data.shape
+        (1, 32, 32)
     """
     given = as_dataset(data)
     chosen = PerturbSettings(

@@ -31,6 +31,17 @@ class AnisotropicPrior(Prior):
     The mean of the variances is `variance` whatever the shares are, so that shares do not scale
     beta in secret. The paper's "softmax of singular values" is that of their log squares, which
     merely normalises them: shares proportional to the principal variances.
+
+    Args:
+        log_shares: (latent,) logarithms of the shares of variance.
+        variance: mean variance.
+        learned: whether shares are trained.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.priors.AnisotropicPrior(torch.tensor([1.0, 0.0]))().variance.shape
+        torch.Size([1, 2])
     """
 
     log_shares: Tensor

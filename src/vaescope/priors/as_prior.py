@@ -51,6 +51,14 @@ def as_prior(value: Any, latent: int) -> Prior:
     Raises:
         UsageError: it is none of these.
         ShapeError: it is over another number of latents.
+
+    Returns:
+        `Prior`: u or nothing -> p(z|u).
+
+    Example:
+        >>> import vaescope as vs
+        >>> type(vs.priors.as_prior("student-t:5", 2)).__name__
+        'FixedPrior'
     """
     if isinstance(value, Prior):
         return value

@@ -21,6 +21,19 @@ class ConditionalPrior(Prior):
 
     The defaults are grzes2023's: three hidden layers of 50, leaky ReLU of slope 0.1, Glorot's
     initialisation, mean zero. (Its code offers a fixed log-variance of 1, meant as a variance.)
+
+    Args:
+        width: values of u.
+        latent: number of latents.
+        hidden: widths of its network.
+        activation: makes an activation.
+        learned_mean: whether the mean depends on u too.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.priors.ConditionalPrior(width=3, latent=2)(torch.zeros(4, 3)).variance.shape
+        torch.Size([4, 2])
     """
 
     def __init__(

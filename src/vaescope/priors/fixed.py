@@ -52,7 +52,17 @@ class LaplaceVariable(Reparameterised):
 
 
 class FixedPrior(Prior):
-    """The prior that a NumPy density describes; nothing of it is learnt."""
+    """The prior that a NumPy density describes; nothing of it is learnt.
+
+    Args:
+        known: a density of `vaescope.prior_density`.
+
+    Example:
+        >>> import vaescope as vs
+        >>> from vaescope.prior_density import standard_normal
+        >>> vs.priors.FixedPrior(standard_normal(2)).density().says
+        'N(0, I)'
+    """
 
     anchor: Tensor
 

@@ -11,7 +11,16 @@ __all__ = ["StandardNormal"]
 
 
 class StandardNormal(Prior):
-    """N(0, I) over `latent` dimensions."""
+    """N(0, I) over `latent` dimensions.
+
+    Args:
+        latent: number of latents.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.priors.StandardNormal(2)().variance.tolist()
+        [[1.0, 1.0]]
+    """
 
     zero: Tensor
 

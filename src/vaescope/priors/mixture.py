@@ -69,6 +69,17 @@ class MixturePrior(Prior):
     subtracts one log-density per example from a log-density per latent, then sums over latents.
     The prior then weighs as many times too much as there are latents. Whether figure 3 of the paper
     was made with that code is not known. Only to compare: log_prob is then no density.
+
+    Args:
+        means: (component, latent) centres.
+        variance: of each component.
+        legacy: whether it counts as in the released code.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.priors.MixturePrior(torch.tensor([[2.0, 0.0], [-2.0, 0.0]]))().mean.tolist()
+        [[0.0, 0.0]]
     """
 
     means: Tensor

@@ -67,6 +67,16 @@ class SparsePrior(Prior):
 
     0.05 is a standard deviation, as in appendix B and the released code; section 6 of the paper
     calls it a variance.
+
+    Args:
+        latent: number of latents.
+        gamma: share of the spike.
+        spike_std: standard deviation of the spike.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.priors.SparsePrior(2, gamma=0.8)().mean.tolist()
+        [[0.0, 0.0]]
     """
 
     zero: Tensor

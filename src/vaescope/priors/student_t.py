@@ -89,6 +89,16 @@ class StudentTPrior(Prior):
     """The same density for each of `latent` dimensions, scaled by the root of `variance`.
 
     The variance of the prior is df / (df - 2) times that: the paper scales like its Gaussians.
+
+    Args:
+        latent: number of latents.
+        df: degrees of freedom.
+        variance: of each latent.
+
+    Example:
+        >>> import vaescope as vs
+        >>> vs.priors.StudentTPrior(2, df=5.0)().mean.tolist()
+        [[0.0, 0.0]]
     """
 
     zero: Tensor

@@ -45,6 +45,36 @@ def prune(
     functions it is a module with `encode` and `decode` that uses their weights. Other arguments as
     for `vs.inspect`. Mixed latents stay. Where nothing is dropped `.model` is what was given and
     `.reason` says why. What was measured says nothing of data unlike these.
+
+    Args:
+        model: a run, its folder, or any model that `vs.open_model` opens.
+        data: a dataset, its name or path, or an array; None takes the run's own.
+        out: folder of the smaller run, where a run is pruned.
+        encode: a function of a tensor, in place of a model's.
+        decode: a function of a tensor, in place of a model's.
+        posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.
+        output: `probabilities`, `logits` or `pixels`; None infers it.
+        value_range: of the images that the model takes; None infers it.
+
+    Returns:
+        `Pruning`: A pruned model and how much it differs; the model itself where nothing was
+        dropped.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DiskError: a folder cannot be written.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> model = vs.known.linear_vae(x)
+        >>> vs.prune(model, x).dropped
+        (3, 4, 5)
     """
     if isinstance(model, str | Path):
         model = Run(Path(model))

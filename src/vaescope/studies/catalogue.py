@@ -30,11 +30,9 @@ _SPLIT = "models now train on 80% of the rows and are scored on another 10%, as 
 #: Studies whose settings were corrected after their tables were made, and how. Their pages show
 #: the old tables and say so, until they are run again.
 OUTDATED: Mapping[str, str] = {
-    "zietlow2022/theorem-2": f"{_SPLIT} (nonlinear task only)",
     "zietlow2022/table-3.2-synth": f"{_SPLIT}; the nonlinear task has a usual "
     "initialisation and a decoder of 60-40-20, as printed",
     "zietlow2022/table-3.2-images": f"{_SPLIT} (MNIST and Fashion-MNIST)",
-    "zietlow2022/table-3.3-synth": _SPLIT,
     "zietlow2022/table-3.3-mnist": _SPLIT,
     "zietlow2022/figure-3.7-synth": _SPLIT,
     "zietlow2022/dto-steps": _SPLIT,

@@ -59,6 +59,39 @@ def train(
     `decoder=`, any modules from x to the posterior's parameters and from z to the likelihood's;
     `net=`, a function that makes both; or `vae=`, a whole `vs.VAE` (docs/own-parts.md). Modules
     start from the weights that they come with, and are not changed.
+
+    Args:
+        preset: name of a preset.
+        data: a dataset, its name or path, or an array; None takes the run's own.
+        out: folder for runs; None is `$VAESCOPE_RUNS`.
+        device: `auto`, `cpu`, `cuda` or `mps`.
+        on_record: called with each row of the history.
+        loggers: names: csv, tensorboard, wandb, mlflow.
+        progress: whether a bar is drawn on stderr.
+        settings: settings by bare name, whole groups, or your own parts.
+
+    Returns:
+        The finished `Run`.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DataError: a file is missing or damaged.
+        DiskError: a folder cannot be written.
+        NonFiniteError: a loss became NaN or infinite.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
+
+    Example:
+        >>> import tempfile
+        >>> import vaescope as vs
+        >>> x = vs.known.signals()
+        >>> folder = tempfile.mkdtemp()
+        >>> run = vs.train("vae", x, latent=2, steps=5, net={"name": "linear"}, out=folder)
+        >>> run.is_done, len(run.records())
+        (True, 1)
     """
     check_loggers(loggers)
     where = choose_device(device)

@@ -27,6 +27,7 @@ from vaescope.optimiser_specs import AdamSpec
 from vaescope.schedules import Schedule
 from vaescope.seeds import derive, epoch_order
 from vaescope.specs import ConditionalPriorSpec, Experiment, resolve, to_dict
+from vaescope.training.compiled_steps import Moments, Steps, steps_of
 from vaescope.training.loop import Record, record_of, unused_at_steps
 from vaescope.training.precision import SMALL
 from vaescope.vae import VAE, Batch, as_input
@@ -35,8 +36,8 @@ __all__ = ["Many", "compiling_pays", "groups", "signature", "stackable", "train_
 
 _LOG = logging.getLogger("vaescope")
 
-#: Steps that one compiled call makes.
-UNROLL = 10
+#: Steps that one compiled call makes, and one call of steps in C.
+UNROLL, BLOCK = 10, 50
 #: Models of a group. Below four stacking costs more than it saves; compiled, sixteen train as fast
 #: per model as fifty, and several groups keep several workers busy.
 LEAST, MOST = 4, 16
@@ -123,10 +124,6 @@ def _filled(value: Any, numbers: Iterator[Tensor]) -> Any:
         parts = {f.name: _filled(getattr(value, f.name), numbers) for f in fields(value)}
         return replace(value, **parts)
     return next(numbers) if isinstance(value, float) else value
-
-
-#: Of the gradient, of its square, and the largest of the latter so far, which AMSGrad divides by.
-Moments = tuple[Tensor, Tensor, Tensor]
 
 
 class _Loss(nn.Module):
@@ -224,6 +221,12 @@ class _Stack:
             seen.append(parts)
         stacked = {name: torch.stack([parts[name] for parts in seen]) for name in seen[0]}
         return flat, (first, second, largest), stacked
+
+
+def _in_c(stack: _Stack, batch: int) -> Steps | None:
+    """The same steps in C, where the models are of the kind that is written there."""
+    filled = _filled(stack.objective, iter(stack.strengths.unbind(1)))
+    return steps_of(stack.template.vae, filled, stack.rate, stack.adam, batch, tanh=_Tanh)
 
 
 def _laid_out(parameter: Tensor) -> Tensor:
@@ -324,7 +327,9 @@ def train_many(
     stack, flat = _stack(experiments, data)
     feed = _Feed(experiments, data, stack.objective.draws)
     moments = (torch.zeros_like(flat), torch.zeros_like(flat), torch.zeros_like(flat))
-    fast = _compiled(stack.advance) if compiled else None
+    native = _in_c(stack, spec.batch)
+    fast = _compiled(stack.advance) if compiled and native is None else native
+    most = UNROLL if native is None else BLOCK
     failed: dict[int, int] = {}
     window: list[dict[str, Tensor]] = []
     step = 0
@@ -349,8 +354,10 @@ def train_many(
 
     while step < spec.steps:
         due = min(spec.steps, step + spec.logging.every - step % spec.logging.every)
-        count = UNROLL if fast is not None and due - step >= UNROLL else 1
-        call = fast if fast is not None and count == UNROLL else stack.advance
+        count = most if fast is not None and due - step >= most else 1
+        if native is not None:
+            count = min(most, due - step)
+        call = fast if fast is not None and (count == most or native) else stack.advance
         x, noise = feed(step, count)
         flat, moments, parts = call(flat, moments, x, noise, torch.tensor(float(step)))
         for model in torch.nonzero(~torch.isfinite(parts["loss"]).all(0)).flatten().tolist():

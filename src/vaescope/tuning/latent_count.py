@@ -90,15 +90,15 @@ class LatentTrial:
 class LatentCount:
     """The number to use, what each method says, and the trainings behind them."""
 
-    recommended: int
+    recommended: int  # the number to use
     fondue: int | None  # None where time ran out before it was found
-    by_types: int | None
+    by_types: int | None  # by doubling until a latent is not active
     wide: LatentTrial  # at an honest beta
     dimension: int  # that Gaussian means would have to have to look like the wide model's
     data: dict[str, Estimate | None]  # intrinsic dimension by "mle" and "two_nn"
-    trials: tuple[LatentTrial, ...]
+    trials: tuple[LatentTrial, ...]  # the trainings
     notes: tuple[str, ...]
-    seconds: float
+    seconds: float  # that it all took
 
     def summary(self) -> str:
         def told_(estimate: Estimate | None) -> str:
@@ -159,6 +159,19 @@ def how_many_latents(
         minutes: after which FONDUE's trainings stop; the wide model comes first.
         progress: as for `vs.inspect`.
         settings: of the preset, as for `vs.train`; `steps` is the length of a training.
+        device: `auto`, `cpu`, `cuda` or `mps`.
+
+    Returns:
+        `LatentCount`: the number to use, what each method says, and the trainings behind them.
+
+    Raises:
+        UsageError: a preset or setting is not known, or data are missing.
+
+    Example:
+        >>> import vaescope as vs
+        >>> count = vs.how_many_latents(vs.known.signals(), most=2, steps=20, minutes=0.1)
+        >>> count.recommended <= 2
+        True
     """
     given = None if data is None else as_dataset(data)
     settings.setdefault("steps", STEPS)

@@ -58,6 +58,32 @@ def tune_beta(
     is the length of a round, of which a short run has 2 to 20; `short_lr` its learning rate, by
     default the preset's and at least 1e-3. Other arguments as for `vs.train`. Do not trust the
     numbers where `.notes` say that latents still moved.
+
+    Args:
+        preset: name of a preset.
+        data: a dataset, its name or path, or an array; None takes the run's own.
+        by: `onset` or `dto`: what chooses the value.
+        needed: latents that must stay in use.
+        between: betas to look between.
+        round_steps: steps of one round.
+        short_lr: learning rate of the short runs.
+        out: folder for runs; None is `$VAESCOPE_RUNS`.
+        device: `auto`, `cpu`, `cuda` or `mps`.
+        settings: settings by bare name, e.g. `beta=4`.
+
+    Returns:
+        `Tuning`: the strength to use, the range it lies in, and the curve that says so.
+
+    Raises:
+        BusyError: another process works on the same run.
+        DataError: a file is missing or damaged.
+        DiskError: a folder cannot be written.
+        NonFiniteError: a loss became NaN or infinite.
+        RangeError: a value is outside of what is allowed.
+        RunError: a folder is not a run, or a run that does not fit.
+        ShapeError: an array has another shape or type than it should, or what is needed is
+            missing.
+        UsageError: a name or value is not known; the message lists what is.
     """
     given = None if data is None else as_dataset(data)
     spec = from_python(preset, None if given is None else data_settings(given), settings)

@@ -3,8 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from vaescope.geometry.fast_deconvolution import quickened
+from vaescope.nets import BernoulliLikelihood
 from vaescope.nets.conv import Deconvolution, conv_pair
+from vaescope.nets.fast_deconvolution import quick_decoder, quickened
+from vaescope.vae import Decoder
 
 
 def codes() -> Tensor:
@@ -32,3 +34,17 @@ def test_layers_of_other_shapes_or_with_hooks_keep_their_own_forward() -> None:
     torch.testing.assert_close(quickened(decoder)(codes()), decoder(codes()))
     decoder.register_forward_hook(lambda layer, given, made: 2.0 * made)
     assert quickened(decoder) is decoder
+
+
+@torch.no_grad()
+def test_a_decoder_with_its_likelihood_is_the_same_to_rounding_and_others_stay() -> None:
+    torch.manual_seed(0)
+    decoder = Decoder(conv_pair((1, 64, 64), 6).decoder, BernoulliLikelihood())
+    x = torch.rand(5, 1, 64, 64)
+    wanted = decoder(codes()).log_prob(x)
+    torch.testing.assert_close(
+        quick_decoder(decoder)(codes()).log_prob(x), wanted, rtol=1e-5, atol=0
+    )
+    assert quick_decoder(decoder.body) is decoder.body
+    decoder.register_forward_hook(lambda *_: None)
+    assert quick_decoder(decoder) is decoder

@@ -1,0 +1,71 @@
+"""What a release promises: one version everywhere, a citation, types, a workflow that runs CI."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import vaescope
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+#: What somebody who uses vaescope would write, checked as their own code is.
+USER = '''\
+"""Uses vaescope with types."""
+
+import numpy as np
+
+import vaescope as vs
+
+
+
+
+def best(codes: vs.Codes) -> tuple[str, float]:
+    score = vs.metrics.mig(codes)
+    kinds = vs.latents.types(codes)
+    return kinds.summary(), score.value
+
+
+def main() -> None:
+    data: vs.Dataset = vs.load_dataset("digits")
+    run: vs.Run = vs.train("beta-vae", data, beta=4.0, steps=10)
+    says, value = best(vs.encode(run, np.arange(3)))
+    print(says, value, vs.inspect(run).summary(), vs.prune(run).dropped)
+'''
+
+
+def test_the_citation_has_what_its_format_asks_for_and_the_version() -> None:
+    content = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert {"cff-version", "message", "title", "authors", "version", "license"} <= set(content)
+    assert content["version"] == vaescope.__version__
+    assert all("name" in own or "family-names" in own for own in content["authors"])
+    assert f"## {vaescope.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_every_extra_is_in_the_docs_and_in_the_constraints() -> None:
+    page = (ROOT / "docs" / "install.md").read_text("utf-8")
+    for extra in PROJECT["optional-dependencies"]:
+        assert f"`{extra}`" in page, extra
+
+
+def test_the_workflow_runs_what_ci_runs() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8"))
+    said = [step.get("run") for job in workflow["jobs"].values() for step in job["steps"]]
+    assert ".ci/run" in said and "make docs" in said
+    for form in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"):
+        content = yaml.safe_load(form.read_text("utf-8"))
+        assert "blank_issues_enabled" in content or {"name", "description", "body"} <= set(content)
+
+
+@pytest.mark.slow
+def test_a_program_of_a_user_passes_mypy_strict(tmp_path: Path) -> None:
+    (tmp_path / "user.py").write_text(USER)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", ROOT / ".mypy_cache"]
+    done = subprocess.run(
+        [*command, "--config-file", ROOT / "pyproject.toml", tmp_path / "user.py"],
+        check=False, capture_output=True, text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
