@@ -77,7 +77,7 @@ def page_of(found: list[SliderTimes]) -> str:
     ]
     return "\n".join([
         "# Sliders of third-party decoders", "",
-        "`python benchmarks/sliders.py REPORT.html ...` on reports of the nine pretrained models "
+        "`python benchmarks/sliders.py REPORT.html ...` on pages of the nine pretrained models "
         f"(10 latents), Chromium without a graphics card, {os.cpu_count()} cores. Milliseconds "
         f"over {EVENTS} moves of sliders, by turns: from the event to the frame after the picture, "
         "and the decoder alone. Asked for: a median within 50 ms at 64 x 64, 5 MB a page.", "",

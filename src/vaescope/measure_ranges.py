@@ -24,7 +24,8 @@ RANGES: Mapping[str, Range] = {
     # measures that only studies have
     **dict.fromkeys(
         ("share", "ds", "cosine", "overlap", "distance_to_normal", "ks_mean_active",
-         "ks_prior_active", "ks_prior_passive", "lots_below", "lots_below_lot"), _SHARE,
+         "ks_prior_active", "ks_prior_passive", "lots_below", "lots_below_lot", "often_active",
+         "often_passive", "settled", "strongest_active", "strongest_passive"), _SHARE,
     ),
     **dict.fromkeys(
         ("dto_likelihood", "dto_over_haar", "dto_relative", "angle", "error_over_pca", "od",
@@ -32,7 +33,10 @@ RANGES: Mapping[str, Range] = {
          "last_above", "log_variance_off_passive", "prior_variance_passive", "covered", "sharing",
          "sigma_over_prior_active", "sigma_scaled_active", "variance_miss", "inconsistency",
          "contrast", "bound",
-         "bound_best", "bound_turned", "corollary_1_error"), _SIZE,
+         "bound_best", "bound_turned", "corollary_1_error", "means_distance_active",
+         "prior_distance_passive", "variance_of_mean_active", "variance_of_mean_passive", "mi_mean",
+         "mi_mean_active", "mi_mean_without_passive", "mi_sample", "rank_mean", "rank_sample",
+         "rank_of_correlations_mean", "tc", "tc_mean_lot", "tc_readouts"), _SIZE,
     ),
     "order": (-1.0, 1.0),
     **dict.fromkeys(

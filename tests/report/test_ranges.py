@@ -21,6 +21,10 @@ SIGNED = {
     "bias", "diagonal_change", "distortion", "full_change", "gap", "gap_to_likelihood", "kl",
     "log_variance", "mmd", "rotation", "score", "score_by_rank", "share_random",
     "share_without_passive",
+    # Differences, scores over chance, and ratios of shares that may be negative.
+    "axes", "by_affine", "excess", "lag", "logistic_standard", "mean", "mean_passive",
+    "mean_without_passive", "nearer", "neighbours_raw", "neighbours_standard", "ridge_raw",
+    "sample_passive", "share_lot", "tree_raw",
 }  # fmt: skip
 
 #: Values near an end of each measure's range, over three seeds.
