@@ -23,6 +23,7 @@ from vaescope.sealing import seal_document
 from vaescope.settings import from_command_line
 from vaescope.specs import ConditionalPriorSpec, Experiment, resolve
 from vaescope.training.checkpoint import weights_bytes
+from vaescope.vae import NoDecoder
 
 VECTORS = ("data.name=ica-segments", "data.segments=4", "data.per_segment=40", "net.name=mlp",
            "net.encoder=[8]", "net.decoder=[8]", "latent=3", "batch=16", "steps=4")  # fmt: skip
@@ -89,6 +90,8 @@ def moments(run: Run, x: torch.Tensor, u: torch.Tensor | None) -> list[torch.Ten
     vae = load_vae(run)
     with torch.no_grad():
         q, p = vae.encoder(x, u), vae.prior(u)
+        if isinstance(vae.decoder, NoDecoder):  # contrastive learning trains an encoder alone
+            return [q.mean, q.variance, p.mean, p.variance]
         output = vae.decoder(q.mean)
         return [q.mean, q.variance, p.mean, p.variance, output.mean, output.log_prob(x)]
 

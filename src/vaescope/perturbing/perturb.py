@@ -34,7 +34,7 @@ from vaescope.perturbing.pool import (
 from vaescope.perturbing.result import FILE, Perturbation
 from vaescope.perturbing.settings import EPSILONS, Kind, PerturbSettings
 from vaescope.perturbing.training import Adversaries, Trace, train_network
-from vaescope.reading import read_json
+from vaescope.reading import parse_json, read_json
 from vaescope.runs import strict_json
 from vaescope.specs import digest
 from vaescope.user_data import as_dataset
@@ -194,7 +194,7 @@ def _require(data: Dataset) -> None:
 def _claim(folder: Path, facts: Mapping[str, Any]) -> None:
     """Refuses a folder that was begun with other data or settings."""
     path = folder / "settings.json"
-    wanted = json.loads(strict_json(facts))
+    wanted = parse_json(strict_json(facts))
     if path.exists():
         try:
             begun = read_json(path)

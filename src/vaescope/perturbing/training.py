@@ -23,6 +23,7 @@ from vaescope.errors import Interrupted, NonFiniteError, RunError, UsageError
 from vaescope.paths import replace_file
 from vaescope.perturbing.network import PerturbationNetwork, moved
 from vaescope.perturbing.settings import PerturbSettings
+from vaescope.reading import parse_json
 from vaescope.seeds import derive, order
 from vaescope.vae import VAE, as_input
 
@@ -190,7 +191,7 @@ def _load(
     remedy = "Delete it to train the perturbation again from the beginning."
     try:
         with safe_open(path, "pt") as file:
-            facts = json.loads((file.metadata() or {})["vaescope"])
+            facts = parse_json((file.metadata() or {})["vaescope"])
         tensors = load_file(path)
         if facts["key"] != key:
             raise RunError(f"{path} belongs to another perturbation.", remedy)
