@@ -314,6 +314,7 @@ OWN: Mapping[str, str] = {
     "bonheme2023/readouts": "a question of ours about the models of figure 6",
     "bonheme2023/threshold": "a question of ours about the models of figure 6",
     "bonheme2023/consumers": "a question of ours about the models of figure 6",
+    "zietlow2022/seeds": "a question of our own: whether seeds share a latent space",
     "zietlow2022/worked-example": _CLOSED,
     "zietlow2022/figure-7.6": _CLOSED,
     "zietlow2022/dto-steps": "a study of our own: steps and beta are what it varies",
