@@ -123,7 +123,18 @@ def test_the_geometry_does_not_depend_on_the_scale(inspected: list[Inspection], 
     for one in inspected:
         assert one.geometry is not None
         assert any("standard deviations of the prior" in note for note in one.geometry.notes)
+        if name == "ima_contrast" and name not in one.geometry.measures:
+            # What this short training gives is of full rank on some processors and on others not.
+            found.append(one.geometry.skipped[name])
+            continue
         found.append(one.geometry.measures[name].value)
+    if sum(isinstance(value, str) for value in found) == 1:
+        pytest.xfail(
+            "J'J is singular to float32 at one scale and not at the other: rounding decides"
+        )
+    if isinstance(found[0], str):
+        assert found[0] == found[1]
+        return
     # The contrast has the logarithm of the determinant of a nearly singular J'J, from float32.
     assert found[0] == pytest.approx(found[1], rel=0.03 if name == "ima_contrast" else 2e-3)
 
