@@ -201,7 +201,7 @@ def _latent_kl(terms: Terms, prior: Distribution) -> Tensor:
 
 @torch.no_grad()
 def _accumulate(
-    window: dict[str, Tensor], terms: Terms, vae: VAE, u: Tensor | None, *, latent_kl: bool
+    window: dict[str, Tensor], terms: Terms, vae: VAE, u: Tensor | None, *, latent_kl: bool = False
 ) -> None:
     variance, mean = terms.posterior.variance.detach(), terms.posterior.mean.detach()
     seen = {
