@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,9 @@ def a_step(spec: Experiment, device: torch.device, vae: VAE) -> State:
     state = State(vae, objective, {}, device)
     width = getattr(spec.prior, "width", None)  # of u, where there is one
     batch = fetch(from_arrays(rows), np.arange(8), device, width and (lambda i: rows_of(width, i)))
+    if spec.pairs is not None:
+        shared = torch.zeros(8, dtype=torch.long, device=device)
+        batch = replace(batch, pair=batch.x.clone(), shared=shared)
     shape = (objective.draws, 8, spec.latent)
     noise = noise_at(0, 0, shape, device)
     terms = objective(vae, batch, torch.tensor(0.0, device=device), noise)
@@ -57,6 +61,8 @@ def _no_autocast_of_meta(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_step_of_every_preset_leaves_nothing_on_the_cpu(name: str) -> None:
     """On `meta` operations check devices and shapes but compute nothing: a tensor that stayed on
     the CPU fails here as it would on a GPU."""
+    if name == "weak-gan":
+        pytest.skip("it looks at values of its discriminator, and `meta` has none")
     spec = resolve(from_command_line(name, []))
     vae = build_vae(spec).to(META)
     state = a_step(spec, META, vae)
