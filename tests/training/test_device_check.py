@@ -62,7 +62,7 @@ def test_a_step_of_every_preset_leaves_nothing_on_the_cpu(name: str) -> None:
     """On `meta` operations check devices and shapes but compute nothing: a tensor that stayed on
     the CPU fails here as it would on a GPU."""
     if name == "weak-gan":
-        pytest.skip("it looks at values of its discriminator, and `meta` has none")
+        pytest.skip("it checks the number of the shared factor, and `meta` has no values")
     spec = resolve(from_command_line(name, []))
     vae = build_vae(spec).to(META)
     state = a_step(spec, META, vae)
