@@ -19,6 +19,7 @@ PAIRS = (
     ("VAE_mnist", "btcvae_mnist"),
     ("VAE_mnist", "betaB_mnist"),
     ("btcvae_dsprites", "btcvae_dsprites_a0"),
+    ("VAE_dsprites", "betaH_dsprites"),
 )
 COLUMNS = ("own", *CLASSES, "mean image")
 
@@ -43,8 +44,8 @@ def draw(rows: dict[str, list[float]], path: Path) -> None:
     for k, (name, costs) in enumerate(rows.items()):
         own, mean = costs[0], costs[-1]
         shares = (np.array(costs[1:-1]) - own) / (mean - own)
-        places = np.arange(len(CLASSES)) + (k - 1.5) * 0.2
-        axes.bar(places, shares, 0.18, label=name)
+        places = np.arange(len(CLASSES)) + (k - 2) * 0.16
+        axes.bar(places, shares, 0.15, label=name)
     axes.axhline(1.0, color="0.4", lw=1)
     axes.axhline(0.1, color="0.4", lw=1, ls=":")
     axes.set_xticks(np.arange(len(CLASSES)), list(CLASSES))

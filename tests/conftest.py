@@ -7,8 +7,12 @@ if "OMP_NUM_THREADS" not in os.environ:
     # process only makes them wait for each other.
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
+# Some virtual machines announce AMX and die of its instructions; in float32 nothing gains by it.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+
 import logging
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +44,9 @@ _LONG = (
     "adapters/test_scvi_extra.py", "browser/test_report.py", "own_parts/test_lab.py",
     "metrics/test_dci.py", "training/test_many.py", "tuning/test_tune_beta.py",
 )  # fmt: skip
-_WANT = "wants real data"
+#: Seconds on a quiet core from which all cases of a test function together are `slow`.
+SLOW = 0.5
+_WANT = "needs real data"
 _CHROMIUM = Path("/usr/bin/chromium")
 _QUIET = [
     "--no-sandbox", "--disable-background-networking", "--disable-component-update",
@@ -101,7 +107,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in terminalreporter.stats.get("skipped", [])
         if _WANT in str(report.longrepr)
     ]
-    terminalreporter.write_line(f"{len(skipped)} tests skipped for want of real data")
+    terminalreporter.write_line(f"{len(skipped)} tests skipped because they need real data")
+    seconds: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("passed", []):
+        if "slow" not in report.keywords:
+            seconds[report.nodeid.split("[")[0]] += report.duration
+    # Twice the time, as the other core may be at work.
+    for name, total in seconds.most_common():
+        if total > 2 * SLOW:
+            terminalreporter.write_line(f"not marked slow and took {total:.1f} s: {name}")
 
 
 @pytest.fixture(autouse=True)

@@ -85,6 +85,7 @@ TRUTH = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [weighted, stratified])
 def test_estimates_converge_to_the_closed_forms_as_the_batch_grows(
     estimator: Weights, g: torch.Generator
@@ -100,6 +101,7 @@ def test_estimates_converge_to_the_closed_forms_as_the_batch_grows(
         assert errors[128][name] < errors[16][name], name
 
 
+@pytest.mark.slow
 def test_the_exact_mixture_of_a_large_dataset_has_the_closed_forms(g: torch.Generator) -> None:
     q, z = batch(4000, g)
     found = exact(q, z)
@@ -272,6 +274,7 @@ def test_mmd_of_one_latent_is_the_same_jointly_and_by_latents(g: torch.Generator
     torch.testing.assert_close(mmd(x, y), mmd_per_latent(x, y))
 
 
+@pytest.mark.slow
 def test_mmd_converges_to_the_integral_and_is_unbiased(g: torch.Generator) -> None:
     def expectation(shift: float, variance: float) -> float:
         """E k(a - b) for a - b ~ N(shift, variance)."""
@@ -297,6 +300,7 @@ def test_mmd_converges_to_the_integral_and_is_unbiased(g: torch.Generator) -> No
     assert spread[256] < 0.2 * spread[8]
 
 
+@pytest.mark.slow
 def test_only_the_joint_mmd_sees_dependence_between_latents(g: torch.Generator) -> None:
     same = normal(1000, 1, g=g).expand(-1, 2)  # right marginals, latents equal
     prior = normal(1000, 2, g=g)

@@ -26,6 +26,7 @@ FEW: dict[str, Any] = {"latent": 2, "steps": 20, "batch": 16, "random_state": 0}
 EXPECTED: dict[str, str] = {}
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [VAEEstimator(latent=2, steps=5, batch=8)], expected_failed_checks=lambda _: EXPECTED
 )
@@ -67,6 +68,7 @@ def test_fit_leaves_nothing_behind(
     assert torch.equal(torch.random.get_rng_state(), random)
 
 
+@pytest.mark.slow
 def test_training_raises_the_score_and_codes_lead_back_to_the_data(table: Arrays) -> None:
     short = VAEEstimator(**FEW).fit(table)
     long = VAEEstimator(**{**FEW, "steps": 400}).fit(table)
@@ -155,6 +157,7 @@ def test_images_go_through_the_convolutional_pair_and_come_back(small_sprites: D
     np.testing.assert_allclose(own.transform(images.astype(np.float64)), codes, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["factor-vae", "beta-tcvae", "dip-vae-i", "ae"])
 def test_presets_by_name(name: str, table: Arrays) -> None:
     own = VAEEstimator(**{**FEW, "steps": 2}, preset=name).fit(table)

@@ -28,6 +28,8 @@ from vaescope.training.loop import new_state, steps
 from vaescope.vae import VAE
 from vaescope.watching import watch
 
+pytestmark = pytest.mark.slow  # what they share takes seconds
+
 SCALES = (0.05, 1.0, 7.0, 0.3, 2.0, 0.05, 4.0)
 
 
@@ -66,6 +68,7 @@ def gauged(vae: VAE, scales: tuple[float, ...]) -> VAE:
     return vae
 
 
+@pytest.mark.slow
 def test_scaling_latents_changes_neither_distortion_nor_rate(
     trained: tuple[Experiment, VAE],
 ) -> None:
@@ -101,6 +104,7 @@ def inspected(trained: tuple[Experiment, VAE]) -> list[Inspection]:
     return [dissect(model, EFFORTS["fast"]) for model in models]
 
 
+@pytest.mark.slow
 def test_types_rates_verdicts_and_histograms_do_not_depend_on_the_scale(
     inspected: list[Inspection],
 ) -> None:
@@ -116,6 +120,7 @@ def test_types_rates_verdicts_and_histograms_do_not_depend_on_the_scale(
     np.testing.assert_allclose(one.traversals.share, other.traversals.share, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KEYS)
 def test_the_geometry_does_not_depend_on_the_scale(inspected: list[Inspection], name: str) -> None:
     """Jacobians are by latents in standard deviations of the prior, and say so."""
@@ -128,10 +133,6 @@ def test_the_geometry_does_not_depend_on_the_scale(inspected: list[Inspection], 
             found.append(one.geometry.skipped[name])
             continue
         found.append(one.geometry.measures[name].value)
-    if sum(isinstance(value, str) for value in found) == 1:
-        pytest.xfail(
-            "J'J is singular to float32 at one scale and not at the other: rounding decides"
-        )
     if isinstance(found[0], str):
         assert found[0] == found[1]
         return

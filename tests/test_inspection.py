@@ -85,6 +85,7 @@ def test_histograms_are_densities_that_leave_nothing_out() -> None:
     assert histograms.prior.max() == pytest.approx(1.0 / math.sqrt(2.0 * math.pi))
 
 
+@pytest.mark.slow
 def test_a_latent_knows_the_factor_that_it_copies() -> None:
     result = inspect_codes(codes_of([0.01, 0.02, 1.0], factors=True), SUBJECT)
     first, second, passive = result.latents
@@ -194,6 +195,7 @@ def inspection(tmp_path_factory: pytest.TempPathFactory) -> Inspection:
     return inspect(untrained(tmp_path_factory.mktemp("runs")), effort="fast")
 
 
+@pytest.mark.slow
 def test_a_run_is_dissected_on_all_of_its_small_data(inspection: Inspection) -> None:
     assert (inspection.subject.n, inspection.subject.of) == (SIZE, SIZE)
     assert len(inspection.latents) == 10
@@ -205,6 +207,7 @@ def test_a_run_is_dissected_on_all_of_its_small_data(inspection: Inspection) -> 
     assert inspection.training is not None and inspection.training.distortion.tolist() == [4.0]
 
 
+@pytest.mark.slow
 def test_the_fit_is_the_rate_of_the_latents_and_the_distortion_of_a_fair_coin(
     inspection: Inspection,
 ) -> None:
@@ -226,6 +229,7 @@ def test_the_dictionary_has_the_shape_of_the_interface(inspection: Inspection) -
     assert content["latents"]["mean_variance"] == [by_number[index] for index in range(10)]
 
 
+@pytest.mark.slow
 def test_a_run_without_images_keeps_no_picture(tmp_path: Path) -> None:
     result = inspect(untrained(tmp_path), images=False)
     assert result.reconstructions is None
@@ -233,6 +237,7 @@ def test_a_run_without_images_keeps_no_picture(tmp_path: Path) -> None:
     assert result.traversals.share.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_the_degenerate_case_is_a_note_of_the_demo_only(
     inspection: Inspection, tmp_path: Path
 ) -> None:
@@ -268,6 +273,7 @@ def test_the_summary_has_one_line_per_verdict(inspection: Inspection) -> None:
     assert "<b>" not in replace(inspection, verdicts=(odd,))._repr_html_()
 
 
+@pytest.mark.slow
 def test_histograms_stand_against_the_prior_of_each_latent(generator: np.random.Generator) -> None:
     """Densities of the spike, which is finer than a bin, are means over bins, so that codes drawn
     from the prior have its histogram."""
@@ -278,6 +284,7 @@ def test_histograms_stand_against_the_prior_of_each_latent(generator: np.random.
     assert histograms.says == prior.says and histograms.top > histograms.prior.max() > 2.0
 
 
+@pytest.mark.slow
 def test_histograms_under_a_prior_of_each_row_are_in_its_units(
     generator: np.random.Generator,
 ) -> None:
@@ -293,6 +300,7 @@ def test_histograms_under_a_prior_of_each_row_are_in_its_units(
     assert samples.variance[0] == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_the_prior_verdict_judges_by_the_prior_of_the_codes(generator: np.random.Generator) -> None:
     """Draws from a t with 2 degrees of freedom, which has no variance, follow it and not N(0, I);
     draws from N(0, I) do not follow a prior of twice the scale."""

@@ -270,6 +270,7 @@ class Swapped(nn.Module):
         return self.inner.decode(torch.stack([z[:, 1], -z[:, 0]], 1))
 
 
+@pytest.mark.slow
 def test_maps_are_exchanged_by_channel() -> None:
     images = torch.rand(200, 1, 2, 2, generator=torch.Generator().manual_seed(1))
     images = images.repeat_interleave(4, 2).repeat_interleave(4, 3)

@@ -28,7 +28,8 @@ FLOORS = {
     "optimisers": 2, "optimiser_specs": 2, "objective_specs": 2, "objective_table": 2,
     "setting_errors": 2, "schedule_specs": 2,
     "loggers": 2, "rotation": 2, "known": 2, "latent_maps": 2,
-    "latent_exchange": 3, "image_cost": 3,
+    "latent_exchange": 3, "image_cost": 3, "marginal_likelihood": 3,
+    "importance_sampling": 3, "importance_weights": 3,
     "information": 3, "metrics": 3, "latents": 3, "traversals": 3, "watching": 3, "estimator": 3,
     "decomposition": 3, "geometry": 3, "measures": 3,
     "inspection": 4, "verdicts": 4, "sweeps": 4, "tables": 4, "statistics": 4,
@@ -99,6 +100,7 @@ SAVES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_a_module_imports_from_its_own_floor_or_below(path: Path) -> None:
     floor = FLOORS[home(path)]
@@ -121,6 +123,7 @@ def test_no_file_is_over_400_lines() -> None:
     assert not long
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     ["import vaescope.metrics", "import vaescope.latents", "import vaescope.serving.app"],
@@ -141,6 +144,7 @@ def test_every_public_name_resolves() -> None:
 NAMED_ALIKE = {"WatchLatents"}
 
 
+@pytest.mark.slow
 def test_no_two_public_classes_share_a_name() -> None:
     homes: dict[str, list[str]] = {}
     for path in modules():

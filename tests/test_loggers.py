@@ -78,6 +78,7 @@ def test_a_csv_file_is_written_and_read_back(tmp_path: Path) -> None:
     close(read_csv(run), run)
 
 
+@pytest.mark.slow
 def test_a_csv_file_of_a_resumed_run_is_whole(tmp_path: Path) -> None:
     spec = from_command_line(
         "vae", ["data.name=pinwheel", *(f"{k}={v}" for k, v in SETTINGS.items())]
@@ -193,6 +194,7 @@ def test_loggers_that_are_not_there_are_refused_before_anything_is_written(
     assert list(LOGGERS) == ["csv", "tensorboard", "wandb", "mlflow"]
 
 
+@pytest.mark.slow
 def test_loggers_do_not_change_what_is_trained(tmp_path: Path) -> None:
     plain, logged_run = (
         train(tmp_path / "a"),
@@ -202,6 +204,7 @@ def test_loggers_do_not_change_what_is_trained(tmp_path: Path) -> None:
         assert (plain.path / name).read_bytes() == (logged_run.path / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_bar_ends_at_the_last_step_and_is_drawn_only_when_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

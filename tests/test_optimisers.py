@@ -30,6 +30,7 @@ assert "torch._dynamo" in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_the_first_step_imports_neither_compiler_nor_statistics() -> None:
     code = FIRST_STEPS.format(preset="beta-vae")
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -112,6 +112,7 @@ def test_sparse_cells_stay_sparse_and_bad_ones_are_refused() -> None:
         as_dataset(cells_like(scipy.sparse.csr_matrix(bad)))
 
 
+@pytest.mark.slow
 def test_no_optional_package_is_imported_by_the_adapters() -> None:
     import subprocess
 

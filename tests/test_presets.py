@@ -18,10 +18,15 @@ from vaescope.training.run import train_run
 
 #: Their nets are for 64 pixels only.
 LARGE = ("student-t-vae", "anisotropic-vae", "slow-vae")
+#: The fast tests have one of each kind: no noise, a diagonal posterior, another prior.
+QUICK = ("ae", "beta-vae", "pinwheel")
 FEW = ["data.grid.shape=[1]", "data.grid.orientation=[0]", "data.size=32"]
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in PRESETS],
+)
 def test_every_preset_trains_at_twenty_steps(name: str, tmp_path: Path) -> None:
     import torch
 

@@ -114,6 +114,7 @@ def test_a_conditional_prior_has_one_density_for_each_row(generator: np.random.G
     np.testing.assert_allclose(found.take(rows).log_prob(z[rows]), wanted[rows], rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DENSITIES)
 def test_marginals_integrate_to_the_mass_between_their_tails(name: str) -> None:
     p = DENSITIES[name]

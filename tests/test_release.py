@@ -1,5 +1,6 @@
 """What a release promises: one version everywhere, a citation, types, a workflow that runs CI."""
 
+import ast
 import subprocess
 import sys
 import tomllib
@@ -49,6 +50,17 @@ def test_every_extra_is_in_the_docs_and_in_the_constraints() -> None:
     page = (ROOT / "docs" / "install.md").read_text("utf-8")
     for extra in PROJECT["optional-dependencies"]:
         assert f"`{extra}`" in page, extra
+
+
+def test_every_extra_has_a_command_in_the_script_that_tries_them() -> None:
+    tree = ast.parse((ROOT / "scripts" / "extras.py").read_text("utf-8"))
+    (commands,) = [
+        node.value for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "COMMANDS"
+    ]  # fmt: skip
+    assert isinstance(commands, ast.Dict)
+    names = {key.value for key in commands.keys if isinstance(key, ast.Constant)}
+    assert names == set(PROJECT["optional-dependencies"])
 
 
 def test_the_workflow_runs_what_ci_runs() -> None:

@@ -38,6 +38,7 @@ ACTS: dict[str, Callable[[Any, Any, Path], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS)
 def test_each_act_takes_each_form(act: str, given: dict[str, Any], tmp_path: Path) -> None:
     results = [ACTS[act](given[form], given["data"], tmp_path / form) for form in FORMS]

@@ -182,6 +182,7 @@ def costs(model: OpenModel, kept: tuple[int, ...] = (0, 1, 2, 3, 4, 5)) -> tuple
     return float(model.distortion(places, noise).mean()), float(model.rate(places, noise).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_every_pair_has_an_unused_posterior_or_a_reason(objective: str, prior: str) -> None:
@@ -249,6 +250,7 @@ def test_every_pair_with_an_unused_posterior_is_trained() -> None:
     assert {*PAIRS, *KNOWN} | elsewhere == everywhere - NONE - REFUSED
 
 
+@pytest.mark.slow
 def test_the_entropy_vae_at_beta_4_keeps_its_second_most_informative_latent(tmp_path: Path) -> None:
     """papers.md 13.1, point 1: it was called passive and dropped, at a price of 4.6 nats.
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta
     from vaescope.inspection.inspect import inspect
     from vaescope.latent_exchange import exchange, translate
+    from vaescope.marginal_likelihood import LogLikelihood, log_likelihood
     from vaescope.models import OpenModel
     from vaescope.objectives import Objective, Terms
     from vaescope.opening import encode, open_model, open_run
@@ -50,6 +51,7 @@ __all__ = [
     "Dataset",
     "EffectiveBeta",
     "LatentCount",
+    "LogLikelihood",
     "Objective",
     "OpenModel",
     "Run",
@@ -71,6 +73,7 @@ __all__ = [
     "load_dataset",
     "load_pretrained",
     "load_vae",
+    "log_likelihood",
     "metrics",
     "nets",
     "objectives",
@@ -97,6 +100,8 @@ _HOMES = {
     "effective_beta": "vaescope.geometry.effective_beta",
     "LatentCount": "vaescope.tuning.latent_count",
     "how_many_latents": "vaescope.tuning.latent_count",
+    "LogLikelihood": "vaescope.marginal_likelihood",
+    "log_likelihood": "vaescope.marginal_likelihood",
     "Objective": "vaescope.objectives",
     "OpenModel": "vaescope.models",
     "Run": "vaescope.runs",

@@ -90,7 +90,7 @@ def check(path: str | Path, *, repair: bool = False) -> Check:
     place = Path(path)
     findings = list(_findings(place))
     if not findings:
-        raise RunError(f"{place} holds nothing that vaescope wrote.", "Give a run or its folder.")
+        raise RunError(f"{place} has no files of vaescope.", "Give a run or a folder of runs.")
     # Files depend on each other: after each repair the folder is looked at anew.
     repaired: list[Finding] = []
     while repair and (broken := next((f for f in findings if f.bad and f.repair), None)):

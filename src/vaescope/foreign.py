@@ -20,6 +20,7 @@ from vaescope.adapters.batches import adapt_batches
 from vaescope.adapters.remedies import batches_of, with_remedy
 from vaescope.data import Dataset
 from vaescope.data.dataset import Kind
+from vaescope.data.labels import labels_of
 from vaescope.data.signals import described
 from vaescope.errors import (
     RangeError,
@@ -113,7 +114,7 @@ def _codes_alone(
     """Codes by a function of the user's, without a decoder."""
     table = as_dataset(data, factors, most=rows, foreign=True, kind=shown.kind)
     chosen = table.sample(rows, seed=0)
-    known = None if factors is None else np.asarray(factors)[chosen]
+    known = None if factors is None else labels_of(factors)[chosen]
     return adapt_batches(
         None, batches_of(table, chosen), encode=encode, asked=asked, factors=known, name=name,
         undecoded=ALONE,
@@ -138,7 +139,7 @@ def _with_gaps(
     share = f"{float(values.isnan().float().mean()):.0%} of the values are NaN"
     keep = np.random.default_rng(0).permutation(len(values))[:rows] if len(values) > rows else None
     chosen = values if keep is None else values[np.sort(keep)]
-    known = None if factors is None else np.asarray(factors)
+    known = None if factors is None else labels_of(factors)
     known = known if known is None or keep is None else known[np.sort(keep)]
     try:
         found = adapt_batches(

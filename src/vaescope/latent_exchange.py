@@ -1,4 +1,4 @@
-"""Are two models the same? Encode with A, map, decode with B, and price it in nats of an image.
+"""Are two models the same? Encode with A, map, decode with B, and price it in nats per image.
 
 The maps are nested: identity, signed permutation, orthogonal, affine; each acts on posterior means
 in units of each latent's standard deviation in the aggregate posterior, so that scale and shift are
@@ -64,7 +64,7 @@ RESAMPLES = 1_000
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """What images cost when A encodes and B decodes, nats of an image, under each class of maps."""
+    """What images cost when A encodes and B decodes, nats per image, under each class of maps."""
 
     a: str
     b: str
@@ -92,7 +92,7 @@ class Exchange:
             if cost is None or share is None or interval is None:
                 continue
             lines.append(
-                f"  {name:<12}{cost:10.1f} nats of an image, recovers {share:.0%} "
+                f"  {name:<12}{cost:10.1f} nats per image, recovers {share:.0%} "
                 f"({interval[0]:.0%} to {interval[1]:.0%})"
             )
         lines.append(

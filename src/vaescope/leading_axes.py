@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import svds
 
 from vaescope.errors import UsageError
 from vaescope.types import Floats
@@ -29,6 +28,8 @@ def leading_axes(x: Floats, k: int) -> tuple[NDArray[np.float64], NDArray[np.flo
     if min(n, size) <= _DENSE or k == min(n, size):
         _, s, axes = np.linalg.svd(rows, full_matrices=False)
     else:
+        from scipy.sparse.linalg import svds  # a quarter of a second, which few commands need
+
         # A fixed start makes the iteration a function of its arguments.
         start = np.random.default_rng(0).normal(size=min(n, size))
         _, s, axes = svds(rows, k=k, v0=start)

@@ -86,7 +86,7 @@ def open_model(
     Args:
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
-        factors: ground truth of each row.
+        factors: ground truth of each row: an array (n, factors), or a column for each by name.
         encode: a function of a tensor, in place of a model's.
         decode: a function of a tensor, in place of a model's.
         posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.
@@ -394,7 +394,7 @@ def _environment(run: Run) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise RunError(
             f"{run.environment} is not JSON: {error}.",
-            "Delete it: the report then goes without versions and threads.",
+            "Delete it: the report then leaves out versions and threads.",
         ) from error
     run.require_seal(run.environment, content)
     return found

@@ -43,7 +43,7 @@ _LARGE = 256 * 2**20
 #: Bytes that one call reads.
 _ONCE = 1 << 24
 #: Digits that may make an integer of more than 64 bits.
-_LONG_NUMBER = re.compile(r"\d{19}")
+_LONG_NUMBER = re.compile(r"(?<!\d)\d{19}")
 _DECODER = json.JSONDecoder()
 
 
@@ -68,33 +68,37 @@ def open_regular(path: Path | str) -> BinaryIO:
         FileNotFoundError: there is none.
         ValueError: it is something else, or cannot be opened.
     """
-    return open(_opened(path), "rb")
+    return open(_opened(path)[0], "rb")
 
 
-def _opened(path: Path | str) -> int:
+def _opened(path: Path | str) -> tuple[int, int]:
+    """A file's descriptor and size."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as error:  # a loop of links, or not for us
         raise ValueError(f"it cannot be opened ({error.strerror})") from error
-    if not stat.S_ISREG(os.fstat(number).st_mode):
+    found = os.fstat(number)
+    if not stat.S_ISREG(found.st_mode):
         os.close(number)
         raise ValueError("it is not a regular file")
-    return number
+    return number, found.st_size
 
 
 def read_regular(path: Path | str, *, most: str = "") -> bytes:
     """The bytes of a regular file; raises as `open_regular`."""
-    number = _opened(path)
+    number, size = _opened(path)
     try:
-        size = os.fstat(number).st_size
         if most:
             within(most, size, "its size in bytes is")
-        # One call where the file has the size it says; it may grow meanwhile.
-        parts = [os.read(number, min(size + 1, _ONCE))]
-        while parts[-1]:
-            parts.append(os.read(number, _ONCE))
+        # One call where the file has the size it says: fewer bytes than asked for are its end. It
+        # may grow meanwhile.
+        asked = min(size + 1, _ONCE)
+        parts = [os.read(number, asked)]
+        while parts[-1] and len(parts[-1]) == asked:
+            asked = _ONCE
+            parts.append(os.read(number, asked))
     finally:
         os.close(number)
     return b"".join(parts)

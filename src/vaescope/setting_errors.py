@@ -76,7 +76,8 @@ def explain(
         group = dotted.rpartition(".")[0]
         name = tree.get(group, {}).get("name") if group else None
         of = f" of {group}.name={name}" if name else ""
-        hint = f"Did you mean {near[0]}?" if near else f"Settings are {', '.join(known)}."
+        groups = dict.fromkeys(one.split(".")[0] for one in known)
+        hint = f"Did you mean {near[0]}?" if near else f"Settings are {', '.join(groups)}."
         if dotted in known:
             hint = f"Give a {group}.name that has it."
         return UsageError(f"There is no setting {dotted}{of}.", hint)

@@ -17,6 +17,7 @@ from vaescope.build import build_data
 from vaescope.data import DATASETS, Dataset
 from vaescope.data.dataset import Kind
 from vaescope.data.in_memory import dataset_of, factors_of, from_arrays
+from vaescope.data.labels import labels_of
 from vaescope.data.signals import DARK, check_kind, from_signals, kind_of
 from vaescope.data.specs import FilesSpec
 from vaescope.data.stores import Sparse
@@ -81,9 +82,9 @@ def as_dataset(
     """The dataset that was given, by name or path too, or that of arrays, tensors and loaders.
 
     Datasets of torch and of Hugging Face and AnnData are taken too. `factors` has one row for each
-    image; Hugging Face's class labels and AnnData's categories are taken where it is None. Of a
-    loader at most `most` rows are taken, None: all. Images of a folder become what those of the
-    data spec `like` were, where that is one of files.
+    image, or is a dictionary of such columns; Hugging Face's class labels and AnnData's categories
+    are taken where it is None. Of a loader at most `most` rows are taken, None: all. Images of a
+    folder become what those of the data spec `like` were, where that is one of files.
 
     Images in [0, 255] and [-1, 1] are brought to [0, 1]. Those of another range are refused: a part
     of them would have other ends, and so other values. For `foreign` models, which get their data
@@ -214,7 +215,7 @@ def _from_loader(loader: Any, factors: Any, most: int | None, taking: _Taking) -
         ) from error
     if images is None:
         raise UsageError("The loader gave no batch.", "Give one that has some.")
-    known = None if factors is None else np.asarray(factors)
+    known = None if factors is None else labels_of(factors)
     if known is not None and cut:
         known = known[: len(images)]
     return _from_array(images, known, taking)
@@ -260,7 +261,7 @@ def _from_hugging_face(table: Any, factors: Any, most: int | None, taking: _Taki
         )
     labels = [name for name, kind in kinds.items() if kind == "ClassLabel"]
     if factors is not None or not labels or not rows:
-        known = None if factors is None else np.asarray(factors)[:n]
+        known = None if factors is None else labels_of(factors)[:n]
         return _from_array(np.asarray(rows), known, taking)
     columns = [
         np.asarray(table.features[name].names)[np.asarray(plain[:n][name])] for name in labels
@@ -296,7 +297,7 @@ def _from_anndata(cells: Any, factors: Any) -> Dataset:
         )
     known = None
     if factors is not None:
-        known = factors_of("the AnnData", np.asarray(factors), names or None, x.shape[0])
+        known = factors_of("the AnnData", factors, names or None, x.shape[0])
     return replace(dataset_of("array", Sparse(x), known), columns=tuple(map(str, cells.var_names)))
 
 

@@ -52,6 +52,7 @@ class Drawing(nn.Module):
         return self.decode(self.draw(mean, spread)), mean, spread
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("training_only", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_latents_that_forward_draws_show_what_the_spread_is(
@@ -62,6 +63,7 @@ def test_the_latents_that_forward_draws_show_what_the_spread_is(
     assert_codes(model, core, digits)
 
 
+@pytest.mark.slow
 def test_drawing_leaves_modes_methods_and_hooks_as_they_were(core: Core, digits: Tensor) -> None:
     net = Drawing(core).train()
     net.core.eval()
@@ -145,6 +147,7 @@ class Losing(Drawing):
         return self.weight * self.each(recon_x, x, reduction="sum") + 3 * rate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [1.0, 0.01])
 @pytest.mark.parametrize(
     ("each", "family"),

@@ -17,6 +17,7 @@ def seeded(make: Any) -> Any:
         return make().eval()
 
 
+@pytest.mark.slow
 def test_a_vgae_of_torch_geometric_has_a_latent_of_each_node() -> None:
     geometric = pytest.importorskip("torch_geometric", reason="torch_geometric is not installed")
     from torch_geometric.data import Data
@@ -47,6 +48,7 @@ def test_a_vgae_of_torch_geometric_has_a_latent_of_each_node() -> None:
     assert found.fit is None and "fit" in found.skipped and found.factors is not None
 
 
+@pytest.mark.slow
 def test_an_audio_autoencoder_of_diffusers_has_temporal_latents() -> None:
     diffusers = pytest.importorskip("diffusers", reason="diffusers is not installed")
     model = seeded(
@@ -66,6 +68,7 @@ def test_an_audio_autoencoder_of_diffusers_has_temporal_latents() -> None:
     np.testing.assert_allclose(opened.maps.kl_by_place, kl, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_video_autoencoder_of_diffusers_gets_its_frames_as_they_are() -> None:
     diffusers = pytest.importorskip("diffusers", reason="diffusers is not installed")
     model = seeded(
@@ -107,6 +110,7 @@ def test_a_lightning_module_that_returns_a_loss_is_read_by_what_it_draws() -> No
     np.testing.assert_allclose(opened.codes.variance, logvar.exp(), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_tvae_of_ctgan_is_read_on_its_own_columns() -> None:
     ctgan = pytest.importorskip("ctgan", reason="ctgan is not installed")
     import pandas as pd

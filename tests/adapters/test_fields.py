@@ -24,6 +24,7 @@ def test_there_are_at_least_24_classes_and_two_of_each_kind() -> None:
     assert all(kinds.count(kind) >= 2 for kind in kinds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMON)
 def test_a_common_class_is_read_right_at_the_first_call(name: str) -> None:
     assert outcome_of(BY_NAME[name], "untrained").word == "right"
@@ -86,6 +87,7 @@ class Seen(nn.Module):
         return (self.dec(z) * self.scale + self.shift).view(-1, *self.event)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 6, 6), (12, 3), (3, 6, 6)], ids=str)
 @pytest.mark.parametrize("ends", [(-1.0, 1.0), (-0.8, 0.8), (-0.5, 0.5), (0.0, 255.0), (-2.1, 2.6)])
 def test_values_reach_the_model_as_they_came(

@@ -40,11 +40,13 @@ def assert_codes(model: OpenModel, core: Core, x: Tensor) -> None:
     np.testing.assert_allclose(image, core.logits(mean).sigmoid().view_as(x), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_core_knows_its_digits(core: Core, digits: Tensor) -> None:
     error = (core.logits(core.posterior(digits.flatten(1))[0]).sigmoid() - digits.flatten(1)) ** 2
     assert error.mean() < 0.6 * digits.flatten(1).var(0).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENCODERS)
 def test_every_form_of_posterior_gives_the_same_codes(
     name: str, core: Core, digits: Tensor
@@ -55,6 +57,7 @@ def test_every_form_of_posterior_gives_the_same_codes(
     assert_codes(model, core, digits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.parametrize("layout", [pair, interleaved])
 def test_every_form_of_output_gives_the_same_images(

@@ -19,6 +19,7 @@ def seeded(make: Any) -> Any:
         return make()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["VAE", "BetaVAE"])
 def test_a_model_of_pythae_is_read(name: str, digits: Tensor) -> None:
     models = pytest.importorskip("pythae.models", reason="pythae is not installed")
@@ -56,6 +57,7 @@ def test_an_autoencoder_of_pythae_has_no_spread(digits: Tensor) -> None:
     assert float(model.encode(digits).variance.max()) == 0
 
 
+@pytest.mark.slow
 def test_an_untrained_autoencoderkl_is_read_with_its_maps_and_scale() -> None:
     diffusers = pytest.importorskip("diffusers", reason="diffusers is not installed")
     kl = seeded(
@@ -104,6 +106,7 @@ def tiny(name: str) -> Any:
     return seeded(lambda: getattr(diffusers, name)(**settings[name]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["AutoencoderKL", "AutoencoderKLTemporalDecoder", "AsymmetricAutoencoderKL"]
 )
@@ -129,6 +132,7 @@ def test_maps_are_measured_by_channel_and_by_place_beside_what_was_published(nam
         assert "where 0.11 is published" in found.summary()
 
 
+@pytest.mark.slow
 def test_maps_without_noise_have_no_kl() -> None:
     opened = vs.open_model(
         tiny("AutoencoderTiny"), np.random.default_rng(0).random((6, 3, 16, 16), np.float32)
@@ -136,6 +140,7 @@ def test_maps_without_noise_have_no_kl() -> None:
     assert opened.maps is not None and opened.maps.to_dict()["kl"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", [True, False])
 def test_channels_of_video_latents_are_compared_with_what_was_published(right: bool) -> None:
     """latents_mean and latents_std of a configuration, beside those measured."""

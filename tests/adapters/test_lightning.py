@@ -219,6 +219,7 @@ STYLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "output", "family"), STYLES, ids=str)
 def test_a_module_is_read_as_it_was_trained(
     kind: type[Base], output: str, family: str, digits: Tensor

@@ -174,6 +174,7 @@ def test_our_own_vae_keeps_its_posterior_and_likelihood(
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("last", [None, nn.Sigmoid(), nn.Tanh()])
 @pytest.mark.parametrize("latents", [1, 2, 4])

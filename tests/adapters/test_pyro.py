@@ -130,6 +130,7 @@ def assert_kl(found: Any, mean: Tensor, std: Tensor, loc: float, scale: float) -
     np.testing.assert_allclose([one.kl_nats for one in latents], kl.mean(0).detach(), rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "output"), [(VAE, "a Bernoulli"), (Gaussian, "a Normal of")])
 def test_posterior_prior_and_likelihood_are_those_of_the_programs(
     kind: type[VAE], output: str, digits: Tensor
@@ -158,6 +159,7 @@ def test_a_model_that_was_never_trained_leaves_nothing_in_pyros_store(digits: Te
     assert not list(pyro.get_param_store().keys())
 
 
+@pytest.mark.slow
 def test_labels_go_to_both_programs_as_the_condition(digits: Tensor) -> None:
     from sklearn.datasets import load_digits
 

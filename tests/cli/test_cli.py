@@ -43,6 +43,7 @@ def test_seeds_are_inclusive_and_seed_is_a_setting(tmp_path: Path) -> None:
     assert one["runs"][0]["path"] == many["runs"][2]["path"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
@@ -71,6 +72,7 @@ def test_a_folder_that_cannot_be_written_is_explained(tmp_path: Path) -> None:
     assert (code, error["type"]) == (1, "DiskError")
 
 
+@pytest.mark.slow
 def test_help_has_an_example_and_leaves_torch_out() -> None:
     for command in ("demo", "train", "encode"):
         assert "Example: vaescope" in vaescope(command, "--help").stdout

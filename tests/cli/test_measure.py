@@ -21,6 +21,7 @@ def run(monkeypatch: Any, capsys: Any, *arguments: str) -> tuple[int, dict[str, 
     return int(stop.value.code or 0), json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_dlib_protocol_gives_disentanglement_libs_values(
     model: str, shared_data: Callable[[str], Path], monkeypatch: Any, capsys: Any

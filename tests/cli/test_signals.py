@@ -93,6 +93,7 @@ def true_kl(mu: torch.Tensor, logvar: torch.Tensor) -> list[float]:
     return [float(value) for value in kl.mean(0).detach()]
 
 
+@pytest.mark.slow
 def test_sequences_of_a_file_go_in_as_they_are(there: Path, monkeypatch: Any, capsys: Any) -> None:
     import sensors_2207
 
@@ -120,6 +121,7 @@ def test_lengths_come_from_a_file(there: Path, monkeypatch: Any, capsys: Any) ->
     assert kl_of(found) == pytest.approx(truth, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_names_and_units_reach_the_page(there: Path, monkeypatch: Any, capsys: Any) -> None:
     Path("names.txt").write_text("flow\npressure\nph\n")
     line = ["vaescope", "inspect", "model.pt", "--data", "sensors.npy", "--fast",

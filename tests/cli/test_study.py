@@ -46,6 +46,7 @@ def test_a_registration_is_written_once_and_runs_nothing(study: Any, tmp_path: P
     assert not (tmp_path / "studies").exists()
 
 
+@pytest.mark.slow
 def test_seeds_are_added_to_the_table_in_the_folder(study: Any, tmp_path: Path) -> None:
     options = (EXAMPLE, "--scale", "smoke", "--workers", "1", "--seeds", "+2")
     assert study(*options)[1]["verdicts"][0]["votes"] == {"for": 2, "against": 0, "neither": 0}

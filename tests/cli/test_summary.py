@@ -23,21 +23,25 @@ def shown(width: int, *, colour: bool = False) -> str:
     return console.file.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [30, 44, 80, 120])
 def test_no_line_is_longer_than_the_terminal(width: int) -> None:
     assert max(len(line) for line in shown(width).splitlines()) <= width
 
 
+@pytest.mark.slow
 def test_used_latents_are_rows_and_passive_ones_a_line() -> None:
     text = shown(100)
     assert "0  active" in text and "2  mixed" in text
     assert "passive: 1 (mean variance 1.00)" in text
 
 
+@pytest.mark.slow
 def test_names_are_not_markup() -> None:
     assert "[red]name[/red] (" in shown(100)
 
 
+@pytest.mark.slow
 def test_advice_is_given_where_something_is_amiss() -> None:
     words = " ".join(shown(100).split())
     assert (
@@ -48,6 +52,7 @@ def test_advice_is_given_where_something_is_amiss() -> None:
     assert "warning" in words and "pass --prior." in words
 
 
+@pytest.mark.slow
 def test_no_colour_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b" not in shown(80)
     assert "\x1b[3" in shown(80, colour=True)

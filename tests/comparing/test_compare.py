@@ -169,6 +169,7 @@ def one_model(folder: Path, name: str, seed: int, variance: float, *settings: st
     return write_run(folder, name, spec.model_copy(update={"seed": seed}), vae)
 
 
+@pytest.mark.slow
 def test_three_seeds_of_two_settings_are_compared_in_pairs(tmp_path: Path) -> None:
     """Variances are 0.02 times (1, 1.1, 1.3), and twice that."""
     factors = (1.0, 1.1, 1.3)
@@ -190,6 +191,7 @@ def test_three_seeds_of_two_settings_are_compared_in_pairs(tmp_path: Path) -> No
     assert [k for k, latent in enumerate(found.latents) if latent.differs] == [2]
 
 
+@pytest.mark.slow
 def test_the_odd_one_of_five_seeds_is_found(tmp_path: Path) -> None:
     variances = (0.02, 0.021, 0.019, 0.08, 0.0205)
     runs = [one_model(tmp_path, f"s{seed}", seed, v) for seed, v in enumerate(variances)]

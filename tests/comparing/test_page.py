@@ -102,6 +102,7 @@ def test_a_run_beside_itself_has_a_page(make: Make) -> None:
     assert "Nothing differs" in render(comparison_page(vs.compare(run, run)))
 
 
+@pytest.mark.slow
 def test_seven_runs_have_a_page(make: Make) -> None:
     runs = [make(f"s{seed}", f"seed={seed}") for seed in range(7)]
     comparison = vs.compare(*runs)
@@ -125,6 +126,7 @@ def pictured(tmp_path: Path) -> Comparison:
     return vs.compare(*runs)
 
 
+@pytest.mark.slow
 def test_images_are_shown_and_can_be_left_out(pictured: Comparison) -> None:
     html = render(comparison_page(pictured))
     assert 'id="reconstructions"' in html and "data:image/png" in html

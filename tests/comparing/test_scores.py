@@ -34,6 +34,7 @@ def test_values_are_those_of_the_metrics(codes: Codes) -> None:
     assert (found["active"].value, found["mixed"].value, found["passive"].value) == (4, 0, 0)
 
 
+@pytest.mark.slow
 def test_the_same_latents_in_another_order_have_the_same_replicates(codes: Codes) -> None:
     """So that a difference between them has an interval of no width."""
     other = codes_of(codes.mean[:, [3, 1, 0, 2]] * np.array([1, -1, 1, -1]), codes.factors)

@@ -1,5 +1,6 @@
 """The court: every metric is in it, every answer has its reason, and a record is continued."""
 
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,7 @@ def test_encoders_keep_or_lose_what_they_say(name: str) -> None:
     assert codes.d == 3 or "lean" in encoder.breaks or name in ("fewer", "merged")
 
 
+@pytest.mark.slow
 def test_a_record_is_continued_and_a_torn_line_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +77,28 @@ def test_a_record_is_continued_and_a_torn_line_is_left_out(
     assert len(court.of("mig", cells[1])) == 2
     assert court.of("mig", cells[1])[0] == read_court(tmp_path).of("mig", cells[1])[0]
     assert ranking(court, "mig", *cells) == (2, 2)
+
+
+def test_a_key_between_two_cells_leaves_no_queue_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers of a queue that nobody closed measure all of it before the command ends."""
+    closed = []
+
+    def measured(todo: Sequence[object], workers: int) -> Generator[dict[str, object], None, None]:
+        try:
+            for place in range(len(todo)):
+                yield {"place": place}
+        finally:
+            closed.append(True)
+
+    def pressed(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trial, "_measured", measured)
+    with pytest.raises(KeyboardInterrupt) as held:
+        hold_court(tmp_path, draws=1, dear_draws=0, on_cell=pressed)
+    assert held.value.__traceback__ is not None and closed == [True]
 
 
 def test_verdicts_follow_the_votes() -> None:

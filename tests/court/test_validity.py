@@ -38,6 +38,7 @@ BROKEN = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", BROKEN, ids=lambda cell: f"{cell.generator} {cell.encoder}")
 def test_it_speaks_on_each_broken_cell(cell: CourtCell) -> None:
     assert said(cell, 0)

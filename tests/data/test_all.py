@@ -45,6 +45,7 @@ def opened(
 ALL = [*MADE_HERE, *AT_HAND]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_rows_have_the_shape_and_range_that_are_declared(
     name: str, opened: Callable[[str], Dataset]
@@ -60,6 +61,7 @@ def test_rows_have_the_shape_and_range_that_are_declared(
         assert (low, high) == (0.0, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_index_to_factors_to_index_is_the_identity(
     name: str, opened: Callable[[str], Dataset]

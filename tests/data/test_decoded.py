@@ -154,6 +154,7 @@ def test_a_relative_path_is_found_from_any_folder(
     assert len(build_data(spec.data)) == 6
 
 
+@pytest.mark.slow
 def test_a_run_on_files_is_opened_without_its_data_and_refuses_others(tmp_path: Path) -> None:
     folder = photos(tmp_path / "p")
     data = vs.load_dataset("files", path=folder.as_posix(), size=32)
@@ -245,6 +246,7 @@ def test_a_broken_file_is_named_and_nothing_is_trained(tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists() and not maps()
 
 
+@pytest.mark.slow
 def test_what_a_published_run_says_of_its_files_is_their_name_alone(tmp_path: Path) -> None:
     data = vs.load_dataset("files", path=str(photos(tmp_path / "photographs")), size=32)
     run = vs.train("beta-vae", data, latent=2, steps=2)

@@ -16,6 +16,7 @@ from vaescope.data.dsprites_geometry import (
 )
 from vaescope.data.dsprites_render import FACTOR_SIZES, render
 from vaescope.errors import UsageError
+from vaescope.native import library
 
 SHAPES, SCALES, ORIENTATIONS, X, Y = (range(n) for n in FACTOR_SIZES.values())
 
@@ -140,3 +141,16 @@ def test_an_index_that_is_no_class_is_refused_by_name(factor: int, bad: float) -
 def test_a_size_that_does_not_fill_bytes_is_refused(size: int) -> None:
     with pytest.raises(UsageError, match=f"multiple of 8; got {size}"):
         render([0], [0], [0], [0], [0], size=size)
+
+
+@pytest.mark.parametrize("size", [64, 32, 16])
+def test_compiled_rows_are_those_of_numpy_to_the_last_bit(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = ([0, 1, 2], [0, 3, 5], [0, 7, 39], range(0, 32, 5), range(0, 32, 3))
+    images = render(*grid, size=size)
+    monkeypatch.setenv("VAESCOPE_NATIVE", "0")
+    library.cache_clear()
+    plain = render(*grid, size=size)
+    library.cache_clear()
+    assert images.any() and np.array_equal(images, plain)

@@ -31,6 +31,7 @@ def counts(data: Dataset, start: int, stop: int) -> list[int]:
     return list(np.bincount(data.factors.classes(np.arange(start, stop))[:, 0]))
 
 
+@pytest.mark.slow
 def test_mnist_has_its_known_counts_and_mean(shared_data: Real, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "mnist").symlink_to(shared_data("mnist"))
@@ -43,6 +44,7 @@ def test_mnist_has_its_known_counts_and_mean(shared_data: Real, tmp_path: Path) 
     np.testing.assert_allclose([training.mean(), training.std()], [0.1307, 0.3081], atol=5e-5)
 
 
+@pytest.mark.slow
 def test_fashion_mnist_has_as_many_of_each_class(shared_data: Real, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "fashion-mnist").symlink_to(shared_data("fashion_mnist"))

@@ -41,6 +41,7 @@ def test_hues_are_a_tenth_apart_at_full_saturation() -> None:
     assert PALETTE.tolist() == wanted
 
 
+@pytest.mark.slow
 def test_sky_is_above_the_wall_and_the_wall_above_the_floor(scenes: Scenes) -> None:
     column = pictures(scenes)[at(0, 0, 1), :, :, 8]  # left of the object
     assert column[:, 0].tolist() == [153, 226, 249]
@@ -113,6 +114,7 @@ def test_a_cube_from_the_front_fills_its_square(scenes: Scenes) -> None:
     assert mask.sum() == len(rows) * len(columns)
 
 
+@pytest.mark.slow
 def test_no_two_geometries_look_the_same() -> None:
     scenes = render(range(8), range(4), range(15), size=32)
     both = np.concatenate([scenes.shares, scenes.fixed], axis=1).reshape(480, -1)

@@ -12,6 +12,8 @@ from vaescope.data.dataset import Dataset
 from vaescope.data.shapes3d_rendered import CARD, FACTORS, Rooms, shapes3d_rendered
 from vaescope.errors import UsageError
 
+pytestmark = pytest.mark.slow  # what they share takes seconds
+
 GRID = {"floor_hue": [0, 5], "wall_hue": [2, 9, 4], "scale": [0, 7], "orientation": [1, 13]}
 
 
@@ -25,6 +27,7 @@ def part() -> Dataset:
     return shapes3d_rendered(grid=GRID)
 
 
+@pytest.mark.slow
 def test_it_has_the_size_and_the_factors_of_the_official_file(whole: Dataset) -> None:
     assert len(whole) == CARD.n == 480_000
     assert whole.shape == CARD.shape == (3, 64, 64)
@@ -39,12 +42,14 @@ def test_it_has_the_size_and_the_factors_of_the_official_file(whole: Dataset) ->
     assert CARD.rendered
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 479_999), min_size=1, max_size=20))
 def test_index_to_factors_to_index_is_the_identity(index: list[int]) -> None:
     rows = np.array(index)
     assert FACTORS.index(FACTORS.classes(rows)).tolist() == index
 
 
+@pytest.mark.slow
 def test_rows_are_the_same_in_any_batch(whole: Dataset) -> None:
     index = np.random.default_rng(0).integers(len(whole), size=50)
     together = whole.rows(index)
@@ -89,6 +94,7 @@ def test_colours_average_to_those_of_the_official_images(whole: Dataset) -> None
     np.testing.assert_allclose(means, [0.5026, 0.5788, 0.6034], atol=0.03)
 
 
+@pytest.mark.slow
 def test_two_processes_see_the_same_images(part: Dataset) -> None:
     script = (
         "from vaescope.data.in_memory import content_hash\n"

@@ -35,6 +35,7 @@ def measured(data: Dataset, first: str, second: str) -> float:
     return float(np.corrcoef(classes[:, columns].T)[0, 1])
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     n=st.integers(1, 300),

@@ -20,6 +20,7 @@ def data(shared_data: Real) -> Dataset:
     return read(shared_data("sprites_lpc/sprites_11664.npz"))
 
 
+@pytest.mark.slow
 def test_all_11664_images_are_distinct(data: Dataset) -> None:
     assert len(data) == 11_664 and data.shape == (3, 64, 64)
     distinct = {
@@ -30,6 +31,7 @@ def test_all_11664_images_are_distinct(data: Dataset) -> None:
     assert len(distinct) == 11_664
 
 
+@pytest.mark.slow
 def test_each_image_is_composed_of_the_layers_its_factors_name(
     data: Dataset, shared_data: Real
 ) -> None:
@@ -47,6 +49,7 @@ def test_each_image_is_composed_of_the_layers_its_factors_name(
         np.testing.assert_allclose(seen, image, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_by_name_only_that_file_is_taken(shared_data: Real, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"sprites_11664\.npz.*no public address"):
         sprites()

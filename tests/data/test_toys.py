@@ -44,6 +44,7 @@ def test_pinwheel_has_four_classes_of_a_hundred() -> None:
     assert np.bincount(factors.classes(np.arange(400))[:, 0]).tolist() == [100] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [pinwheel, ica_segments])
 def test_the_seed_alone_decides(make: object) -> None:
     assert callable(make)
@@ -86,6 +87,7 @@ def test_one_layer_is_linear_and_more_are_not() -> None:
     assert 0.005 < errors[1] < errors[2] < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["xtanh", "leaky-relu"])
 def test_the_mixing_can_be_undone(activation: str) -> None:
     """Distinct sources stay distinct: nearest neighbours in s are near in x and the reverse."""

@@ -242,6 +242,7 @@ def test_a_picture_that_does_not_fit_is_named(tmp_path: Path) -> None:
         load_files(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_a_picture_too_large_to_open_is_named(tmp_path: Path) -> None:
     Image.new("1", (20_000, 20_000)).save(tmp_path / "large.png")

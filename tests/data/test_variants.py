@@ -87,7 +87,7 @@ def test_factors_and_size_are_those_of_dsprites(make: Make) -> None:
 @ALL
 @pytest.mark.usefixtures("painting")
 def test_a_size_that_was_never_drawn_is_refused(make: Make) -> None:
-    with pytest.raises(UsageError, match="64 or 32 pixels; got 48"):
+    with pytest.raises(UsageError, match="64, 32 or 16 pixels a side; got 48"):
         make(size=48)
 
 

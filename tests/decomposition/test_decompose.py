@@ -41,6 +41,7 @@ def test_one_latent_and_constant_codes_give_numbers_or_reasons(
         assert (result.sparsity is None) == ("hoyer" in result.skipped)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["btcvae_dsprites", "betaB_dsprites"])
 def test_real_codes_are_a_lookup_table_among_ten_thousand(
     model: str, shared_data: Callable[[str], Path]

@@ -32,6 +32,7 @@ def test_it_says_what_it_is(one: Public) -> None:
     assert one.doc.text, f"{one.name} has no docstring"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", NAMES, ids=name)
 def test_its_arguments_are_described(one: Public) -> None:
     said = set(one.doc.args)

@@ -44,6 +44,7 @@ def _calls(page: Path) -> list[list[str]]:
     return [shlex.split(line) for line in found if re.match(r"vaescope [a-z]", line)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in EVERY if _calls(page)], ids=name)
 def test_command_lines_name_commands_and_options_that_are_there(page: Path) -> None:
     root: Any = get_command(app)

@@ -35,6 +35,7 @@ def head_of(text: str) -> dict[str, Any]:
     return content
 
 
+@pytest.mark.slow
 def test_the_head_is_yaml_with_what_the_hub_asks_for(found: Inspection) -> None:
     head = head_of(model_card(found, SPEC, name="mine", licence="mit").text)
     assert (head["library_name"], head["license"]) == ("vaescope", "mit")
@@ -43,6 +44,7 @@ def test_the_head_is_yaml_with_what_the_hub_asks_for(found: Inspection) -> None:
     assert head_of(model_card(found, SPEC, name="mine").text)["license"] == "unknown"
 
 
+@pytest.mark.slow
 def test_every_score_is_in_the_head_and_in_the_text_with_its_protocol(found: Inspection) -> None:
     made = model_card(found, SPEC, name="mine")
     assert found.measures is not None

@@ -96,6 +96,7 @@ def moments(run: Run, x: torch.Tensor, u: torch.Tensor | None) -> list[torch.Ten
         return [q.mean, q.variance, p.mean, p.variance, output.mean, output.log_prob(x)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_model_comes_back_bit_by_bit(case: str, tmp_path: Path) -> None:
     spec = resolve(from_command_line(CASES[case][0], CASES[case][1]))
@@ -128,6 +129,7 @@ def test_what_takes_a_run_takes_a_loaded_one(tmp_path: Path) -> None:
     assert again.settings == found.settings
 
 
+@pytest.mark.slow
 def test_a_pruned_run_is_published_as_any_other(tmp_path: Path) -> None:
     run = run_of(tmp_path, from_command_line("vae", VECTORS))
     vae = load_vae(run)
@@ -145,6 +147,7 @@ def test_a_pruned_run_is_published_as_any_other(tmp_path: Path) -> None:
     assert "Pruned from the run" in again.card.read_text()
 
 
+@pytest.mark.slow
 def test_saving_what_was_loaded_writes_the_same_bytes(small: Run, tmp_path: Path) -> None:
     one = vs.save_pretrained(small, tmp_path / "one")
     two = vs.save_pretrained(vs.load_pretrained(one.folder), tmp_path / "two")
@@ -157,6 +160,7 @@ def test_saving_what_was_loaded_writes_the_same_bytes(small: Run, tmp_path: Path
         )
 
 
+@pytest.mark.slow
 def test_nothing_of_the_machine_is_in_the_files(small: Run, tmp_path: Path) -> None:
     saved = vs.save_pretrained(small, tmp_path / "hf")
     for name in saved.files:

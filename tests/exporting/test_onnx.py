@@ -14,6 +14,7 @@ import torch
 from tests.adapters.pretrained import PASSIVE, rebuilt, sprites
 from tests.exporting.test_hub import VECTORS, run_of
 from torch import Tensor, nn
+from torch.distributions import Distribution, Independent, Normal
 
 import vaescope as vs
 from vaescope.build import build_auxiliary, build_data
@@ -121,6 +122,27 @@ def test_a_module_of_somebody_else_is_exported_without_its_dropout(tmp_path: Pat
     mean, variance = ran(made.encoder, x=x)
     near(mean, model.encode(x)[0].detach())
     near(variance, model.encode(x)[1].detach().exp())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "decoded",
+    [lambda y: Normal(y, 0.3), lambda y: Independent(Normal(y, y.exp()), 1)],
+    ids=["normal", "independent"],
+)
+def test_a_decoder_that_returns_a_distribution_is_exported_by_its_mean(
+    decoded: Callable[[Tensor], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Importing Pyro, as other tests of one process may, switches checks of values off for all.
+    monkeypatch.setattr(Distribution, "_validate_args", True)
+    torch.manual_seed(0)
+    model = Small(decoded)
+    made = exported(model, tmp_path / "onnx")
+    model.eval()
+    z = torch.randn(7, 3)
+    near(ran(made.decoder, z=z)[0], model.up(z).detach())
+    with pytest.raises(ValueError, match="constraint"):  # checks of values are on again
+        Normal(torch.zeros(1), -torch.ones(1))
 
 
 def wrong_when_exported(y: Tensor) -> Tensor:

@@ -71,6 +71,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -89,6 +90,7 @@ def test_aliases_within_reason_are_read() -> None:
     assert load_yaml("a: &a [1, 2]\nb: *a", "grid.yaml") == {"a": [1, 2], "b": [1, 2]}
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_any_text_as_yaml_or_as_a_value_ends_in_our_words(text: str) -> None:
     read_scalar(text)
@@ -96,6 +98,7 @@ def test_any_text_as_yaml_or_as_a_value_ends_in_our_words(text: str) -> None:
         load_yaml(text, "x")
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200))
 def test_any_bytes_as_a_file_end_in_our_words(content: bytes) -> None:
     import tempfile
@@ -110,6 +113,7 @@ def test_any_bytes_as_a_file_end_in_our_words(content: bytes) -> None:
                     read(file)
 
 
+@pytest.mark.slow
 def test_an_unused_array_is_not_unpacked(tmp_path: Path) -> None:
     """400 MB of zeros beside small codes."""
     file = tmp_path / "codes.npz"
@@ -194,6 +198,7 @@ def test_every_file_is_written_and_read_by_one_module() -> None:
         assert found <= places, (word, found - places)
 
 
+@pytest.mark.slow
 def test_training_into_a_closed_pipe_is_saved(tmp_path: Path) -> None:
     """`vaescope train ... 2>&1 | head -1`: the run resumes from its step, not from the first."""
     words = ["train", "vae", "data.name=synth-linear", "data.n=200", "latent=2", "steps=200000",

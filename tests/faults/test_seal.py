@@ -27,6 +27,7 @@ def header_bits(path: Path) -> int:
     return 8 * (8 + int.from_bytes(path.read_bytes()[:8], "little"))
 
 
+@pytest.mark.slow
 def test_every_bit_of_the_header_of_a_checkpoint_is_sealed(half: Run) -> None:
     content = half.state.read_bytes()
     assert checkpoint_facts(content)["step"] == 25
@@ -71,6 +72,7 @@ def test_states_of_older_versions_are_read_and_said_to_be_unsealed(half: Run) ->
     assert half.is_done
 
 
+@pytest.mark.slow
 def test_every_bit_of_spec_and_done_and_history_is_found_or_changes_nothing(run: Run) -> None:
     """ "Changes nothing": white space of JSON may differ."""
     spec, records, weights = run.open(), run.records(), run.weights_sha256
@@ -174,6 +176,7 @@ def test_a_round_of_a_tune_that_was_changed_is_refused(tmp_path: Path) -> None:
         folder.rounds("beta-1", 30)
 
 
+@pytest.mark.slow
 def test_check_finds_random_damage_to_every_kind_of_file(run: Run, tmp_path: Path) -> None:
     """200 damages: a bit, a cut or a lost file. Those of spec, weights and done are undone."""
     generator = np.random.default_rng(0)
@@ -241,7 +244,7 @@ def test_the_command_ends_with_1_and_names_the_file(
 
 
 def test_a_folder_without_anything_of_vaescope_is_said_to_be_none(tmp_path: Path) -> None:
-    with pytest.raises(VaescopeError, match="holds nothing that vaescope wrote"):
+    with pytest.raises(VaescopeError, match="has no files of vaescope"):
         check(tmp_path)
 
 
@@ -268,6 +271,7 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_a_resumed_run_has_the_same_mark_to_the_byte(
     validated: Run, run: Run, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ def cells(count: int) -> list[dict[str, Any]]:
     return [{**CELL, "seed": seed} for seed in range(count)]
 
 
+@pytest.mark.slow
 def test_workers_import_no_python_files_of_the_current_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -35,6 +36,7 @@ def test_workers_import_no_python_files_of_the_current_directory(
     assert not (tmp_path / "executed").exists()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_before_it_is_ready_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +93,7 @@ def test_a_grid_is_refused_before_it_fills_the_memory(
         product({"seed": range(6)})
 
 
+@pytest.mark.slow
 def test_the_error_of_a_run_has_no_path_of_the_installation(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"

@@ -82,6 +82,7 @@ def test_axes_are_named_in_words(study: Study) -> None:
     assert all(not set("._") & set(axis_words(column)) for column in columns)
 
 
+@pytest.mark.slow
 def test_a_figure_follows_the_dark_and_its_words_can_be_read_at_400_pixels() -> None:
     """Two panels beside each other; words are text of at least 7 pixels there."""
     panels = (Dots("Score", "score", "method"), Curves("Score", "score", "beta"))

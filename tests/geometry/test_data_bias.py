@@ -97,6 +97,7 @@ def test_oblique_steps_are_off_and_chance_is_that_of_random_mixtures() -> None:
     assert "random mixtures" in found.summary()
 
 
+@pytest.mark.slow
 def test_rendered_shapes3d_is_near_its_principal_directions_on_four_and_on_six_factors() -> None:
     """Nearer than half way from chance, which covariances of neighbourhoods are not on four: 37
     degrees, where chance is 44."""

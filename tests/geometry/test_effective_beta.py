@@ -41,6 +41,7 @@ def at_its_optimum(beta: float) -> tuple[VAE, Dataset]:
     return vae, data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [0.02, 0.5, 1.0, 2.0])
 def test_the_weight_of_a_linear_model_at_its_optimum_is_found(beta: float) -> None:
     vae, data = at_its_optimum(beta)
@@ -71,6 +72,7 @@ def test_another_weight_for_one_latent_is_seen() -> None:
     assert "No single weight" in found.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [0.5, 2.0])
 def test_the_fisher_form_of_a_linear_model_is_the_same(beta: float) -> None:
     """Its Hessian is the Fisher metric: no residual bends it."""
@@ -143,6 +145,7 @@ def test_a_collapsed_model_is_not_readable() -> None:
     assert found.to_dict()["value"] is None
 
 
+@pytest.mark.slow
 def test_a_mean_over_pixels_explains_its_factor() -> None:
     """Written: beta times the rate beside a mean over 5 numbers; acting: 5 times as much."""
     vae, data = at_its_optimum(0.5)
@@ -197,6 +200,7 @@ def turned(degrees: float, beta: float = 1.0) -> tuple[VAE, Dataset]:
     return vae, data
 
 
+@pytest.mark.slow
 def test_a_penalty_on_means_leaves_the_rate_its_weight() -> None:
     """DIP-VAE I sees posterior means only: the rate acts with its weight of 1 (documented)."""
     vae, data = turned(30)
@@ -205,6 +209,7 @@ def test_a_penalty_on_means_leaves_the_rate_its_weight() -> None:
     assert found.value == pytest.approx(1.0, rel=0.08) and found.single_weight is True
 
 
+@pytest.mark.slow
 def test_a_penalty_on_the_aggregate_covariance_is_not_one_weight() -> None:
     vae, data = turned(30)
     settled_widths(vae, data, DIPII(Constant(20.0), Constant(20.0)))
@@ -241,6 +246,7 @@ def test_a_capacity_is_told_as_the_weight_that_would_hold_it() -> None:
     assert "no weight of the rate of its own" in found.summary() and "7 nats" in found.summary()
 
 
+@pytest.mark.slow
 def test_an_entropy_bonus_acts_as_its_beta_where_the_objective_is_known() -> None:
     """mathieu2019 Corollary 2: the beta-VAE's optimum with its latents sqrt(beta) times as wide."""
     beta = 2.5

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -38,3 +39,21 @@ def test_points_without_full_rank_are_left_out_and_counted() -> None:
     assert "1 points without full rank" in found.summary()
     nothing = ima_contrast_of(grams_of(bad[None]))
     assert math.isnan(nothing.value) and nothing.to_dict()["value"] is None
+
+
+def test_rounding_of_a_singular_jacobian_is_no_contrast() -> None:
+    """Six latents that a decoder sees through five numbers: no point has full rank, though sums in
+    float32 give J'J smallest eigenvalues of either sign."""
+    rng = np.random.default_rng(0)
+    matrices = (rng.normal(size=(200, 40, 5)) @ rng.normal(size=(200, 5, 6))).astype(np.float32)
+    products = (matrices.mT @ matrices).astype(np.float64)
+    assert 20 < (np.linalg.eigvalsh(products)[:, 0] > 0.0).sum() < 180
+    found = ima_contrast_of(replace(grams_of(matrices), values=products))
+    assert (found.n, found.deficient) == (0, 200)
+
+
+def test_units_of_latents_change_neither_rank_nor_contrast() -> None:
+    found = grams_of(np.random.default_rng(1).normal(size=(20, 40, 6)))
+    short = found.in_units(np.array([1.0, 1e-7, 30.0, 1.0, 0.1, 1.0]))
+    assert ima_contrast_of(short).n == 20
+    assert ima_contrast_of(short).value == pytest.approx(ima_contrast_of(found).value, rel=1e-6)

@@ -147,6 +147,7 @@ def test_a_draw_left_out_is_what_a_fit_without_it_says() -> None:
         np.testing.assert_allclose(found[i].numpy(), xi[i].numpy() @ anew, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_draws_left_out_agree_with_fresh_ones_up_to_the_luck_of_the_draws() -> None:
     """Twenty repetitions each: means agree within their standard errors, and neither way spreads
     more; a decoder is asked for half as many draws."""

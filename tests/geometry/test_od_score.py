@@ -104,6 +104,7 @@ def test_collinear_columns_exceed_one_and_stay_below_the_bound(
         assert value < 4 / 3 - 1 / np.sqrt(d)
 
 
+@pytest.mark.slow
 def test_no_matrix_exceeds_the_bound(generator: np.random.Generator) -> None:
     for d in (2, 3, 7):
         scales = 10.0 ** generator.uniform(-3, 3, size=(15, 1, d))

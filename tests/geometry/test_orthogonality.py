@@ -78,6 +78,7 @@ def test_brute_force_over_signs_too_confirms_the_shortcut() -> None:
         np.testing.assert_array_equal(nearest, nearest_signed_permutation(v))
 
 
+@pytest.mark.slow
 def test_assignment_equals_the_thesis_milp_in_ten_dimensions() -> None:
     for v in ortho_group.rvs(10, size=20, random_state=0):
         assert cost(v, nearest_signed_permutation(v)) == pytest.approx(
@@ -85,6 +86,7 @@ def test_assignment_equals_the_thesis_milp_in_ten_dimensions() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "mean"), [(5, 1.635), (6, 1.912), (10, 2.849)])
 def test_haar_baselines_at_a_hundred_thousand_draws(d: int, mean: float) -> None:
     found = haar_baseline(d, draws=100_000)

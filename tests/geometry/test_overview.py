@@ -92,6 +92,7 @@ def test_a_decoder_that_cannot_be_drawn_anew_loses_that_baseline_only() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("latents", "outputs"), [(60, 100), (2, 2_000_000)])
 def test_what_is_too_large_for_local_decoders_keeps_its_jacobians(
     latents: int, outputs: int

@@ -35,6 +35,7 @@ def test_polar_codes_are_called_polar(factors: np.ndarray) -> None:
     assert "angle" in found.summary()
 
 
+@pytest.mark.slow
 def test_cartesian_codes_are_not(factors: np.ndarray) -> None:
     found = coordinate_system(codes(factors, factors), (0, 1))
     assert found.kind == "cartesian"
@@ -57,6 +58,7 @@ def test_noise_does_not_hide_it(factors: np.ndarray, generator: np.random.Genera
     assert coordinate_system(codes(noisy, factors), (0, 1)).kind == "polar"
 
 
+@pytest.mark.slow
 def test_turned_squares_and_noise_are_called_neither_polar_nor_cartesian(
     generator: np.random.Generator,
 ) -> None:
@@ -68,6 +70,7 @@ def test_turned_squares_and_noise_are_called_neither_polar_nor_cartesian(
     assert nothing.kind == "neither" and nothing.polar < 0.1
 
 
+@pytest.mark.slow
 def test_all_pairs_of_latents_are_looked_at(
     factors: np.ndarray, generator: np.random.Generator
 ) -> None:

@@ -105,6 +105,7 @@ def constrained() -> nn.Module:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "build",
     [normed, Recurrent, Attention, ChangesItsInput, patched, constrained],

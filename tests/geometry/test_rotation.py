@@ -52,6 +52,7 @@ def full(codes: Codes) -> Codes:
     return rotated(codes, turn)
 
 
+@pytest.mark.slow
 def test_the_elbo_does_not_see_rotations_with_full_covariance_and_does_with_diagonal(
     codes: Codes,
 ) -> None:
@@ -68,6 +69,7 @@ def test_the_elbo_does_not_see_rotations_with_full_covariance_and_does_with_diag
     assert "full covariance" in found.summary()
 
 
+@pytest.mark.slow
 def test_the_price_of_forty_five_degrees_is_the_divergence_of_the_family(codes: Codes) -> None:
     turn = plane_rotation(2, np.pi / 4)
     found = elbo_under_rotation(
@@ -77,6 +79,7 @@ def test_the_price_of_forty_five_degrees_is_the_divergence_of_the_family(codes: 
     assert found.value == pytest.approx(price(turn), abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_quarter_turn_changes_nothing_even_for_diagonal_posteriors(codes: Codes) -> None:
     """A signed permutation maps the diagonal family into itself."""
     found = elbo_under_rotation(

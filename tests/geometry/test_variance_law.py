@@ -47,6 +47,7 @@ def test_variance_is_proportional_to_the_decoder_variance_over_four_decades() ->
     np.testing.assert_allclose(ratios, 10.0, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_a_trained_vae_follows_the_law(third_party: Callable[[str], object]) -> None:
     """beta 1, nobody here trained it."""
     model = third_party("VAE_dsprites")

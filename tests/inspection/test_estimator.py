@@ -16,6 +16,7 @@ X: NDArray[np.float64] = np.random.default_rng(0).normal(size=(120, 5))
 FEW: dict[str, Any] = {"latent": 3, "steps": 20, "batch": 16, "lr": 1e-3}
 
 
+@pytest.mark.slow
 def test_an_estimator_is_dissected_as_the_run_with_its_settings(tmp_path: Path) -> None:
     estimator = vs.VAEEstimator(**FEW, beta=0.5, random_state=3).fit(X)
     run = vs.train("beta-vae", X, out=tmp_path, beta=0.5, seed=3, **FEW)
@@ -29,6 +30,7 @@ def test_an_estimator_is_dissected_as_the_run_with_its_settings(tmp_path: Path) 
     assert [one.id for one in own.verdicts] == [one.id for one in wanted.verdicts]
 
 
+@pytest.mark.slow
 def test_the_noise_of_its_posteriors_is_seen_and_its_page_is_written(tmp_path: Path) -> None:
     estimator = vs.VAEEstimator(**FEW, random_state=0).fit(X)
     found = vs.inspect(estimator, X, effort="fast")

@@ -51,6 +51,7 @@ def linear() -> Inspection:
     return vs.inspect(encode=encode, decode=decode, data=vectors(), effort="fast")
 
 
+@pytest.mark.slow
 def test_two_functions_are_enough(linear: Inspection) -> None:
     kinds = {z.index: z.type for z in linear.latents}
     assert kinds == {0: "active", 1: "active", 2: "active", 3: "passive"}
@@ -78,6 +79,7 @@ def turned(angle: float) -> Inspection:
     return vs.inspect(encode=encode_turned, decode=decode_turned, data=vectors(), effort="fast")
 
 
+@pytest.mark.slow
 def test_turned_latents_are_farther_from_orthogonal_and_the_verdict_says_so() -> None:
     found = turned(np.pi / 4)
     assert found.geometry is not None
@@ -147,6 +149,7 @@ class Autoencoder(nn.Module):
         return out
 
 
+@pytest.mark.slow
 def test_a_module_in_training_mode_is_read_in_eval_mode_and_put_back(linear: Inspection) -> None:
     module = Autoencoder().train()
     found = vs.inspect(module, vectors(), effort="fast")
@@ -155,6 +158,7 @@ def test_a_module_in_training_mode_is_read_in_eval_mode_and_put_back(linear: Ins
     assert "mode" in {one.what for one in found.inferred}
 
 
+@pytest.mark.slow
 def test_the_first_layer_tells_how_strongly_each_latent_is_heard() -> None:
     found = vs.inspect(Autoencoder(), vectors(), effort="fast")
     assert found.column_norm is not None
@@ -201,6 +205,7 @@ def test_a_decoder_that_cannot_be_differentiated_leaves_geometry_out_with_a_reas
         assert content["geometry"][key] is not None or key in content["skipped"]
 
 
+@pytest.mark.slow
 def test_what_was_inferred_stands_above_the_verdicts_everywhere(tmp_path: Path) -> None:
     found = vs.inspect(Autoencoder(), vectors(), effort="fast", images=False)
     assert found.summary().startswith(
@@ -214,6 +219,7 @@ def test_what_was_inferred_stands_above_the_verdicts_everywhere(tmp_path: Path) 
     assert first["what"] == "posterior" and set(first) == {"what", "value", "why", "margin"}
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_reconstruct_is_told_so_first() -> None:
     deaf = vs.inspect(encode=encode, decode=lambda z: decode(0 * z), data=vectors(), effort="fast")
     assert deaf.verdicts[0].id == "unreconstructed"

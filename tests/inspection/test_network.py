@@ -81,6 +81,7 @@ DECODERS: dict[str, Callable[[], Decoder]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DECODERS)
 def test_layers_decode_what_torch_decodes(name: str) -> None:
     decoder = DECODERS[name]()

@@ -35,6 +35,7 @@ def fit(x: np.ndarray, *callbacks: Any, lr: float = 5e-3, epochs: int = 4, **set
     return vae, history.history
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_model_of_keras_is_read_with_its_channels_last(channels: int) -> None:
     x = images(channels)
@@ -57,6 +58,7 @@ def test_a_model_of_keras_is_read_with_its_channels_last(channels: int) -> None:
     np.testing.assert_allclose([one.kl_nats for one in latents], kl, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["binary_crossentropy", "mean_squared_error"])
 def test_the_loss_of_train_step_shows_the_likelihood_and_no_weight_is_changed(loss: str) -> None:
     x = images(1)
@@ -78,6 +80,7 @@ def test_the_loss_of_train_step_shows_the_likelihood_and_no_weight_is_changed(lo
         np.testing.assert_array_equal(weight.numpy(), value)
 
 
+@pytest.mark.slow
 def test_encoder_and_decoder_without_a_model_around_them_are_read_too() -> None:
     x = images(1)
     one, other = encoder(1, 4), decoder(1, 4)
@@ -101,6 +104,7 @@ def test_the_callback_sees_what_watch_sees_and_history_has_it() -> None:
     assert not vae.encoder._forward_hooks
 
 
+@pytest.mark.slow
 def test_a_prior_and_another_posterior_are_used_and_no_encoder_is_an_error() -> None:
     x = images(1)
     callback = WatchLatents(

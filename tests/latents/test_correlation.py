@@ -13,7 +13,7 @@ from vaescope.latents import (
     shuffled_information,
     total_correlation,
 )
-from vaescope.latents.correlation import Correlation
+from vaescope.latents.correlation import Correlation, left_by_lot
 from vaescope.latents.pairwise import pairwise
 
 MODELS = [
@@ -215,6 +215,7 @@ def test_measures_do_not_depend_on_order_sign_or_scale(generator: np.random.Gene
     assert b.effective_rank_correlation == pytest.approx(a.effective_rank_correlation)
 
 
+@pytest.mark.slow
 def test_intervals_narrow_with_more_examples(generator: np.random.Generator) -> None:
     codes = of_samples(generator.normal(size=(500, 4)), passive=1)
     result = mean_against_sample(codes, resamples=30, seed=1)
@@ -270,3 +271,15 @@ def test_effective_rank_is_the_released_codes_and_lower_than_the_papers_definiti
     assert found == pytest.approx(by_hand(singular**2))
     assert found < by_hand(singular) - 0.5
     assert effective_rank.__doc__ is not None and "released code" in effective_rank.__doc__
+
+
+def test_what_lots_leave_is_the_mean_over_sets_of_that_size(generator: np.random.Generator) -> None:
+    """Two copies of one latent and two of noise: by lot a pair has the copies in 1 of 6 draws."""
+    z = generator.normal(size=(4000, 4))
+    z[:, 1] = 0.8 * z[:, 0] + 0.6 * z[:, 1]
+    pairs = pairwise(z)
+    found = left_by_lot(pairs, 2, lots=600)
+    assert found is not None
+    whole = total_correlation(pairs.covariance)
+    assert found.total_correlation == pytest.approx(whole / 6, rel=0.2)
+    assert left_by_lot(pairs, 0) is None and left_by_lot(pairs, 3) is None

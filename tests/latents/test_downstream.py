@@ -34,6 +34,19 @@ def test_passive_means_know_what_passive_samples_do_not(codes: Codes) -> None:
     assert "chance 0.25" in result.summary()
 
 
+def test_controls_are_chance_and_what_other_latents_cost(codes: Codes) -> None:
+    """Passive means tell nothing of other rows' factors; dropping the passive latent costs nothing,
+    dropping one by lot costs a factor in two of three lots or so."""
+    result = downstream(codes, train=400, test=200, controls=True)
+    assert result.controls["passive_relabelled"] == pytest.approx(0.25, abs=0.08)
+    whole, lot = result.to_dict()["accuracy"]["sample"], result.controls["sample_lot"]
+    assert lot is not None and 0.6 < lot < whole - 0.05
+    assert result.to_dict()["accuracy"]["sample_without_passive"] == pytest.approx(whole, abs=0.02)
+    assert result.to_dict()["controls"] == dict(result.controls)
+    assert "by lot" in result.summary() and not downstream(codes, train=90, test=60).controls
+
+
+@pytest.mark.slow
 def test_the_papers_own_classifier_is_an_option(codes: Codes) -> None:
     result = downstream(codes, train=150, test=100, as_paper=True)
     assert "cross-validated" in result.engine

@@ -43,6 +43,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_mixture_agrees_with_closed_form_to_one_percent_at_2000_points(case: str) -> None:
     result = mixture(linear_gaussian(*CASES[case]), draws=2)
@@ -75,6 +76,7 @@ def test_densities_are_scipys(generator: np.random.Generator) -> None:
     np.testing.assert_allclose(log_marginals(z, diagonal), np.log(np.transpose(each)))
 
 
+@pytest.mark.slow
 def test_rotation_changes_total_correlation_only(generator: np.random.Generator) -> None:
     """mathieu2019, Theorem 2: with full covariance the rest does not know the axes."""
     weights, variance = CASES["two latents"]

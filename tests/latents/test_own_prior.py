@@ -108,6 +108,7 @@ def direct_rate(of: Case, draws: int = 2000) -> tuple[float, float]:
     return float(gaps.mean()), float(gaps.std() / draws**0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_the_rate_is_that_of_torch(name: str) -> None:
     of = case(name)
@@ -117,6 +118,7 @@ def test_the_rate_is_that_of_torch(name: str) -> None:
     assert (found.standard_error > 0) == (name == "pinwheel")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_kl_of_each_latent_is_that_of_torch(name: str) -> None:
     """Of one latent where p is a product: the other is at the same place in q and p. The marginals
@@ -177,6 +179,7 @@ def direct_inclusive_kl(of: Case, count: int = 6000) -> tuple[float, float]:
     return float(gap.mean()), float(gap.std() / count**0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_inclusive_kl_is_that_of_torch(name: str) -> None:
     of = case(name)
@@ -185,6 +188,7 @@ def test_inclusive_kl_is_that_of_torch(name: str) -> None:
     assert found.value == pytest.approx(wanted, abs=4 * np.hypot(error, found.standard_error))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_mmd_is_that_of_draws_by_torch(name: str) -> None:
     of = case(name)
@@ -195,6 +199,7 @@ def test_mmd_is_that_of_draws_by_torch(name: str) -> None:
     assert np.mean(found) == pytest.approx(np.mean(direct), abs=4 * error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_the_mixture_s_kl_to_the_prior_is_that_of_torch(name: str) -> None:
     of = case(name)
@@ -254,6 +259,7 @@ def unused_codes(name: str) -> Codes:
     return Codes(mean, variance, mean, prior=density)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_unused_latents_are_passive(name: str) -> None:
     codes = unused_codes(name)
@@ -263,6 +269,7 @@ def test_unused_latents_are_passive(name: str) -> None:
     np.testing.assert_allclose(found.passive_fraction, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_types_follow_the_rule_in_the_units_that_torch_gives(name: str) -> None:
     """One latent used, narrow beside the prior; one unused but for its means, which move."""
@@ -296,6 +303,7 @@ def scaled(prior: PriorDensity, c: float) -> PriorDensity:
     return replace(prior, means=c * prior.means, variances=c**2 * prior.variances)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("c", [0.05, 20.0])
 @pytest.mark.parametrize("name", PRIORS)
 def test_rescaling_prior_and_codes_leaves_types_prune_watch_and_verdicts(
@@ -356,6 +364,7 @@ def following(name: str, n: int = 10_000) -> Codes:
     return Codes(mean, variance, sample, prior=prior.density())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_codes_that_follow_their_prior_match_it(name: str) -> None:
     """MMD within what two sets of draws from the prior have by chance (99%), KL(p||q) below 0.05
@@ -375,6 +384,7 @@ def test_codes_that_follow_their_prior_match_it(name: str) -> None:
     assert {one.tone for one in verdicts if one.id == "prior"} <= {"good"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRIORS)
 def test_codes_of_another_prior_do_not_match(name: str) -> None:
     """The same codes under N(0, I): the comparison is with the prior, and it can fail."""

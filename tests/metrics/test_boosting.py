@@ -91,6 +91,7 @@ def test_loops_in_c_give_the_trees_of_numpy_to_the_last_bit(
         np.testing.assert_array_equal(getattr(fits[0], name), getattr(fits[1], name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [80, 9_000])
 def test_factors_side_by_side_are_learnt_as_each_alone(
     rows: int, generator: np.random.Generator

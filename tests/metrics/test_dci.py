@@ -44,6 +44,7 @@ def test_vectors_of_disentanglement_lib(importance: np.ndarray, d: float, c: flo
     assert completeness(importance) == pytest.approx(c, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_ranges_of_disentanglement_lib(make: Any, generator: np.random.Generator) -> None:
     v = generator.integers(4, size=(900, 3))
     perfect = dci(make(v, v))

@@ -24,6 +24,7 @@ def test_a_rotation_keeps_it(make: Any, factors: np.ndarray) -> None:
     assert turned == pytest.approx(straight, abs=0.02)
 
 
+@pytest.mark.slow
 def test_folds_choose_a_penalty_and_nothing_is_warned_of(make: Any, factors: np.ndarray) -> None:
     v = factors[:300, :2] % 3
     with warnings.catch_warnings():

@@ -16,6 +16,7 @@ def data(generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return v + 0.1 * generator.normal(size=v.shape), v
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1e50, 1e-50])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_finds_the_latent_of_a_factor(engine: str, scale: float, data: Any) -> None:

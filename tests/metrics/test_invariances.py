@@ -76,6 +76,7 @@ LAWS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "change"), [law for law in LAWS if law[0] not in EXPENSIVE])
 @settings(max_examples=2)
 @given(seed=st.integers(0, 1000))
@@ -85,6 +86,7 @@ def test_a_declared_change_leaves_the_metric_the_same(name: str, change: str, se
     assert value(name, moved) == pytest.approx(value(name, codes), abs=TOLERANCE.get(name, 1e-9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "change"), [law for law in LAWS if law[0] in EXPENSIVE])
 def test_a_declared_change_leaves_dci_the_same(name: str, change: str) -> None:
     codes = entangled(1)
@@ -99,6 +101,7 @@ def test_a_scale_that_is_not_declared_matters(name: str) -> None:
     assert abs(value(name, shrunk) - value(name, codes)) > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -161,6 +164,7 @@ def _degenerate() -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", _degenerate())
 def test_odd_codes_give_a_number_or_a_named_error(case: str) -> None:
     from vaescope.metrics import measure_metrics

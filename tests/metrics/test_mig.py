@@ -46,6 +46,7 @@ def test_constant_factors_are_left_out_but_keep_their_column(
     assert score.details["entropy"][5] == 0.0
 
 
+@pytest.mark.slow
 def test_mig_equals_disentanglement_lib_on_real_codes(real: tuple[Codes, dict[str, Any]]) -> None:
     codes, oracle = real
     score = mig(codes)
@@ -55,6 +56,7 @@ def test_mig_equals_disentanglement_lib_on_real_codes(real: tuple[Codes, dict[st
     )
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_true_value_about_as_often_as_they_say(make: Any) -> None:
     def draw(n: int, seed: int) -> Codes:
         rng = np.random.default_rng(seed)
@@ -86,6 +88,7 @@ def test_perfect_codes_among_noise_score_the_ceiling_and_not_one(make: Any) -> N
     assert fewer.details["ceiling"] > scores[0].details["ceiling"] + 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "noise"), [(288, 7), (288, 1), (3000, 5)])
 def test_chance_is_what_permuted_factors_score(make: Any, n: int, noise: int) -> None:
     rng = np.random.default_rng(1)

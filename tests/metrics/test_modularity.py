@@ -47,6 +47,7 @@ def test_modularity_needs_two_factors(make: Any, factors: np.ndarray) -> None:
         modularity(make(factors, factors[:, :1]))
 
 
+@pytest.mark.slow
 def test_modularity_equals_disentanglement_lib_on_real_codes(
     real: tuple[Codes, dict[str, Any]],
 ) -> None:

@@ -50,6 +50,7 @@ def test_shape_is_left_out_and_active_latents_are_marked(
         from_posteriors(make(mean, v[:, :1], factor_names=("shape",)), "mig")
 
 
+@pytest.mark.slow
 def test_information_found_in_nothing_falls_with_the_rows_because_all_are_used(
     make: Any, rng: np.random.Generator
 ) -> None:

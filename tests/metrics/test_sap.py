@@ -36,6 +36,7 @@ def test_small_latents_count_only_if_standardised(
     assert accuracy[1] < 0.6
 
 
+@pytest.mark.slow
 def test_sap_equals_disentanglement_lib_on_real_codes(real: tuple[Codes, dict[str, Any]]) -> None:
     codes, oracle = real
     score = sap(codes, standardised=False, train=1000, test=1000)

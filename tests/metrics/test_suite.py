@@ -42,6 +42,7 @@ def test_every_metric_has_its_place_in_the_docs() -> None:
         assert f"`{name}`" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_score_says_how_it_was_obtained(protocol: str, small: Codes) -> None:
     cheap = ["mig", "mig_sup", "modularity", "sap", "sap_continuous", "factor_vae", "irs", "mcc"]

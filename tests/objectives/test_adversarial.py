@@ -135,6 +135,7 @@ def test_fewer_latents_than_factors_are_refused() -> None:
         one_step(new_state(experiment, torch.device("cpu")), experiment)
 
 
+@pytest.mark.slow
 def test_a_run_can_be_inspected(tmp_path: Path) -> None:
     data = vs.load_dataset("dsprites", size=16, grid={"shape": [0], "scale": [5],
                            "orientation": [0], "x": PLACES, "y": PLACES})  # fmt: skip

@@ -69,6 +69,7 @@ def test_a_contrast_that_knows_nothing_costs_ln_2(make_case: Callable[..., Any])
         make_case("point")(PermutationContrast(contrast))
 
 
+@pytest.mark.slow
 def test_a_run_has_codes_and_measures_and_says_why_it_has_nothing_to_decode(
     tmp_path: Path,
 ) -> None:

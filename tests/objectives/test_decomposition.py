@@ -48,6 +48,7 @@ def test_each_divergence_is_the_one_of_its_name_between_codes_and_prior_samples(
         torch.testing.assert_close(terms.loss - base, 7.0 * value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("divergence", DIVERGENCES)
 def test_following_it_alone_brings_the_aggregate_to_the_prior(
     divergence: Divergence, make_case: Callable[..., Any]

@@ -22,6 +22,7 @@ def test_without_weights_it_is_the_elbo(
     torch.testing.assert_close(case(objective).loss, case(BetaVAE()).loss, atol=1e-5, rtol=0)
 
 
+@pytest.mark.slow
 def test_covariances_are_those_of_means_and_of_many_samples() -> None:
     g = torch.Generator().manual_seed(0)
     mean = torch.randn(6, 3, generator=g, dtype=torch.float64)

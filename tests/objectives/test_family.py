@@ -71,6 +71,7 @@ def case_of(make_case: Callable[..., Any]) -> Callable[..., Any]:
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILY)
 @pytest.mark.parametrize("net", ["mlp", "conv"])
 def test_gradients_reach_every_parameter(name: str, net: str, case_of: Callable[..., Any]) -> None:
@@ -103,6 +104,7 @@ def test_repeating_a_batch_leaves_the_terms_unchanged(
         torch.testing.assert_close(once.loss, again.loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILY)
 def test_losses_are_finite_in_float32_and_close_in_bf16(
     name: str, case_of: Callable[..., Any]

@@ -78,6 +78,7 @@ def test_it_refuses_posteriors_without_a_rate_of_each_latent(make_case: Callable
         case(FreeBits())
 
 
+@pytest.mark.slow
 def test_on_linear_data_spare_latents_spend_their_floor_and_no_more() -> None:
     vae, x = linear_vae("free-bits", 5, "objective.floor=0.2")
     descend(vae, FreeBits(Constant(0.2)), x, 5)
@@ -89,6 +90,7 @@ def test_on_linear_data_spare_latents_spend_their_floor_and_no_more() -> None:
     assert rates[-1] > 0.5
 
 
+@pytest.mark.slow
 def test_the_learnt_variance_is_the_mean_squared_error() -> None:
     vae, x = linear_vae("sigma-vae", 3)
     descend(vae, BetaVAE(), x, 3)

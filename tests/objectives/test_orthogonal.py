@@ -40,6 +40,7 @@ def test_signs_are_plus_and_minus_one_in_equal_shares() -> None:
     assert abs(found.mean().item()) < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("net", ["linear", "mlp", "conv"])
 @pytest.mark.parametrize("space", [means, logits])
 def test_over_all_signs_the_estimate_is_the_exact_penalty(
@@ -120,6 +121,7 @@ def test_a_batch_of_one_row_has_finite_gradients(make_case: Callable[..., Any]) 
     assert all(g.isfinite().all() for g in gradients)
 
 
+@pytest.mark.slow
 def test_descending_it_makes_the_columns_of_a_linear_decoder_orthogonal(
     make_case: Callable[..., Any],
 ) -> None:

@@ -53,6 +53,7 @@ def paired(case: Any) -> Any:
     return replace(case, batch=replace(case.batch, pair=case.batch.x.flip(0) + 0.3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_the_loss_is_that_of_the_released_code_written_out(
     form: Form, make_case: Callable[..., Any]

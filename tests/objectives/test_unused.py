@@ -119,6 +119,7 @@ def spike_and_slab(z: np.ndarray) -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("objective", "prior", "log_density", "beta", "penalty"),
     [
@@ -173,6 +174,7 @@ def test_a_mixture_whose_modes_have_merged_has_one() -> None:
     assert found.floor == pytest.approx(0.0, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_modes_are_found_in_more_dimensions_too() -> None:
     found = unused_posterior(ELBO, MixturePrior(axis_means(5)))
     assert found.minima == 10

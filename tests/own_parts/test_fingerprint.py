@@ -58,6 +58,7 @@ def test_the_same_cell_run_again_gives_the_same_fingerprints() -> None:
     assert both(cell(CELL.replace("# ", "") + "\n# a comment\n")) == both(cell())
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same_fingerprints(tmp_path: Path) -> None:
     (tmp_path / "cell.py").write_text(CELL)
     code = (

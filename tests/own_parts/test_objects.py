@@ -55,6 +55,7 @@ def test_a_run_with_objects_says_what_it_needs_and_opens_with_them(tmp_path: Pat
     assert vs.open_model(again, X).objective == Local(0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
     [

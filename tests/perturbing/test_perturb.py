@@ -36,6 +36,7 @@ def chosen(**others: Any) -> PerturbSettings:
     return PerturbSettings(**{**plain, **others})
 
 
+@pytest.mark.slow
 def test_images_stay_within_epsilon_and_keep_their_factors(rooms: Dataset, tmp_path: Path) -> None:
     found = vs.perturb(rooms, out=tmp_path, **QUICK)
     every = np.arange(len(rooms))
@@ -61,6 +62,7 @@ def test_images_stay_within_epsilon_and_keep_their_factors(rooms: Dataset, tmp_p
     assert vs.encode(run).factors is not None
 
 
+@pytest.mark.slow
 def test_a_perturbation_that_is_stopped_is_resumed_to_the_same_bytes(
     rooms: Dataset, tmp_path: Path
 ) -> None:
@@ -134,6 +136,7 @@ def test_an_untrained_network_is_brought_to_the_size_asked_for(
     assert found.selection is None and not (tmp_path / "pool").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["perturbed", "reversed"])
 def test_the_network_moves_the_difference_of_distortions_the_way_it_is_asked(
     kind: Any, rooms: Dataset, tmp_path: Path

@@ -72,6 +72,7 @@ def test_the_elbo_gains_rate_and_noise_of_what_is_dropped() -> None:
     assert result.n == N
 
 
+@pytest.mark.slow
 def test_the_pruned_module_is_dissected_as_any_other() -> None:
     small = vs.prune(Toy(), vectors()).model
     found = vs.inspect(small, vectors(), effort="fast")
@@ -99,6 +100,7 @@ def test_a_pruned_model_follows_its_state_dict_and_mode() -> None:
     assert not toy.training
 
 
+@pytest.mark.slow
 def test_plain_functions_are_pruned_and_their_weights_never_drawn_anew() -> None:
     toy = Toy()
     for decode in (toy.decode, lambda z: toy.decode(1.0 * z)):
@@ -130,6 +132,7 @@ def images() -> np.ndarray[Any, Any]:
     return np.repeat(np.repeat(half, 4, axis=2), 2, axis=3)
 
 
+@pytest.mark.slow
 def test_the_pruned_module_takes_images_in_the_range_of_its_model() -> None:
     model = Signed()
     result = vs.prune(model, images(), value_range=(-1.0, 1.0))

@@ -66,6 +66,7 @@ def pruned(run: Run, folder: Path) -> Pruning:
     return vs.prune(run, out=folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

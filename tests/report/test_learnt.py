@@ -78,12 +78,14 @@ def test_without_factors_the_decoder_names_what_it_shows() -> None:
     assert learnt.says[0].endswith("By what the decoder draws, 2 is size-like.")
 
 
+@pytest.mark.slow
 def test_rows_beyond_the_first_screen_are_folded_and_counted() -> None:
     screen = learnt_screen(_inspection(factors=False, used=SHOWN + 3), images=True)
     assert screen is not None and len(screen.rows) == SHOWN
     assert screen.folded[0].startswith("3 more used latents")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("images", [True, False])
 def test_the_page_begins_with_what_was_learnt(images: bool) -> None:
     text = render(page_of(_inspection(), images=images))

@@ -18,6 +18,7 @@ from vaescope.tables import Table
 #: Measures in figures of studies that can have any size and sign, or are estimates that may err
 #: beyond the range of what they estimate.
 SIGNED = {
+    "share_0.02", "share_0.1", "share_0.3",  # of a difference that may change its sign
     "bias", "diagonal_change", "distortion", "full_change", "gap", "gap_to_likelihood", "kl",
     "log_variance", "mmd", "rotation", "score", "score_by_rank", "share_random",
     "share_without_passive",

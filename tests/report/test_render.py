@@ -142,6 +142,7 @@ def test_names_appear_as_text_wherever_they_stand() -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in render(with_figure(EVIL))
 
 
+@pytest.mark.slow
 def test_a_dataset_named_like_a_script_appears_as_text() -> None:
     text = render(page_of(inspection(EVIL)))
     assert EVIL not in text
@@ -166,6 +167,7 @@ def test_the_policy_allows_our_own_scripts_and_nothing_else() -> None:
     assert policy.count("sha256-") == len(ours) == 5
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_anywhere() -> None:
     text = render(page_of(inspection()))
     for tag, attributes in Elements(text).tags:
@@ -179,6 +181,7 @@ def test_nothing_is_loaded_from_anywhere() -> None:
     assert "sourceMappingURL" not in text
 
 
+@pytest.mark.slow
 def test_a_report_is_small() -> None:
     assert len(render(page_of(inspection())).encode()) < 1_500_000
 
@@ -187,6 +190,7 @@ def test_a_page_without_figures_carries_no_vega() -> None:
     assert len(render(tiny_page())) < 30_000
 
 
+@pytest.mark.slow
 def test_without_images_a_report_has_no_picture_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "report.html"
     save(inspection(), path, images=False)
@@ -197,12 +201,14 @@ def test_without_images_a_report_has_no_picture_and_says_so(tmp_path: Path) -> N
     assert "data:image/png" in text and "It shows examples of the data" in text
 
 
+@pytest.mark.slow
 def test_a_report_names_no_path_and_no_user(tmp_path: Path) -> None:
     save(inspection(), tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text("utf-8")
     assert str(tmp_path) not in text and str(Path.home()) + "/" not in text
 
 
+@pytest.mark.slow
 def test_a_report_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DiskError, match="Choose another"):
@@ -232,6 +238,7 @@ def test_long_tables_are_cut_but_their_download_is_whole() -> None:
     assert csv_of(table).count("\n") == 1501
 
 
+@pytest.mark.slow
 def test_a_chart_draws_the_numbers_of_its_table() -> None:
     result = inspection()
     assert result.factors is not None
@@ -244,6 +251,7 @@ def test_a_chart_draws_the_numbers_of_its_table() -> None:
     assert [c.label for c in figures[1].table.columns] == list(chart.columns)
 
 
+@pytest.mark.slow
 def test_many_latents_of_large_noisy_images_still_make_a_report_to_mail() -> None:
     rng = np.random.default_rng(0)
     d = 100

@@ -75,6 +75,7 @@ def unpacked(text: str, kind: str) -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 def test_what_is_packed_reads_back_bit_by_bit(small: Inspection) -> None:
     assert small.network is not None
     content = packed(small.network)
@@ -92,6 +93,7 @@ def test_an_odd_number_of_weights_is_packed_whole() -> None:
     assert unpacked(content["weights"], "<i2").tolist() == [1, 1, 1, 0]
 
 
+@pytest.mark.slow
 def test_every_latent_has_a_slider_that_starts_where_the_traversals_do(small: Inspection) -> None:
     page = page_of(small)
     part = section(page, "sliders").parts[0]
@@ -150,6 +152,7 @@ def test_a_decoder_that_cannot_run_on_the_page_is_explained_beside_its_traversal
     assert any(part.kind == "pictures" for part in section(page, "traversals").parts)
 
 
+@pytest.mark.slow
 def test_the_largest_decoder_makes_a_report_below_five_megabytes() -> None:
     torch.manual_seed(0)
     found = inspected(widest((1, 64, 64), 10), 10)

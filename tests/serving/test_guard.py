@@ -101,6 +101,7 @@ def test_a_run_with_a_link_to_elsewhere_is_not_opened(tmp_path: Path) -> None:
         require_run(tmp_path / "root", "run")
 
 
+@pytest.mark.slow
 def test_a_large_upload_is_refused_before_it_is_read(client: TestClient) -> None:
     def gigabyte() -> Iterator[bytes]:
         for _ in range(1024):
@@ -127,6 +128,7 @@ def _png(width: int, height: int, data: bytes) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
+@pytest.mark.slow
 def test_images_that_are_bombs_or_no_images_are_refused() -> None:
     bomb = _png(60_000, 60_000, zlib.compress(bytes(10**6)))
     with pytest.raises(DataError, match="pixels"):

@@ -140,6 +140,7 @@ def test_an_ambiguous_name_lists_what_it_may_be() -> None:
 texts = st.text(max_size=20).filter(lambda t: t.isprintable())
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         View, q=texts, sort=texts, seeds=st.booleans(), open=st.tuples(texts), cols=st.tuples(),
@@ -153,6 +154,7 @@ def test_every_view_is_restored_from_its_address(view: View) -> None:
     assert view_of(pairs) == view
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12),
        st.sampled_from(FRONTS[1:]))  # fmt: skip
 def test_the_front_is_what_no_point_beats(points: list[tuple[int, int]], front: str) -> None:

@@ -85,6 +85,7 @@ def test_a_run_that_is_renamed_or_deleted_while_its_page_is_open(
     assert client.get("/").status_code == 200
 
 
+@pytest.mark.slow
 def test_new_runs_appear_by_themselves(site_client: tuple[Site, TestClient], folder: Path) -> None:
     _, client = site_client
     tag = client.get("/api/version").json()["tag"]

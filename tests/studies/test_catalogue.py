@@ -193,6 +193,7 @@ def judged(claim: Claim, values: Sequence[np.ndarray], control: np.ndarray) -> C
     return verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("study", "claim"), EVIDENCE, ids=lambda value: str(value)[:40])
 def test_every_claim_can_be_supported_contradicted_not_specific_and_undecided(
     study: Study, claim: Claim
@@ -220,6 +221,7 @@ def test_every_claim_about_trained_models_names_a_control(study: Study, claim: C
         assert repr(claim.control.effect) != repr(swapped)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.id)
 def test_the_work_of_every_scale_is_valid(study: Study, scale: str) -> None:

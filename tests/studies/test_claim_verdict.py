@@ -190,6 +190,7 @@ SHAPES = (
 )
 
 
+@pytest.mark.slow
 def test_a_family_of_primary_claims_without_effect_keeps_its_level() -> None:
     """Fifteen claims of skewed, heavy-tailed, discrete, tied and missing effects, 48 units, judged
     by the largest e on the way: at most 5% of families may have even one wrong verdict."""

@@ -44,6 +44,7 @@ def test_the_map_to_a_normal_is_odd_and_matches_quantiles() -> None:
     assert np.isfinite(to_normal(np.array([1e6]), 5.0)).all()
 
 
+@pytest.mark.slow
 def test_a_small_batch_estimates_log_n_plus_the_encoders_entropy_and_all_rows_less() -> None:
     """About 0.4 of 1,000 data points share a code: enough for the exact mixture to be below."""
     few = appendix_c.compute({"seed": 0, "size": 1000, "batch": 16})

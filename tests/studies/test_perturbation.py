@@ -61,6 +61,7 @@ def verdicts(fall: float, noise: float, beyond: float, entry: float = 0.7) -> di
     }
 
 
+@pytest.mark.slow
 def test_the_verdicts_follow_fall_noise_and_controls() -> None:
     as_printed = verdicts(0.4, 0.0, 0.2)
     assert as_printed["primary"] == as_printed["cause"] == "supported"
@@ -80,6 +81,7 @@ def test_quotes_are_the_thesis_own_words() -> None:
     assert all(c.quote in text for study in PREPARED for c in study.claims if c.quote)
 
 
+@pytest.mark.slow
 def test_one_cell_gives_a_number_for_each_arm_and_metric(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

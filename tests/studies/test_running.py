@@ -163,6 +163,7 @@ def test_the_headline_counts_registered_primary_claims_about_trained_models(
     assert scoreboard_figure(everything(run)).count("<rect") == primaries + 5
 
 
+@pytest.mark.slow
 def test_seeds_are_added_without_running_the_old_ones_again(example: Study, tmp_path: Path) -> None:
     """Law: twice eight is the same as once sixteen."""
     options = {"workers": 1}
@@ -244,6 +245,7 @@ def test_a_primary_claim_that_is_withdrawn_stays_in_its_family(tmp_path: Path) -
     assert decide([case])[0].verdict == "undecided"
 
 
+@pytest.mark.slow
 def test_registered_tables_were_committed_after_their_registration() -> None:
     """By ancestry, where there is a history."""
     root = Path(__file__).parents[2]

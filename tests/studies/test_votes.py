@@ -45,6 +45,7 @@ def reached(units: int, needed: float, chance: float) -> float:
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("needed", [20.0, 40.0, 600.0])
 @pytest.mark.parametrize("chance", [0.5, 0.4])
 def test_the_level_holds_with_a_look_after_every_unit(needed: float, chance: float) -> None:
@@ -70,6 +71,7 @@ EFFECTS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]]
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", EFFECTS)
 def test_effects_of_any_distribution_with_median_zero_keep_the_level(kind: str) -> None:
     """At 5%, over 48 units with a look after each: 2,000 studies, so 2.5% is over ten errors."""

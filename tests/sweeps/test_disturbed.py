@@ -44,10 +44,10 @@ pytestmark = pytest.mark.slow
 
 Holders = Callable[[Path], dict[str, int]]
 
-RUNS, KILLS = 16, 3
+RUNS, KILLS = 12, 2
 #: Models by strength and seed, each alone; and by architecture and seed, so that four are stacked.
-APART = {"objective.beta": [0.01, 0.1], "seed": "0..7"}
-STACKED = {"net.encoder": [[n] for n in (6, 8, 10, 12)], "seed": "0..3"}
+APART = {"objective.beta": [0.01, 0.1], "seed": "0..5"}
+STACKED = {"net.encoder": [[n] for n in (6, 8, 10)], "seed": "0..3"}
 #: The real command; and the one that stacks however few the steps are, and gives workers all the
 #: time they want to save.
 COMMAND = "from vaescope.cli import main; main()"
@@ -63,7 +63,7 @@ def sweep_file(path: Path, grid: dict[str, Any], **fixed: Any) -> Path:
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep of 16 small models."""
+    """A sweep of 12 small models."""
     return sweep_file(tmp_path_factory.mktemp("sweep") / "sweep.yaml", APART, steps=200)
 
 
@@ -111,24 +111,24 @@ def markers(out: Path) -> dict[str, int]:
     return {f.parent.name: f.stat().st_mtime_ns for f in out.glob("*/done.json")}
 
 
-def test_killed_three_times_it_ends_as_if_undisturbed(
+def test_killed_twice_it_ends_as_if_undisturbed(
     file: Path, undisturbed: str, tmp_path: Path, holders: Holders
 ) -> None:
-    killed_three_times(file, undisturbed, tmp_path, holders)
+    killed_twice(file, undisturbed, tmp_path, holders)
 
 
-def test_killed_three_times_stacked_models_end_as_if_undisturbed(
+def test_killed_twice_stacked_models_end_as_if_undisturbed(
     tmp_path: Path, holders: Holders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(many, "WORTH", 0)
     file = sweep_file(tmp_path / "s.yaml", STACKED, **{"net.name": "mlp", "steps": 100})
     undisturbed = table_of_undisturbed(file, tmp_path / "undisturbed", stacked)
-    killed_three_times(file, undisturbed, tmp_path / "out", holders, STACK_ALL)
+    killed_twice(file, undisturbed, tmp_path / "out", holders, STACK_ALL)
     facts = list((tmp_path / "out").glob("*/environment.json"))
     assert [json.loads(one.read_text())["stack_size"] for one in facts] == [4] * RUNS
 
 
-def killed_three_times(
+def killed_twice(
     file: Path, undisturbed: str, out: Path, holders: Holders, code: str = COMMAND
 ) -> None:
     names = read_plan(file).names
@@ -138,7 +138,7 @@ def killed_three_times(
         # Four more runs, which may be one group, are free each time, so that there is always
         # something to train; at most three of them, and then some, are done when the kill comes.
         free = 4 * (kill + 1)
-        further = len(markers(out)) + chance.randint(0, 3)
+        further = max(kill, len(markers(out)) + chance.randint(0, 3))  # the last has some done
         assert further < free
 
         def under_way(free: int = free, further: int = further) -> bool:
@@ -244,19 +244,19 @@ def test_ray_loses_a_node_and_no_run(
 def test_the_drivers_memory_stays_flat_over_thousands_of_runs(tmp_path: Path) -> None:
     """It may grow by 110 bytes with each: a megabyte with ten thousand."""
     found: Plan = plan(
-        product({"objective.beta": range(60), "seed": range(50)}), preset_name="beta-vae"
+        product({"objective.beta": range(40), "seed": range(50)}), preset_name="beta-vae"
     )
     used: dict[int, int] = {}
     tracemalloc.start()
     try:
         for status in sweep(found, tmp_path, Fake(finish, slots=8)):
-            for mark in (1000, 3000):
+            for mark in (500, 2000):
                 if status.done >= mark and mark not in used:
                     used[mark] = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert status.done == 3000
-    assert used[3000] - used[1000] < 2000 * 110, used
+    assert status.done == 2000
+    assert used[2000] - used[500] < 1500 * 110, used
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -123,7 +123,7 @@ def test_a_groups_new_name_resets_its_keys_as_elsewhere(tmp_path: Path) -> None:
         ("preset: beta-vae\nfixed: {seed: 1}\ngrid: {seed: [0]}", r"gives seed in"),
         ("preset: vae\ngrid: {seed: [0]}\nchain: [{fixed: {seed: 1}}]", r"gives seed in fixed"),
         ("preset: vae\nzip: {seed: [0], latent: [1, 2]}", r"sweep\.yaml: A zip needs"),
-        ("- 1", r"not a group of keys"),
+        ("- 1", r"has no keys"),
         ("preset: [", r"is not YAML"),
         ("preset: [a]\ngrid: {seed: [0]}", r"no preset \['a'\]"),
         ("preset: vae\ngrid: {seed: [0], seed: [1]}", r"gives seed twice \(line 2\)"),

@@ -133,6 +133,7 @@ def lines(page: Any) -> int:
     return int(page.locator(".explorer tbody tr").count())
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_columns_are_chosen_and_runs_are_brushed(visit: Any, tmp_path: Path) -> None:
     table = runs()
@@ -161,6 +162,7 @@ def test_columns_are_chosen_and_runs_are_brushed(visit: Any, tmp_path: Path) -> 
     assert seen.complaints == [] and len(seen.requests) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_is_wider_than_the_window(visit: Any, tmp_path: Path, width: int) -> None:
@@ -222,6 +224,7 @@ def test_each_setting_has_a_strip_of_what_it_draws(tmp_path: Path) -> None:
     assert width > 9 * height
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_tables_are_sorted_downloaded_and_axes_have_units(visit: Any, tmp_path: Path) -> None:
     table = runs(measures=2)

@@ -78,6 +78,7 @@ def test_stopped_and_resumed_it_ends_the_same(tmp_path: Path, learned: str) -> N
     assert whole.history.read_bytes() == broken.history.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learned", ["false", "true"])
 def test_stacked_models_have_the_prior_they_have_alone(tmp_path: Path, learned: str) -> None:
     specs = [spec_of(f"seed={seed}", f"prior.learned={learned}") for seed in range(4)]

@@ -75,6 +75,7 @@ def tensors(state: State) -> dict[str, torch.Tensor]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_seed_gives_the_same_weights_and_another_one_others(name: str) -> None:
     one, again, other = (tensors(trained(spec_of(name, f"seed={s}"))) for s in (0, 0, 1))
@@ -83,6 +84,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others(name: str) 
     assert not all(torch.equal(value, other[key]) for key, value in one.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_saved_loaded_and_trained_on_it_is_what_it_would_have_been(
     name: str, tmp_path: Path
@@ -98,6 +100,7 @@ def test_saved_loaded_and_trained_on_it_is_what_it_would_have_been(
     assert all(torch.equal(value, resumed[key]) for key, value in whole.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_every_parameter_moves(name: str) -> None:
     spec = spec_of(name)

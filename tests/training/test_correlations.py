@@ -16,6 +16,7 @@ from vaescope.inspection.history import training_of
 from vaescope.runs import Run
 from vaescope.settings import from_command_line
 from vaescope.specs import digest
+from vaescope.training.group import train_group
 from vaescope.training.many import stackable
 from vaescope.training.run import train_run
 
@@ -58,6 +59,7 @@ def test_they_are_those_of_the_models_codes_at_that_step(tmp_path: Path) -> None
     np.testing.assert_allclose(last["mean_variance"], codes.variance.mean(0), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_chosen_steps_resume_to_the_same_bytes_and_change_nothing_else(tmp_path: Path) -> None:
     plain, data = start(tmp_path / "plain")
     finish(plain, data)
@@ -75,7 +77,26 @@ def test_chosen_steps_resume_to_the_same_bytes_and_change_nothing_else(tmp_path:
         assert (whole.path / name).read_bytes() == (broken.path / name).read_bytes()
         assert (whole.path / name).read_bytes() == (plain.path / name).read_bytes()
     assert digest(whole.open()) == digest(plain.open())
-    assert stackable(plain.open()) and not stackable(whole.open())
+    assert stackable(plain.open()) and stackable(whole.open())
+
+
+@pytest.mark.parametrize("chosen", ["30", "[7,45]"])
+def test_stacked_runs_keep_the_traces_that_they_have_alone(tmp_path: Path, chosen: str) -> None:
+    alone, data = start(tmp_path / "alone", f"logging.correlations={chosen}")
+    finish(alone, data)
+    together = [
+        start(tmp_path / "stacked", f"logging.correlations={chosen}", f"seed={seed}")[0]
+        for seed in range(2)
+    ]
+    for _ in train_group(together, [run.open() for run in together], data):
+        pass
+    rows, wanted = together[0].read_correlations(), alone.read_correlations()
+    assert [row["step"] for row in rows] == [row["step"] for row in wanted]
+    for row, other in zip(rows, wanted, strict=True):
+        np.testing.assert_allclose(row["correlation"], other["correlation"], atol=2e-2)
+        np.testing.assert_allclose(row["mean_variance"], other["mean_variance"], rtol=2e-2)
+    assert [row["step"] for row in together[0].records()] == [40, 80, 90]
+    assert together[1].read_correlations() != rows and not check(together[0].path).damaged
 
 
 def test_a_changed_trace_is_found(tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ def test_a_spec_that_is_no_group_is_named(run: Run) -> None:
         run.open()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b'{"step": 1, "lo\n{}\n', b"\xff\xfe\n", b"{}\n", b"[]\n"])
 def test_a_damaged_line_of_the_history_is_named(run: Run, content: bytes) -> None:
     undone(run)

@@ -56,6 +56,7 @@ def _no_autocast_of_meta(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda device=None: False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_autocast_of_meta")
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_step_of_every_preset_leaves_nothing_on_the_cpu(name: str) -> None:

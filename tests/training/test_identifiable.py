@@ -44,6 +44,7 @@ def train(folder: Path, spec: Experiment, stops: Sequence[int] = ()) -> tuple[Ru
     return run, data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learned_mean", ["false", "true"])
 def test_stopped_and_resumed_it_ends_the_same(tmp_path: Path, learned_mean: str) -> None:
     spec = spec_of(f"prior.learned_mean={learned_mean}")
@@ -94,6 +95,7 @@ def test_codes_of_a_plain_vae_have_no_u_and_are_not_supervised(tmp_path: Path) -
     assert codes.u is None and codes.prior_variance is None and not codes.supervised
 
 
+@pytest.mark.slow
 def test_own_arrays_with_factors_train_too(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     factors = generator.integers(0, 3, size=(40, 2))

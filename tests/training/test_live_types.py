@@ -122,6 +122,7 @@ def test_so_are_those_of_a_prior_that_depends_on_u() -> None:
     assert record.types == {"active": 1, "mixed": 0, "passive": spec.latent - 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", {**PRIORS, **NONE})
 def test_stacked_models_are_counted_as_solo_ones(prior: str) -> None:
     def spec_of(seed: int) -> Experiment:

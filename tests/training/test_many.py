@@ -98,7 +98,8 @@ def test_a_stacked_model_equals_its_solo_run_over_100_steps(
 @pytest.mark.parametrize(
     "change",
     ["posterior.name=full", "likelihood.name=laplace", "batch=30", "net.decoder_activation=xtanh",
-     "objective.name=beta-tcvae", "likelihood.name=gaussian likelihood.learned=true"],
+     "objective.name=beta-tcvae objective.estimator=stratified",
+     "likelihood.name=gaussian likelihood.learned=true"],
 )  # fmt: skip
 def test_models_of_another_kind_are_left_to_torch(change: str) -> None:
     (spec,) = experiments(change)
@@ -106,32 +107,72 @@ def test_models_of_another_kind_are_left_to_torch(change: str) -> None:
     assert many._in_c(stack, spec.batch) is None
 
 
-def test_a_block_of_steps_in_c_is_that_of_torch() -> None:
+#: Objectives whose terms are written in C: preset, and strengths of three models.
+SPRITES = [
+    "data.name=dsprites",
+    "data.size=16",
+    "latent=3",
+    "net.name=mlp",
+    "net.encoder=[16,8]",
+    "net.decoder=[16]",
+    "batch=32",
+    "steps=100",
+    "logging.every=50",
+    'data.grid={"shape":[0,1],"orientation":[0],"scale":[0,5],"x":[0,9,30],"y":[1,5,9,30]}',
+]
+IN_C = {
+    "beta-vae": "objective.beta={k}",
+    "beta-tcvae": "objective.beta={k} objective.rate=0.25",
+    "dip-vae-i": "objective.off_diagonal={k} objective.diagonal=1{k}.0",
+    "dip-vae-ii": "objective.off_diagonal={k} objective.diagonal={k} objective.rate=0.25",
+    "annealed-vae": "objective.gamma=20.0 objective.capacity.name=linear "
+    "objective.capacity.start=0.0 objective.capacity.stop={k} objective.capacity.steps=4",
+    "colour": "objective.beta={k}",
+    "ramp": "objective.beta.name=linear objective.beta.start=0.1 objective.beta.stop={k} "
+    "objective.beta.steps=4",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(IN_C))
+def test_a_block_of_steps_in_c_is_that_of_torch(name: str) -> None:
     """Five steps from the same weights, with strengths that change on the way: all parts that are
     recorded, and the moments, which hold the gradients, to rounding."""
-    together = experiments(
-        *(f"seed={k} objective.beta.name=linear objective.beta.start=0.1 objective.beta.stop={k} "
-          f"objective.beta.steps=4 optimiser.lr=1e-3" for k in range(1, 4))
-    )  # fmt: skip
+    changes = [f"seed={k} optimiser.lr=1e-3 {IN_C[name].format(k=k)}" for k in range(1, 4)]
+    if name == "ramp":
+        together = experiments(*changes)
+    elif name == "colour":
+        coloured = [*SPRITES, "data.name=dsprites-colour"]
+        together = [from_command_line("beta-vae", [*coloured, *one.split()]) for one in changes]
+    else:
+        together = [from_command_line(name, [*SPRITES, *one.split()]) for one in changes]
     data = build_data(together[0].data)
     stack, flat = _stack(together, data)
+    flat = flat + 0.3 * torch.randn(flat.shape, generator=torch.Generator().manual_seed(0))
     own = many._in_c(stack, together[0].batch)
     if own is None:
         pytest.skip("there is no C compiler")
     assert isinstance(own, Steps)
-    x, noise = many._Feed(together, data, 1)(2, 5)
+    feed = many.StackedBatches(together, data, 1)
+    x, noise = feed(2, 5)
+    assert feed.rows is not None
+    torch.testing.assert_close(feed.rows[feed.index(2, 5)], x)
     ends = []
-    for call in (own, stack.advance):
-        start = flat.clone()
-        moments = (torch.zeros_like(flat), torch.zeros_like(flat), torch.zeros_like(flat))
-        ends.append(call(start, moments, x, noise, torch.tensor(2.0)))
+    rows, index, now = feed.rows, feed.index(2, 5), torch.tensor(2.0)
+    for in_c in (True, False):
+        still = (torch.zeros_like(flat), torch.zeros_like(flat), torch.zeros_like(flat))
+        if in_c:
+            ends.append(own(flat.clone(), still, rows, noise, now, index))
+        else:
+            ends.append(stack.advance(flat.clone(), still, x, noise, now))
     (ours, our_moments, our_parts), (wanted, moments, parts) = ends
-    torch.testing.assert_close(our_moments[0], moments[0], rtol=1e-3, atol=1e-6)
-    torch.testing.assert_close(our_moments[1], moments[1], rtol=1e-3, atol=1e-8)
-    torch.testing.assert_close(ours, wanted, rtol=0.0, atol=2e-5)
+    largest = moments[0].abs().max().item()
+    torch.testing.assert_close(our_moments[0], moments[0], rtol=1e-3, atol=1e-5 * largest)
+    torch.testing.assert_close(our_moments[1], moments[1], rtol=1e-3, atol=1e-6 * largest**2)
+    moved = (wanted - flat).abs() > 1e-4  # where the gradient is rounding, Adam's sign is chance
+    torch.testing.assert_close(ours[moved], wanted[moved], rtol=0.0, atol=2e-4)
     assert set(our_parts) == set(parts)
-    for name, value in parts.items():
-        torch.testing.assert_close(our_parts[name], value, rtol=2e-4, atol=1e-6)
+    for key, value in parts.items():
+        torch.testing.assert_close(our_parts[key], value, rtol=2e-4, atol=1e-5, msg=key)
 
 
 def test_amsgrad_divides_by_the_largest_second_moment() -> None:

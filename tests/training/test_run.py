@@ -61,6 +61,7 @@ def same(a: Run, b: Run) -> None:
     assert a.history.read_bytes() == b.history.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("posterior", ["diagonal", "full"])
 @pytest.mark.parametrize("optimiser", ["name=adam", "name=adagrad", "amsgrad=true"])
 def test_stopped_at_any_step_and_resumed_it_ends_the_same(
@@ -107,6 +108,7 @@ def test_shares_that_are_no_split_are_refused() -> None:
         from_command_line("beta-vae", ["split.shares=[0.8, 0.1, 0.2]"])
 
 
+@pytest.mark.slow
 def test_a_convolutional_run_resumes_exactly(tmp_path: Path, small_sprites: Dataset) -> None:
     def begin(folder: str) -> Run:
         spec = from_command_line("beta-vae", ["data.size=32", "steps=8", "logging.every=3"])

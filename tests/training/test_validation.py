@@ -53,6 +53,7 @@ def finish(run: Run, data: Dataset, stop_after: int | None = None) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_training_stops_when_patience_ends_and_keeps_the_best_weights(tmp_path: Path) -> None:
     run, data = start(tmp_path)
     finish(run, data)
@@ -71,6 +72,7 @@ def test_training_stops_when_patience_ends_and_keeps_the_best_weights(tmp_path: 
     assert kept["elbo"] > elbos[-1] + 1  # nats: the last weights are another model
 
 
+@pytest.mark.slow
 def test_stopped_at_any_step_and_resumed_it_ends_the_same(tmp_path: Path) -> None:
     whole, data = start(tmp_path / "a")
     finish(whole, data)
@@ -84,6 +86,7 @@ def test_stopped_at_any_step_and_resumed_it_ends_the_same(tmp_path: Path) -> Non
         assert (whole.path / name).read_bytes() == (broken.path / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_rows_held_out_are_not_trained_on(tmp_path: Path) -> None:
     endless = ["validation.patience=1000", "steps=50"]
     run, data = start(tmp_path / "a", *endless)
@@ -101,6 +104,7 @@ def test_rows_held_out_are_not_trained_on(tmp_path: Path) -> None:
     assert other.validation.read_bytes() != run.validation.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_elbo_is_that_of_the_model_whatever_was_trained(tmp_path: Path) -> None:
     """Against the closed form of a Gaussian likelihood and posterior, over many samples."""
     run, data = start(tmp_path, "steps=100", "validation.patience=1000")
@@ -167,6 +171,7 @@ def test_a_fraction_that_leaves_no_rows_is_refused(tmp_path: Path) -> None:
         vs.train("vae", np.eye(3), steps=2, latent=2, out=tmp_path, fraction=0.01)
 
 
+@pytest.mark.slow
 def test_a_measurement_written_after_the_last_checkpoint_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

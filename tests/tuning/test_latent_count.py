@@ -39,6 +39,7 @@ def test_a_search_without_time_or_end_is_open() -> None:
     assert bisected(2, 64, trial, lambda one: True) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 5, 10])
 def test_the_dimension_of_normal_means_is_not_underestimated(d: int) -> None:
     """Nearest neighbours see less than 10 dimensions there; 2,000 points of another seed."""
@@ -55,6 +56,7 @@ def test_a_count_that_cannot_be_is_refused() -> None:
         vs.how_many_latents("synth-linear", preset="ae")
 
 
+@pytest.mark.slow
 def test_two_linear_factors_are_counted_by_the_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

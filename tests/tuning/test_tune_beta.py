@@ -55,6 +55,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Tuning:
     return tuned(tmp_path_factory.mktemp("whole"))
 
 
+@pytest.mark.slow
 def test_a_range_is_kept_to_whatever_else_the_folder_holds(tmp_path: Path) -> None:
     tuned(tmp_path, between=(0.001, 0.01))
     for low, high in ((50.0, 100.0), (0.002, 0.008)):
@@ -66,6 +67,7 @@ def test_a_range_is_kept_to_whatever_else_the_folder_holds(tmp_path: Path) -> No
     assert plain(tuned(tmp_path, between=(50.0, 100.0))) == plain(alone)
 
 
+@pytest.mark.slow
 def test_a_tune_stopped_anywhere_ends_as_one_that_was_not(tmp_path: Path, whole: Tuning) -> None:
     for calls in (0, 7, 50):  # within a round, between two, in a later run
         with pytest.raises(Interrupted, match="is saved"):
@@ -74,6 +76,7 @@ def test_a_tune_stopped_anywhere_ends_as_one_that_was_not(tmp_path: Path, whole:
     assert plain(again) == plain(whole)
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_half_done_is_made_anew(tmp_path: Path, whole: Tuning) -> None:
     """Half a line, and rounds of a run whose weights were not saved yet."""
     with pytest.raises(Interrupted):
@@ -86,6 +89,7 @@ def test_what_a_killed_process_left_half_done_is_made_anew(tmp_path: Path, whole
     assert plain(tuned(tmp_path / "cut")) == plain(whole)
 
 
+@pytest.mark.slow
 def test_a_tune_that_is_done_trains_nothing_and_another_rule_reads_the_same_points(
     tmp_path: Path, whole: Tuning
 ) -> None:
@@ -125,6 +129,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, whole: Tuning) -> None:
         tuned(tmp_path / "done")
 
 
+@pytest.mark.slow
 def test_json_has_the_keys_of_the_interface_and_no_word_besides(tmp_path: Path) -> None:
     command = ["tune-beta", "beta-vae", *SMALL, "--steps", "4", "--between", "0.05,0.6"]
     done = CliRunner().invoke(app, [*command, "--out", str(tmp_path), "--json", "--quiet"])
@@ -166,6 +171,7 @@ def test_a_range_that_is_none_is_wrong_usage() -> None:
         app(["tune-beta", "beta-vae", "--between", "low"], standalone_mode=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["beta-tcvae", "decomposition", "orthogonal", "entropy-vae"])
 def test_other_objectives_with_a_beta_can_be_tuned(tmp_path: Path, name: str) -> None:
     found = tuned(tmp_path, f"objective.name={name}", between=(0.1, 0.3))

@@ -88,6 +88,7 @@ TRUTHS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "fragment"), TRUTHS, ids=[text for _, text in TRUTHS])
 def test_a_text_is_said_where_it_is_true_and_nowhere_where_it_is_false(
     table: Any, fragment: str
@@ -129,6 +130,7 @@ def _literals(path: Path) -> Iterator[str]:
                 yield said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOURCES)
 def test_every_text_has_a_truth(name: str) -> None:
     """Each is said in some situation, within what a truth speaks of."""
@@ -173,6 +175,7 @@ CONTRADICTIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("one", "other"), CONTRADICTIONS)
 def test_no_page_contradicts_itself(one: str, other: str) -> None:
     for what, every, table in pages():
@@ -263,6 +266,7 @@ def test_passive_latents_that_are_heard_are_warned_of() -> None:
         assert ("heard" in ids) == bool(heard(what) and not by_place and not whole), what
 
 
+@pytest.mark.slow
 def test_verdicts_do_not_change_with_the_scale_of_prior_and_codes() -> None:
     """But for the words that say in which units they are."""
     words = r" times that of an unused latent|, a diagonal Gaussian| in units of the prior"

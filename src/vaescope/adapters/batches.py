@@ -64,7 +64,7 @@ def adapt_batches(
 
         found = gathered(posteriors(), source.name)
     n, latent = found.mean.shape
-    known = None if factors is None else factors_of("your data", np.asarray(factors), None, n)
+    known = None if factors is None else factors_of("your data", factors, None, n)
     data = dataset_of("batches", Absent(n), known)
     prior = _prior(asked, latent)
     rows = np.arange(n)

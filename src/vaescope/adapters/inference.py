@@ -354,7 +354,7 @@ def _scored(
 
 
 def _rate(parts: Parts, spread: str) -> float:
-    """KL to N(0, I), nats of an image; codes without noise have none."""
+    """KL to N(0, I), nats per image; codes without noise have none."""
     if parts.spread is None:
         return 0.0
     q = posterior_of(parts, spread)

@@ -47,7 +47,7 @@ Density = Callable[[Tensor], Distribution]
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one kind of spread, nats of an image."""
+    """Of one kind of spread, nats per image."""
 
     kind: str
     distortion: float

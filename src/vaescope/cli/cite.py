@@ -35,6 +35,9 @@ def cite(
     if key not in keys:
         near = get_close_matches(name, keys, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
-        raise UsageError(f"Nothing to cite is called {name}.{hint}", f"Known: {', '.join(keys)}.")
+        raise UsageError(
+            f"There is no citation {name}.{hint}",
+            "Give the name of a paper, preset, metric, dataset or study, e.g. grzes2023 or mig.",
+        )
     entry = BIBTEX[keys[key]]
     result({"name": known, "bibtex": entry}, entry, as_json=as_json)

@@ -15,19 +15,17 @@ __all__ = ["court"]
 
 
 def court(
-    out: Annotated[Path, typer.Option(help="Folder of the record; it is continued.")] = Path(
-        "court"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder of results; resumed if there.")] = Path("court"),
     draws: Annotated[int, typer.Option(help="Draws of each cell.", min=1)] = 32,
     dear_draws: Annotated[
         int | None,
-        typer.Option(help="Draws of the metrics that take nine tenths of the time.", min=0),
+        typer.Option(help="Draws of the slow metrics (nine tenths of the time).", min=0),
     ] = None,
     cell: Annotated[
         str | None, typer.Option(help="One cell, e.g. 'correlated .9/rotated 45'; else all.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes side by side; as many as there are cores.", min=1)
+        int | None, typer.Option(help="Processes at once. [default: one per core]", min=1)
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

@@ -157,9 +157,7 @@ def render(
 
     card = _card(name)
     if not card.rendered:
-        raise UsageError(
-            f"{name} is not made here but read from files.", "Use `vaescope data get`."
-        )
+        raise UsageError(f"{name} is read from files, not rendered.", "Use `vaescope data get`.")
     if out.suffix != ".npz":
         raise UsageError(f"{out} does not end in .npz.", "End it in .npz.")
     console = messages(quiet=quiet)

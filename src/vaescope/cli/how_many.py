@@ -24,11 +24,11 @@ def how_many(
         typer.Argument(help="A dataset's name, a folder of images, or an npz, npy or csv file."),
     ],
     settings: Annotated[
-        list[str] | None, typer.Argument(help="key=value ...; steps are those of a training.")
+        list[str] | None, typer.Argument(help="key=value ...; steps= is per training.")
     ] = None,
-    preset: Annotated[str, typer.Option(help="Whose objective and networks are tried.")] = "vae",
-    most: Annotated[int, typer.Option(help="Latents that are tried, at most.")] = 64,
-    minutes: Annotated[float, typer.Option(help="After these no further training starts.")] = 10.0,
+    preset: Annotated[str, typer.Option(help="Preset of objective and networks.")] = "vae",
+    most: Annotated[int, typer.Option(help="Largest number of latents to try.")] = 64,
+    minutes: Annotated[float, typer.Option(help="Start no training after this time.")] = 10.0,
     seed: SeedOption = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,

@@ -65,7 +65,7 @@ def inspect(
     std: Annotated[str | None, typer.Option(help="With --mean: numbers, or an npy file.")] = None,
     nominal: Annotated[
         float | None,
-        typer.Option(help="The beta in the training code, to compare with the one it acts with."),
+        typer.Option(help="The beta in the training code, to compare with the effective one."),
     ] = None,
     effort: Annotated[
         str | None, typer.Option(help="latents (types and rates only), fast, default or thorough.")
@@ -168,7 +168,7 @@ def opened_path(path: Path, factory: str | None) -> Any:
         return path
     if factory is None:
         raise UsageError(
-            f"{path} is not a run folder.",
+            f"{path} {'is not a run folder' if path.exists() else 'does not exist'}.",
             "Give a folder that `vaescope train` made, or a checkpoint with --model "
             "module:factory.",
         )

@@ -35,25 +35,25 @@ def perturb(
     out: Annotated[Path, typer.Option(help="Folder for the pool, the dataset and its page.")] = ...,  # type: ignore[assignment]
     epsilon: Annotated[
         float | None,
-        typer.Option(help="Largest change of a pixel. [default: 0.175 Shapes3D, else 0.1]"),
+        typer.Option(help="Largest change of a pixel. [default: 0.175 for Shapes3D, else 0.1]"),
     ] = None,
     kind: Annotated[
         str, typer.Option(help="perturbed, or a control: reversed, one-factor, relabelled, "
                                "untrained.")
     ] = "perturbed",
-    pool: Annotated[int, typer.Option(help="Restarts to choose from.")] = 16,
-    ensemble: Annotated[int, typer.Option(help="Models of each side.")] = 1,
-    least_contrast: Annotated[float, typer.Option(help="In MIG, between the sides.")] = 0.2,
-    steps: Annotated[int, typer.Option(help="Of the perturbation network.")] = 1500,
-    lr: Annotated[float, typer.Option(help="Of it and of the decoders.")] = 1e-3,
-    hidden: Annotated[int, typer.Option(help="Width of a layer before its neuron; 0: none.")] = 0,
-    factor: Annotated[str | None, typer.Option(help="Of --kind one-factor.")] = None,
-    rms: Annotated[float | None, typer.Option(help="Size of --kind untrained.")] = None,
+    pool: Annotated[int, typer.Option(help="Models to train and choose from.")] = 16,
+    ensemble: Annotated[int, typer.Option(help="Models per side: disentangled, entangled.")] = 1,
+    least_contrast: Annotated[float, typer.Option(help="Least MIG difference of sides.")] = 0.2,
+    steps: Annotated[int, typer.Option(help="Steps of the perturbation network.")] = 1500,
+    lr: Annotated[float, typer.Option(help="Learning rate, also of the decoders.")] = 1e-3,
+    hidden: Annotated[int, typer.Option(help="Width of the hidden layer; 0: none.")] = 0,
+    factor: Annotated[str | None, typer.Option(help="With --kind one-factor: which.")] = None,
+    rms: Annotated[float | None, typer.Option(help="With --kind untrained: RMS change.")] = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:  # fmt: skip
-    """Make data with the same factors that methods which live on local structure fail on.
+    """Change images slightly, so that methods that rely on local structure fail. Factors stay.
 
     The same command again resumes. A bare name is a set that a laptop can train on in minutes.
 

@@ -18,16 +18,16 @@ def serve(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
     host: Annotated[
-        str | None, typer.Option(help="Address for others to reach; a token is then needed.")
+        str | None, typer.Option(help="Address that others can reach; they need a token.")
     ] = None,
     allow_imports: Annotated[
         bool,
-        typer.Option("--allow-imports", help="Import the code that runs name."),
+        typer.Option("--allow-imports", help="Import the modules that runs refer to."),
     ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Serve pages over all runs of a folder: tables, reports, comparisons, and a bench.
+    """Serve pages over all runs of a folder: tables, reports, comparisons, sliders.
 
     Example: vaescope serve runs
     """
@@ -52,7 +52,9 @@ def serve(
     address = "127.0.0.1" if host is None else host
     token = None if host is None else secrets.token_urlsafe(32)
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # With its protocol named, asyncio sends each answer at once: without it, it leaves Nagle's
+    # algorithm on, and every page waits 40 ms for the client's delayed acknowledgement.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address, port))

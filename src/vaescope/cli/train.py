@@ -54,7 +54,7 @@ def parse_seeds(text: str) -> list[int]:
         raise UsageError(f"--seeds {text} is more than {MOST:,} runs.", "Use `vaescope sweep`.")
     if not seeds or min(seeds) < 0:
         raise UsageError(
-            f"--seeds {text!r} gives no seed from 0 up.", "Write --seeds 0..9 or --seeds 1,4."
+            f"--seeds {text!r} names no seed of 0 or more.", "Write --seeds 0..9 or --seeds 1,4."
         )
     return list(dict.fromkeys(seeds))
 

@@ -70,7 +70,7 @@ class _Teller:
 def tune_beta(
     preset: Annotated[str, typer.Argument(help="A preset, e.g. beta-vae.")],
     settings: Annotated[list[str] | None, typer.Argument(help="key=value ...")] = None,
-    by: Annotated[str, typer.Option(help="onset or dto.")] = "onset",
+    by: Annotated[str, typer.Option(help="Choose by onset or dto.")] = "onset",
     needed: Annotated[
         int | None,
         typer.Option(help="Latents that must stay active. [default: found from data or curve]"),

@@ -18,7 +18,7 @@ from vaescope.court.promises import (
     LOWER,
     SAME,
 )
-from vaescope.court.trial import CORE, IMPOSSIBLE, VARIANTS, Court, CourtCell
+from vaescope.court.trial import IMPOSSIBLE, VARIANTS, Court, CourtCell
 from vaescope.metrics.suite import METRICS
 
 __all__ = ["page", "plain"]
@@ -44,7 +44,9 @@ CHANGED = (
     "at (400 rows instead of 300, four classes of continuous factors instead of six, a score above "
     "a promised *same* is a false positive, open answers are outside the family of the false "
     "discovery rate). This court has draws 100 to 131, which were first drawn after all of it, and "
-    "the cells of the whole product, had been committed."
+    "the cells of the whole product, had been committed. Changed after that registration, "
+    "before any of its draws was run: metrics that learn trees are tried on the whole product too, "
+    "not on the cells of the picture alone, as their trees are fast enough since."
 )
 
 
@@ -66,8 +68,7 @@ def page(court: Court, found: Sequence[Judgement]) -> str:
         f"negatives**, {counts['undecided']} undecided, {counts['open']} open, "
         f"{counts['no value']} without a value (the metric refused, or was not tried there "
         f"yet). Made by `vaescope court`: {court.seconds / 60:.0f} minutes of one processor, by "
-        f"two workers half of that. Metrics that learn trees are tried on {len(CORE) - 3} cells, "
-        "those of the picture; the others on the whole product of factors and codes but "
+        f"two workers half of that. The cells are the whole product of factors and codes but "
         + "; ".join(f"{e} of {g} ({why})" for (g, e), why in IMPOSSIBLE.items())
         + ".",
         "**The right answers were written down first** (`court/promises.py`). A metric's "
@@ -108,11 +109,14 @@ def _number(value: float) -> str:
 def _listed(judged: Sequence[Judgement], tried: int) -> str:
     if not judged:
         return "none found" if tried else "not tried"
+    groups: dict[str, list[Judgement]] = {}
+    for j in judged:
+        groups.setdefault(j.cell.encoder, []).append(j)
     return "; ".join(
-        f"{j.cell.encoder} of {j.cell.generator} ({_number(j.value)} beside "
-        f"{_number(j.reference)}, "
-        f"{j.draws - j.right} of {j.draws} draws)"
-        for j in judged
+        f"{first.cell.encoder} of {first.cell.generator} ({_number(first.value)} beside "
+        f"{_number(first.reference)}, {first.draws - first.right} of {first.draws} draws)"
+        + (f", also of {', '.join(j.cell.generator for j in rest)}" if rest else "")
+        for first, *rest in groups.values()
     )
 
 
@@ -126,7 +130,8 @@ def _wrong(found: Sequence[Judgement]) -> str:
     ]
     return (
         "## Where they are wrong\n\nMedian of the code beside that of the perfect one, and the "
-        "draws that were wrong. To see one again, e.g. the code `rotated 45` of the factors "
+        "draws that were wrong, of the first factors where it is; then the others. To see one, "
+        "e.g. the code `rotated 45` of the factors "
         '`correlated .9`: `vaescope court --cell "correlated .9/rotated 45"`.\n\n'
         + _table(["metric", "false positives", "false negatives"], rows)
     )
@@ -179,7 +184,10 @@ def _generators() -> str:
 def _disputed() -> str:
     rows = [[f"`{metric}`", encoder, why] for (metric, encoder), why in DISPUTED.items()]
     rows += [["all", f"identity of {name}", why] for name, why in DISPUTED_GENERATORS.items()]
-    later = [[f"`{metric}`", encoder, why] for (metric, encoder), why in AFTERWARDS.items()]
+    later = [
+        [f"`{metric}`" if metric in ASKS else metric, encoder, why]
+        for (metric, encoder), why in AFTERWARDS.items()
+    ]
     return (
         "## Right answers that can be disputed\n\nThey are shown as open and not counted.\n\n"
         + _table(["metric", "code", "why"], rows)

@@ -123,6 +123,36 @@ AFTERWARDS: Mapping[tuple[str, str], str] = {
     "importance over all latents; the definition weighs that noise like knowledge",
     ("sap", "identity"): "accuracies depend on the number of values, so that two numbers of values "
     "cannot be compared",
+    (
+        "those of gaps and shares",
+        "identity of correlated .9 and of function",
+    ): "where factors share "
+    "information, a perfect latent of one knows the other too: who takes the formula for the "
+    "promise expects them to be lower, and the court calls it wrong because the code is perfect",
+    ("mig, sap, knn_score, infoc", "rotated 45 and merged of correlated .9"): "they are above "
+    "identity because identity is blamed there, not because the code is praised",
+    ("dci_disentanglement", "rotated 10"): "four values that are apart stay apart on an axis that "
+    "turns by 10 degrees, so that trees never cut the other latent; so for dci_completeness",
+    ("factor_vae", "rotated 10"): "the latent that stays most still is the same one after 10 "
+    "degrees",
+    ("sap", "rotated 10"): "the accuracy of the best latent stays, and that of the next moves by "
+    "less than its noise",
+    (
+        "beta_vae",
+        "rotated 45",
+    ): "a linear classifier was meant not to mind a rotation; the absolute "
+    "differences that it sees do not turn with the latents. Who asks it for separate axes expects "
+    "lower",
+    ("irs", "noise"): "it averages over all latents, and noise moves whatever is fixed",
+    ("irs", "identity"): "the largest deviation depends on the number of values",
+    ("smoothness", "split"): "each half is flat along the other's values: who calls that uneven "
+    "expects lower, and then it is right",
+    ("modularity, infom, dci_disentanglement", "fewer of function"): "the latent that is left out "
+    "was one of those that share nothing, so that their mean falls",
+    (
+        "dci_size",
+        "merged and fewer of cyclic",
+    ): "identity has four latents for three factors there, and these have three",
 }
 
 

@@ -4,8 +4,9 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from multiprocessing import get_context
@@ -21,6 +22,7 @@ from vaescope.metrics.suite import METRICS, Work
 from vaescope.paths import disk_errors
 from vaescope.reading import parse_json
 from vaescope.seeds import rng
+from vaescope.wording import commas
 
 __all__ = [
     "CELLS",
@@ -40,7 +42,7 @@ DRAWS = 32
 #: The first of them. Draws 0 to 31 were looked at while the rules of judging were made; these were
 #: not drawn before the rules, the answers and the cells were committed as they are.
 FIRST = 100
-#: Metrics that learn trees: two thirds of the time.
+#: Metrics that learn trees: two thirds of the time. `--dear-draws` gives them fewer draws.
 DEAR = (
     "dci_disentanglement", "dci_completeness", "dci_informativeness", "dci_explicitness",
 )  # fmt: skip
@@ -56,7 +58,7 @@ VARIANTS: Mapping[str, tuple[Preset, int]] = {
 }
 _BINNED = ("mig", "mig_sup", "modularity")
 _VARIANT_DRAWS = 8
-#: Encoders on which metrics that learn trees are tried with every generator; the others with all.
+#: Encoders of the picture, with every generator.
 _EVERYWHERE = ("identity", "rotated 45", "nothing")
 
 
@@ -88,7 +90,7 @@ def _tried(generator: str, encoder: str) -> bool:
     return (generator, encoder) not in IMPOSSIBLE
 
 
-#: Cells on which all metrics are tried.
+#: Cells of the picture; they come first.
 CORE: tuple[CourtCell, ...] = tuple(
     CourtCell(generator, encoder)
     for generator in GENERATORS
@@ -119,21 +121,19 @@ def cell_named(name: str) -> CourtCell:
     if name not in known:
         near = get_close_matches(name, known, n=1)
         raise UsageError(
-            f"There is no cell {name!r}; there are {', '.join(known)}.",
-            f"Did you mean {near[0]!r}?" if near else "Use one of those.",
+            f"There is no cell {name!r}.",
+            f"Did you mean {near[0]!r}?" if near else f"Cells are e.g. {commas(known)}.",
         )
     return known[name]
 
 
 def _wanted(cell: CourtCell, draw: int, draws: int, dear_draws: int) -> tuple[str, ...]:
     """Of draw number `draw`, from 0."""
-    cheap = tuple(m for m in METRICS if m not in DEAR)
     if cell.variant:
         if draw >= _VARIANT_DRAWS:
             return ()
-        return _BINNED if "bins" in cell.variant else cheap
-    if cell not in CORE:
-        return cheap if draw < draws else ()
+        if "bins" in cell.variant:
+            return _BINNED
     return tuple(m for m in METRICS if draw < (dear_draws if m in DEAR else draws))
 
 
@@ -228,8 +228,9 @@ def hold_court(
                 missing = [m for m in _wanted(cell, place, draws, dear_draws) if m not in have]
                 if missing:
                     todo.append((cell, FIRST + place, missing))
-    with disk_errors(path), path.open("a") as file:
-        for done, line in enumerate(_measured(todo, workers), 1):
+    # Closed even if a key was pressed between two cells: else all that is queued is measured first.
+    with disk_errors(path), path.open("a") as file, closing(_measured(todo, workers)) as lines:
+        for done, line in enumerate(lines, 1):
             file.write(json.dumps(line) + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -241,7 +242,7 @@ def hold_court(
 Task = tuple[CourtCell, int, list[str]]
 
 
-def _measured(todo: Sequence[Task], workers: int) -> Iterator[dict[str, object]]:
+def _measured(todo: Sequence[Task], workers: int) -> Generator[dict[str, object], None, None]:
     """A line of the record for each task, as they end."""
     if workers == 1 or len(todo) < 2:
         yield from map(_line, todo)

@@ -74,12 +74,12 @@ class Factors:
         return Factors(tuple(name for name, _ in kept), tuple(value for _, value in kept))
 
 
-def tabulated(names: Sequence[str], labels: Array) -> Factors:
-    """Factors from the labels of each row, shape (rows, factors): values are those that occur.
+def tabulated(names: Sequence[str], labels: Sequence[Array]) -> Factors:
+    """Factors from columns of labels, one for each factor: values are those that occur.
 
     Rows that are the full grid in C-order need no table.
     """
-    columns = [np.unique(column, return_inverse=True) for column in labels.T]
+    columns = [np.unique(column, return_inverse=True) for column in labels]
     grid = Factors(tuple(names), tuple(values for values, _ in columns))
     table = np.stack([classes for _, classes in columns], axis=1).astype(np.int64)
     full = grid.n == len(table) and np.array_equal(grid.classes(np.arange(grid.n)), table)

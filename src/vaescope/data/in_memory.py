@@ -10,6 +10,7 @@ import numpy as np
 from vaescope.data.card import Card
 from vaescope.data.dataset import Dataset
 from vaescope.data.factors import Factors, tabulated
+from vaescope.data.labels import NamedLabels, labels_of
 from vaescope.data.stores import Bytes, Numbers, Store
 from vaescope.errors import RangeError, ShapeError
 from vaescope.types import Array
@@ -37,13 +38,13 @@ def from_arrays(
 
     Images may be uint8, bool, or floats in [0, 1], shape (n, height, width) with channels first,
     last or absent; floats of shape (n, d) are vectors. `factors` are integers or names, shape
-    (n, factors) or (n,); `factor_values`, floats (n, sources), are continuous sources. `where` is
-    what errors call the place that they come from.
+    (n, factors) or (n,), or columns by name; `factor_values`, floats (n, sources), are continuous
+    sources. `where` is what errors call the place that they come from.
     """
     store = _store(where, _array(where, images))
     known = None
     if factors is not None:
-        known = factors_of(where, np.asarray(factors), factor_names, len(store))
+        known = factors_of(where, factors, factor_names, len(store))
     sources = None
     if factor_values is not None:
         sources = np.asarray(factor_values, dtype=np.float64)
@@ -184,16 +185,15 @@ def _rescaling(low: float, high: float) -> str:
     )
 
 
-def factors_of(where: str, labels: Array, names: Sequence[str] | None, n: int) -> Factors | None:
-    """Factors of labels, (n, factors) or (n,); None where none of them varies."""
-    labels = labels[:, None] if labels.ndim == 1 else labels
-    if labels.ndim != 2 or len(labels) != n or labels.dtype.kind not in "biuUS":
-        raise ShapeError(
-            f"The factors in {where} are {labels.dtype} of shape {labels.shape}; wanted integers "
-            f"or names of shape ({n}, factors).",
-            "Number the classes of each factor; save continuous ones as factor_values.",
-        )
-    k = labels.shape[1]
+def factors_of(where: str, given: Any, names: Sequence[str] | None, n: int) -> Factors | None:
+    """Factors of labels, (n, factors), (n,) or by name; None where none of them varies."""
+    labels = labels_of(given)
+    if isinstance(labels, NamedLabels):
+        columns, names = list(labels.columns), names or labels.names
+        _check_lengths(where, labels, n)
+    else:
+        columns = list(_table(where, labels, n).T)
+    k = len(columns)
     if names is None:
         names = ["class"] if k == 1 else [f"factor_{i}" for i in range(k)]
     if len(names) != k or len(set(names)) != k:
@@ -201,8 +201,28 @@ def factors_of(where: str, labels: Array, names: Sequence[str] | None, n: int) -
             f"factor_names in {where} are {list(names)}; wanted {k} different ones.",
             "Give each column a name of its own.",
         )
-    varied = [i for i in range(k) if np.any(labels[:, i] != labels[0, i])]
+    varied = [i for i, column in enumerate(columns) if np.any(column != column[0])]
     if len(varied) < k:
         constant = ", ".join(name for i, name in enumerate(names) if i not in varied)
         _log.info("%s: these factors do not vary and are left out: %s.", where, constant)
-    return tabulated([names[i] for i in varied], labels[:, varied]) if varied else None
+    return tabulated([names[i] for i in varied], [columns[i] for i in varied]) if varied else None
+
+
+def _table(where: str, labels: Array, n: int) -> Array:
+    labels = labels[:, None] if labels.ndim == 1 else labels
+    if labels.ndim != 2 or len(labels) != n or labels.dtype.kind not in "biuUS":
+        raise ShapeError(
+            f"The factors in {where} are {labels.dtype} of shape {labels.shape}; wanted integers "
+            f"or names of shape ({n}, factors).",
+            "Number the classes of each factor; save continuous ones as factor_values.",
+        )
+    return labels
+
+
+def _check_lengths(where: str, labels: NamedLabels, n: int) -> None:
+    for name, column in zip(labels.names, labels.columns, strict=True):
+        if len(column) != n:
+            raise ShapeError(
+                f"The factor {name!r} has {len(column)} values; {where} has {n} rows.",
+                "Give one value for each row.",
+            )

@@ -58,7 +58,7 @@ def read(path: Path, *, sizes: Sequence[int] = SIZES, progress: Progress | None 
         factors = Factors(NAMES, tuple(_values(path, sizes)))
         chunks = _checked(path, factors)
     else:
-        factors = tabulated(NAMES, array(path, "labels"))
+        factors = tabulated(NAMES, list(array(path, "labels").T))
         chunks = rows(path, "images")
     pixels = converted([path], f"{path.name}.images.npy", images.shape, chunks, progress)
     return Dataset(CARD, Bytes(pixels, channels_last=True), factors)

@@ -67,7 +67,7 @@ def from_signals(
         )
     known = None
     if factors is not None:
-        known = factors_of("your array", np.asarray(factors), names, len(array))
+        known = factors_of("your array", factors, names, len(array))
     return replace(dataset_of("array", Numbers(array), known), kind=kind)
 
 

@@ -76,7 +76,7 @@ class DspritesSpec(_ImageSpec):
 
 class DspritesVariantSpec(_ImageSpec):
     name: Literal["dsprites-colour", "dsprites-noisy", "dsprites-scream"]
-    size: Literal[32, 64] = 64
+    size: Literal[16, 32, 64] = 64
     grid: Grid = {}
     generator_seed: Seed = 0
 

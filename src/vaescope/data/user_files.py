@@ -213,7 +213,7 @@ def _folder(path: Path, size: int | None, grey: bool) -> Dataset:
     folders = [file.relative_to(path).parts[:-1] for file in files]
     factors = None
     if all(folders) and len({parts[0] for parts in folders}) > 1:
-        factors = tabulated(["class"], np.array([parts[0] for parts in folders])[:, None])
+        factors = tabulated(["class"], [np.array([parts[0] for parts in folders])])
 
     def decode() -> tuple[tuple[int, ...], Iterator[NDArray[np.uint8]]]:
         if factors is not None:

@@ -56,7 +56,7 @@ def _card(
         dict(zip(FACTORS.names, FACTORS.sizes, strict=True)),
         files,
         how,
-        f"re-rendered dSprites, {notes}; drawn at 64 or 32 pixels",
+        f"re-rendered dSprites, {notes}; drawn at 64, 32 or 16 pixels",
         folders,
     )
 
@@ -175,8 +175,8 @@ def _varied(
     size: int,
     grid: Mapping[str, Sequence[int]] | None,
 ) -> Dataset:
-    if size not in (32, 64):
-        raise UsageError(f"{name} is drawn at 64 or 32 pixels; got {size}.", "Set data.size=64.")
+    if size not in (16, 32, 64):
+        raise UsageError(f"{name} has 64, 32 or 16 pixels a side; got {size}.", "Set data.size=64.")
     plain = dsprites(size=size, grid=grid)
     keep = grid_choice(FACTORS.names, FACTORS.sizes, grid or {})
     numbers = np.ravel_multi_index(np.ix_(*keep), FACTORS.sizes).ravel()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.distributions import Distribution
 from torch.func import functional_call
 
 from vaescope import __version__
@@ -288,16 +289,20 @@ def _cannot(file: str, why: str) -> ExportError:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the exporter's remarks on itself."""
+    """Without the exporter's remarks on itself, and without checks of values by distributions that
+    the model makes: a graph has no values yet."""
     log = logging.getLogger("torch.onnx")
     level = log.level
     log.setLevel(logging.ERROR)
+    checked = Distribution._validate_args
+    Distribution.set_default_validate_args(False)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         log.setLevel(level)
+        Distribution.set_default_validate_args(checked)
 
 
 def _compare(

@@ -29,8 +29,9 @@ _LOG = logging.getLogger("vaescope")
 
 Method = Literal["forward mode", "forward mode by column", "finite differences"]
 
-#: Eigenvalues of J'J below this share of the largest are rounding of float32 Jacobians.
-_RANK = 1e-12
+#: Eigenvalues of J'J of unit columns below this are rounding: products are summed in float32, whose
+#: epsilon is 1.2e-7. An exactly singular J'J of six columns has eigenvalues from -4e-8 to 6e-9.
+_RANK = 1e-6
 
 #: Tensors of the widest layer that are alive at once, in units of the outputs' own size.
 _IN_FLIGHT = 32
@@ -86,9 +87,16 @@ class Grams(GeometryResult):
 
     @property
     def full_rank(self) -> NDArray[np.bool_]:
-        """Points where no column is a sum of the others, up to the rounding of float32."""
-        eigenvalues = np.linalg.eigvalsh(self.values)
-        return np.asarray(eigenvalues[:, 0] > _RANK * eigenvalues[:, -1])
+        """Points where no column is a sum of the others, up to the rounding of float32.
+
+        Of columns of length 1: whether they span as many dimensions does not depend on the units
+        of the latents, and a short column is no sum of long ones.
+        """
+        norms = self.norms
+        alive = np.asarray((norms > 0.0).all(axis=1))
+        safe = np.where(alive[:, None], norms, 1.0)
+        cosines = self.values / (safe[:, :, None] * safe[:, None, :])
+        return alive & (np.linalg.eigvalsh(cosines)[:, 0] > _RANK)
 
     def singular(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Singular values of J, descending, and V as columns: shapes (n, d) and (n, d, d)."""

@@ -14,7 +14,7 @@ from torch.func import jvp, vmap
 from torch.nn import functional as F
 
 from vaescope.nets.conv import Deconvolution
-from vaescope.nets.fast_deconvolution import changed, fits, upsample
+from vaescope.nets.fast_deconvolution import changed, doubled, doubles
 
 __all__ = ["Map", "pushforward"]
 
@@ -46,8 +46,8 @@ def _conv(layer: Any, x: Tensor) -> Tensor:
 
 def _deconv(layer: Any, x: Tensor) -> Tensor:
     x = _channels_last(x)
-    if fits(layer):
-        return upsample(x, layer.weight)
+    if doubles(layer):
+        return doubled(x, layer.weight)
     return F.conv_transpose2d(
         x, layer.weight, None, layer.stride, layer.padding, layer.output_padding, layer.groups,
         layer.dilation,

@@ -63,11 +63,6 @@ class Slopes:
         """The weight of the rate that each latent's width obeys."""
         return np.asarray(self.pull.sum(0) / self.bracket.sum(0))
 
-    def by_means(self) -> Vector:
-        """The weight that its means obey."""
-        centred = self.mean - self.mean.mean(0)
-        return np.asarray((centred * self.drive).sum(0) / (centred * self.slope).sum(0))
-
     def by_metric(self) -> Vector | None:
         """The weight by the Fisher metric."""
         if self.metric is None:

@@ -18,6 +18,7 @@ from vaescope.errors import VaescopeError
 from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta_of, unreadable
 from vaescope.geometry.overview import KEYS, Overview, overview
 from vaescope.geometry.torch_threads import one_thread_spared
+from vaescope.inspection.closer_look import closer_look
 from vaescope.inspection.codes import describe_codes, judged
 from vaescope.inspection.decoder_names import DecoderName, decoder_names
 from vaescope.inspection.effort import Effort
@@ -30,6 +31,7 @@ from vaescope.inspection.learnt import strips_along
 from vaescope.inspection.results import Inspection, Settings, Subject
 from vaescope.latents import types
 from vaescope.latents.unused import unused_units
+from vaescope.marginal_likelihood import LogLikelihood, log_likelihood_of
 from vaescope.models import OpenModel
 from vaescope.objectives.unused import rate_law
 from vaescope.progress import Progress
@@ -99,8 +101,10 @@ def _decoded(
         progress("geometry")
         geometry, skipped = _geometry(model, effort)
         progress("fit")
-        fit = fit_of(model, effort)
+        likelihood, unweighed = _log_likelihood(model, effort)
+        fit = fit_of(model, effort, likelihood)
         weight = _effective_beta(model, effort)
+        closer = closer_look(model) if effort.closer else None
         progress("pictures")
         decode = _means(model.decode_codes, model.device)
         centre, scale = prior_units(codes)
@@ -123,6 +127,8 @@ def _decoded(
         geometry=geometry,
         column_norm=norms,
         fit=fit,
+        log_likelihood=likelihood,
+        closer_look=closer,
         effective_beta=weight,
         unexplained=unexplained,
         traversals=_unscaled(model, moved),
@@ -131,7 +137,7 @@ def _decoded(
         reconstructions=reconstructions,
         gallery=_gallery(model, found, moved, decode) if images else None,
         network=network,
-        skipped=skipped | ({"sliders": why} if why else {}),
+        skipped=skipped | unweighed | ({"sliders": why} if why else {}),
     )
     return whole, moved
 
@@ -191,6 +197,19 @@ def _geometry(model: OpenModel, effort: Effort) -> tuple[Overview | None, dict[s
         # Anybody's decoder: what cannot be differentiated is left out, with the reason.
         lines = str(error).splitlines()
         return None, dict.fromkeys(KEYS, lines[0] if lines else type(error).__name__)
+
+
+def _log_likelihood(
+    model: OpenModel, effort: Effort
+) -> tuple[LogLikelihood | None, dict[str, str]]:
+    if not effort.pilot:
+        return None, {}
+    try:
+        return log_likelihood_of(
+            model, examples=effort.weighted, draws=effort.draws, pilot=effort.pilot
+        ), {}
+    except VaescopeError as error:
+        return None, {"log_likelihood": error.message}
 
 
 def _effective_beta(model: OpenModel, effort: Effort) -> EffectiveBeta:

@@ -21,6 +21,8 @@ class Effort:
     nonlinear: int  # of these, tanh and quadratic ones too: they take ten times as long
     weighed: int  # rows for the weight of the rate
     metrics: tuple[str, ...] | None  # None: all
+    pilot: int = 0  # draws that adapt the proposal of each; 0: a lower bound by q(z|x) alone
+    closer: bool = False  # the diagnostics of `closer_look`
     whole: bool = True  # False: types and rates of the latents alone
 
 
@@ -30,7 +32,8 @@ EFFORTS: Mapping[str, Effort] = {
     "fast": Effort(2_000, 500, 50, 16, 50, 10, 3, 100,
                    ("mig", "mig_sup", "modularity", "sap_continuous", "irs", "mcc")),
     "default": Effort(10_000, 2_000, 100, 50, 200, 50, 10, 200, None),
-    "thorough": Effort(10_000, 10_000, 1_000, 256, 1_000, 60, 60, 1_000, None),
+    "thorough": Effort(10_000, 10_000, 200, 768, 1_000, 60, 60, 1_000, None, pilot=256,
+                       closer=True),
 }  # fmt: skip
 
 

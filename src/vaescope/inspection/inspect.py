@@ -55,7 +55,7 @@ def inspect(
     Args:
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
-        factors: ground truth of each row.
+        factors: ground truth of each row: an array (n, factors), or a column for each by name.
         encode: a function of a tensor, in place of a model's.
         decode: a function of a tensor, in place of a model's.
         posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.

@@ -166,9 +166,11 @@ def _sentences(found: Inspection, used: int) -> tuple[str, ...]:
             ("known a little", "weak"),
             (f"not found in any latent (n = {groups.n:,})", "none"),
         ):
-            names = [factor.name for factor in groups.factors if factor.standing == standing]
+            factors = [factor for factor in groups.factors if factor.standing == standing]
+            names = [factor.name for factor in factors if not factor.doubt]
             if names:
-                rest.append(f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {word}")
+                rest.append(f"{_listed(names)} {_are(names)} {word}")
+            rest += [f"{f.name} is {word} ({f.doubt[2:]})" for f in factors if f.doubt]
         if rest:
             sentences.append(_capital("; ".join(rest)) + ".")
     worst = next((own for own in found.verdicts if own.tone == "warning"), None)

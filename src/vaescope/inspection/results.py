@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from vaescope.encoding import Maps
 from vaescope.geometry.effective_beta import EffectiveBeta
 from vaescope.geometry.overview import KEYS, Overview
+from vaescope.inspection.closer_look import CloserLook, overlap_to_dict
 from vaescope.inspection.decoder_names import DecoderName
 from vaescope.inspection.gallery import Gallery
 from vaescope.inspection.network import Network
 from vaescope.latent_types import LatentType
 from vaescope.latents import LatentGroups, Types
+from vaescope.marginal_likelihood import LogLikelihood
 from vaescope.measures import Measures
 from vaescope.metrics import Score
 from vaescope.models import Inference
@@ -190,6 +192,8 @@ class Inspection:
     column_norm: Vector | None = None  # of each latent in the decoder's first layer
     maps: Maps | None = None
     fit: Fit | None = None
+    log_likelihood: LogLikelihood | None = None  # of a thorough dissection
+    closer_look: CloserLook | None = None  # diagnostics of a thorough dissection
     effective_beta: EffectiveBeta | None = None  # the weight of the rate that the model obeys
     unexplained: float | None = None  # squared error of reconstructions over that of the mean image
     traversals: Traversals | None = None
@@ -232,10 +236,18 @@ class Inspection:
             content = {"n": self.types.n, "latents": self.types.to_dict()}
         geometry = dict.fromkeys(KEYS) if self.geometry is None else self.geometry.to_dict()
         skipped = {} if self.geometry is None else dict(self.geometry.skipped)
+        closer = self.closer_look
+        skipped |= {} if closer is None else dict(closer.skipped)
+        overlap = None if self.measures is None else self.measures.decomposition.overlap
         return content | {
             "skipped": content.get("skipped", {}) | skipped | dict(self.skipped),
             "geometry": geometry,
             "fit": None if self.fit is None else self.fit.to_dict(),
+            "log_likelihood": (
+                None if self.log_likelihood is None else self.log_likelihood.to_dict()
+            ),
+            "diagnostics": None if closer is None else closer.to_dict(),
+            "overlap": overlap_to_dict(overlap),
             "effective_beta": (
                 None if self.effective_beta is None else self.effective_beta.to_dict()
             ),

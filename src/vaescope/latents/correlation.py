@@ -25,6 +25,7 @@ __all__ = [
     "MeanAgainstSample",
     "averaged_information",
     "effective_rank",
+    "left_by_lot",
     "mean_against_sample",
     "measures_of",
     "shuffled_information",
@@ -218,6 +219,28 @@ def measures_of(pairs: Pairwise, which: NDArray[np.int64]) -> Correlation | None
         effective_rank(covariance),
         effective_rank(as_correlation(covariance[varying])) if len(varies) else 0.0,
     )
+
+
+def left_by_lot(pairs: Pairwise, dropped: int, *, lots: int = 20) -> Correlation | None:
+    """The mean of the measures over sets of latents that are left where so many are dropped by lot:
+    what dropping the passive ones is to be compared with, since fewer latents have a lower total
+    correlation whichever they are.
+
+    Args:
+        pairs: of all latents.
+        dropped: how many are left out.
+        lots: sets that are drawn.
+
+    Returns:
+        The five measures; None where nothing is dropped or fewer than two latents are left.
+    """
+    d = len(pairs.covariance)
+    if not dropped or d - dropped < 2:
+        return None
+    chosen = [rng(lot, "left-by-lot").permutation(d)[dropped:] for lot in range(lots)]
+    found = [measures_of(pairs, np.sort(one)) for one in chosen]
+    names = [entry.name for entry in fields(Correlation)]
+    return Correlation(*(float(np.mean([getattr(one, name) for one in found])) for name in names))
 
 
 def _all_subsets(mean: Pairwise, sample: Pairwise, kinds: Types) -> dict[str, Correlation | None]:

@@ -3,8 +3,8 @@
 Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,19 @@ from vaescope.codes import Codes
 from vaescope.latents.correlation import SUBSETS
 from vaescope.latents.types import Types, types
 from vaescope.metrics.logistic import cross_validated, standardised_multinomial
-from vaescope.metrics.rows import Representation, split
+from vaescope.metrics.rows import Representation, RowSplit, split
 from vaescope.notebook_card import card_of
+from vaescope.seeds import rng
 
 __all__ = ["Downstream", "downstream"]
+
+#: Sets of latents that are dropped by lot.
+LOTS = 5
+_CONTROLS = {
+    "passive_relabelled": "passive means, factors of other rows",
+    "mean_lot": "means without as many by lot",
+    "sample_lot": "samples without as many by lot",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +44,10 @@ class Downstream:
     test: int
     engine: str
     supervised: bool  # the encoder saw the factors
+    #: Means over the factors, where they were asked for: "passive_relabelled", passive means and
+    #: factors of other rows; "mean_lot" and "sample_lot", as many latents as are passive dropped by
+    #: lot. None where nothing is passive.
+    controls: Mapping[str, float | None] = field(default_factory=dict)
 
     def summary(self) -> str:
         """One line on means and one on samples, as means over the factors."""
@@ -47,6 +60,9 @@ class Downstream:
             ]
             lines.append(f"accuracy from {name}s: {', '.join(said)}")
         seen = "; the encoder saw the factors" if self.supervised else ""
+        for name, compared in self.controls.items():
+            if compared is not None:
+                lines.append(f"{_CONTROLS[name]} {compared:.3g}")
         return (
             f"{'; '.join(lines)}; chance {float(self.chance.mean()):.3g}, "
             f"n = {self.train:,} + {self.test:,}{seen}"
@@ -64,6 +80,7 @@ class Downstream:
             "chance": float(self.chance.mean()),
             "majority": float(self.majority.mean()),
             "factors": list(self.factors),
+            **({"controls": dict(self.controls)} if self.controls else {}),
             "protocol": {
                 "train": self.train,
                 "test": self.test,
@@ -83,6 +100,7 @@ def downstream(
     train: int | None = None,
     test: int | None = None,
     as_paper: bool = False,
+    controls: bool = False,
     seed: int = 0,
 ) -> Downstream:
     """Accuracy of a logistic regression for each factor from each subset of the latents.
@@ -98,6 +116,8 @@ def downstream(
         train: rows that the classifiers learn from; None takes what the protocol has.
         test: rows that they are scored on; None takes what the protocol has.
         as_paper: raw codes and a cross-validated penalty, as in bonheme2023.
+        controls: also passive means with the factors of other rows, and as many latents dropped by
+            lot as are passive: what a finding about passive latents is to be compared with.
         seed: of everything that is drawn.
 
     Returns:
@@ -118,6 +138,20 @@ def downstream(
     kinds = types(codes) if kinds is None else kinds
     fit = cross_validated if as_paper else standardised_multinomial
     accuracy: dict[str, NDArray[np.float64] | None] = {}
+    compared: dict[str, float | None] = dict.fromkeys(_CONTROLS) if controls else {}
+
+    def of(rows: RowSplit, which: Sequence[int], order: NDArray[np.int64] | None = None) -> Any:
+        """Accuracy for each factor; `order` gives training rows the factors of others."""
+        learn, judge = rows.train.z[:, which], rows.test.z[:, which]
+        known = rows.train.factors if order is None else rows.train.factors[order]
+        return np.array(
+            [
+                float((fit(learn, y, seed=seed).predict(judge) == truth).mean())
+                for y, truth in zip(known.T, rows.test.factors.T, strict=True)
+            ]
+        )
+
+    dropped = len(kinds.passive)
     representations: tuple[Representation, ...] = ("mean", "sample")
     for name in representations:
         rows = split(codes, "downstream", on=name, train=train, test=test, seed=seed)
@@ -125,14 +159,15 @@ def downstream(
         for suffix, wanted in SUBSETS.items():
             which = tuple(kinds.of(*wanted).tolist())
             if which and which not in known:
-                learn, judge = rows.train.z[:, which], rows.test.z[:, which]
-                known[which] = np.array(
-                    [
-                        float((fit(learn, y, seed=seed).predict(judge) == truth).mean())
-                        for y, truth in zip(rows.train.factors.T, rows.test.factors.T, strict=True)
-                    ]
-                )
+                known[which] = of(rows, which)
             accuracy[f"{name}{suffix}"] = known.get(which)
+        if controls and 0 < dropped < codes.d:
+            lots = [rng(lot, "left-by-lot").permutation(codes.d)[dropped:] for lot in range(LOTS)]
+            compared[f"{name}_lot"] = float(np.mean([of(rows, one.tolist()) for one in lots]))
+        if controls and name == "mean" and dropped:
+            order = rng(seed, "relabelled").permutation(len(rows.train.factors))
+            found = of(rows, kinds.passive.tolist(), order)
+            compared["passive_relabelled"] = float(found.mean())
     learned, truth = rows.train.factors, rows.test.factors
     return Downstream(
         accuracy,
@@ -150,4 +185,5 @@ def downstream(
         if as_paper
         else "logistic regression, standardised codes",
         codes.supervised,
+        compared,
     )

@@ -5,14 +5,15 @@ space that no rotation inside a pair changes. All fits need the rows only throug
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Design", "FactorTarget", "design_of", "direction", "targets_of"]
+__all__ = ["Design", "FactorTarget", "Polynomials", "direction", "polynomials_of", "targets_of"]
 
 Matrix = NDArray[np.float64]
 FactorKind = Literal["ordered", "cyclic", "classes"]
@@ -23,8 +24,8 @@ _REACH = 3.0
 MOST_LATENTS = 16
 #: Classes of which each gets a column of its own.
 MOST_CLASSES = 20
-#: Rows per column, at least, in the fit of all latents together.
-_ROWS_PER_COLUMN = 20
+#: Penalties of the fit of all latents together, in units of the rows that it is fitted to.
+_PENALTIES = tuple(10.0**k for k in range(-6, 3))
 #: Relative to the mean of the diagonal: of two equal latents each then takes half.
 _RIDGE = 1e-8
 
@@ -60,24 +61,46 @@ def targets_of(values: NDArray[np.number], size: int | None) -> tuple[FactorTarg
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
-    """Polynomials of latents and targets on three parts of the rows: to fit, to choose a set by,
-    and to report its share."""
+class Polynomials:
+    """Columns that factors are fitted from, on all rows."""
 
     latents: tuple[int, ...]  # whose pairs are looked at
     members: tuple[frozenset[int], ...]  # latents of each column; the first has none
-    x: tuple[Matrix, Matrix, Matrix]  # (rows, columns) of each part
-    gram: tuple[Matrix, Matrix, Matrix]
+    x: Matrix  # (rows, columns)
+    _columns: dict[frozenset[int], list[int]] = field(default_factory=dict)
+
+    def on(self, parts: Sequence[NDArray[np.int64]]) -> "Design":
+        """The design on three sets of rows."""
+        fit, choose, report = (self.x[part] for part in parts)
+        grams = (fit.T @ fit, choose.T @ choose, report.T @ report)
+        return Design(self, (fit, choose, report), grams)
 
     def columns(self, latents: frozenset[int]) -> list[int]:
         """Columns that need no other latents than these."""
-        return [c for c, members in enumerate(self.members) if members <= latents]
+        if latents not in self._columns:
+            own = [c for c, members in enumerate(self.members) if members <= latents]
+            self._columns[latents] = own
+        return self._columns[latents]
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Polynomials of latents on three parts of the rows: to fit, to choose a set by, and to report
+    its share."""
+
+    polynomials: Polynomials
+    x: tuple[Matrix, Matrix, Matrix]  # (rows, columns) of each part
+    gram: tuple[Matrix, Matrix, Matrix]
+
+    @property
+    def latents(self) -> tuple[int, ...]:
+        return self.polynomials.latents
 
     def shares(self, sets: Sequence[frozenset[int]], parts: Sequence[Matrix], at: int) -> Matrix:
         """(sets, columns of the targets) Explained variance on part `at` of a fit to the first.
 
         `sets` have the same number of latents; `parts` are the targets' rows of each part."""
-        places = np.array([self.columns(one) for one in sets])  # (sets, p)
+        places = np.array([self.polynomials.columns(one) for one in sets])  # (sets, p)
         weights = self._weights(places, parts[0])
         product = self.x[at].T @ parts[at]
         gram = self.gram[at][places[:, :, None], places[:, None, :]]
@@ -97,32 +120,48 @@ class Design:
         ridge = _RIDGE * size[:, None, None] * np.eye(gram.shape[1])
         return np.asarray(np.linalg.solve(gram + ridge, (self.x[0].T @ target)[places]))
 
-    @property
-    def joint(self) -> list[int]:
-        """Columns for all latents together: all where there are rows for them, else those of one
-        latent each, else the latents themselves."""
-        room = len(self.x[0]) / _ROWS_PER_COLUMN
-        if len(self.members) <= room:
-            return list(range(len(self.members)))
-        single = [c for c, members in enumerate(self.members) if len(members) <= 1]
-        return single if len(single) <= room else self._linear
+    def together(self, parts: Sequence[Matrix]) -> tuple[Matrix, Matrix]:
+        """What a fit of all latents together leaves on the second and on the third part: each is
+        (rows, columns of the targets).
 
-    @property
-    def _linear(self) -> list[int]:
-        seen = {members: c for c, members in reversed(list(enumerate(self.members)))}
-        return sorted(c for members, c in seen.items() if len(members) <= 1)
+        A ridge keeps the many columns from needing many rows; the second part chooses it."""
+        sizes, turned, choose, report = self._principal
+        n, width = parts[0].shape
+        mean = parts[0].mean(axis=0)
+        product = turned.T @ (self.x[0].T @ (parts[0] - mean))
+        penalised = sizes[:, None] + n * np.array(_PENALTIES)
+        weights = product[:, None, :] / penalised[:, :, None]  # (axes, penalties, columns)
+        fitted = (choose @ weights.reshape(len(sizes), -1)).reshape(-1, len(_PENALTIES), width)
+        missed = np.square((parts[1] - mean)[:, None] - fitted).sum(axis=(0, 2))
+        best = int(np.argmin(missed))
+        left = parts[1] - mean - fitted[:, best]
+        return left, np.asarray(parts[2] - mean - report @ weights[:, best])
+
+    @cached_property
+    def _principal(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        """Sizes of the principal axes of the standardised columns, what turns columns to them, and
+        the second and third part along them."""
+        x, n = self.x[0], len(self.x[0])
+        centre = x.mean(axis=0)
+        covariance = self.gram[0] - n * np.outer(centre, centre)
+        spread = np.sqrt(np.maximum(np.diag(covariance) / n, 0.0))
+        spread = np.where(spread > 1e-9, spread, np.inf)  # the constant, and columns like it
+        sizes, axes = np.linalg.eigh(covariance / np.outer(spread, spread))
+        turned = axes / spread[:, None]
+        choose, report = (part @ turned - centre @ turned for part in self.x[1:])
+        return np.maximum(sizes, 0.0), turned, choose, report
 
 
-def design_of(
-    z: Matrix, used: Sequence[int], rows: Sequence[NDArray[np.int64]], targets: Matrix
-) -> Design:
-    """The design of the used latents; of more than `MOST_LATENTS` those that know a target best
-    have pairs, and the others stand in the fit of all together by themselves."""
+def polynomials_of(
+    z: Matrix, used: Sequence[int], rows: NDArray[np.int64], targets: Matrix
+) -> Polynomials:
+    """Polynomials of the used latents; of more than `MOST_LATENTS` those that know a target best on
+    `rows` have pairs, and the others stand in the fit of all together by themselves."""
     own = _standard(z[:, list(used)])
     scores = dict(zip(used, np.clip(own, -_REACH, _REACH).T, strict=True))
     paired = tuple(used)
     if len(used) > MOST_LATENTS:
-        known = np.abs(own[rows[0]].T @ _standard(targets[rows[0]])).max(axis=1)
+        known = np.abs(own[rows].T @ _standard(targets[rows])).max(axis=1)
         paired = tuple(sorted(np.array(used)[np.argsort(-known)[:MOST_LATENTS]].tolist()))
     columns, members = [np.ones(len(z))], [frozenset[int]()]
     for j in used:
@@ -133,10 +172,7 @@ def design_of(
         a, b = scores[i], scores[j]
         columns += [a * b, a * a * b, a * b * b]
         members += [frozenset({i, j})] * 3
-    whole = np.stack(columns, axis=1)
-    fit, choose, report = (whole[part] for part in rows)
-    grams = (fit.T @ fit, choose.T @ choose, report.T @ report)
-    return Design(paired, tuple(members), (fit, choose, report), grams)
+    return Polynomials(paired, tuple(members), np.stack(columns, axis=1))
 
 
 def direction(z: Matrix, target: Matrix) -> Matrix:

@@ -1,6 +1,6 @@
 """What `vaescope.latents.groups` finds: frozen numbers, and how they are said."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vaescope.notebook_card import bars_of, card_of
 from vaescope.wording import listed
 
-__all__ = ["FactorShare", "LatentGroup", "LatentGroups", "Standing"]
+__all__ = ["FactorShare", "LatentGroup", "LatentGroups", "Standing", "answer_text"]
 
 Standing = Literal["held", "spread", "weak", "unnamed", "none"]
 
@@ -35,6 +35,30 @@ class FactorShare:
     pair: float | None  # from the best pair
     rotated: float | None = None  # from its own axis after the rotation
     symmetry: int = 1  # of an angle: it is known up to this part of the circle
+    otherwise: str = ""  # what other halves of the rows say of it, where they differ: borderline
+    more: bool = False  # of a weak one: more latents help, and the rows do not settle which
+
+    @property
+    def doubt(self) -> str:
+        """E.g. `; borderline: perhaps in 2`; empty where there is none."""
+        return f"; borderline: perhaps {self.otherwise}" if self.otherwise else ""
+
+
+def answer_text(standing: Standing, latents: Sequence[int], kind: str) -> str:
+    """Where a factor is, in words that can follow its name.
+
+    >>> answer_text("held", (1, 8), "ordered")
+    'split over 1 and 8'
+    """
+    if standing == "held":
+        return LatentGroup(tuple(latents), ("",), None, 0.0, kind).place
+    words = {
+        "weak": f"weakly encoded by {listed(latents)}",
+        "none": "in no latent",
+        "spread": "spread over all used latents",
+        "unnamed": f"encoded by {listed(latents)}",
+    }
+    return words[standing]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,15 +70,34 @@ class LatentGroup:
     angle: float | None  # degrees, 0 to 45 of a pair; None: no rotation gives each factor an axis
     share: float  # of the factors' variance, from these latents, mean over the factors
     kind: str = "ordered"  # of its factor; cyclic: an angle around two latents
+    otherwise: tuple[str, ...] = ()  # what other halves of the rows say, where they differ
 
     @property
     def says(self) -> str:
         """E.g. `x and y in 4 and 8, rotated by about 45 degrees`."""
-        verb = " is" if self.where.startswith("split") else ""
-        return f"{listed(self.factors)}{verb} {self.where}"
+        return f"{self._factors} {self.where}"
+
+    @property
+    def _factors(self) -> str:
+        return f"{listed(self.factors)}{' is' if self.place.startswith('split') else ''}"
+
+    @property
+    def measured(self) -> str:
+        """E.g. `x and y in 4 and 8, rotated by about 45 degrees (0.99)`."""
+        return f"{self._factors} {self.place} ({self.share:.2f}{self.doubt})"
 
     @property
     def where(self) -> str:
+        """E.g. `in 2 (borderline: perhaps split over 0 and 2)`."""
+        return f"{self.place} ({self.doubt[2:]})" if self.doubt else self.place
+
+    @property
+    def doubt(self) -> str:
+        """E.g. `; borderline: perhaps split over 0 and 2`; empty where there is none."""
+        return f"; borderline: perhaps {listed(self.otherwise)}" if self.otherwise else ""
+
+    @property
+    def place(self) -> str:
         """E.g. `in 4 and 8, rotated by about 45 degrees`."""
         latents = listed(self.latents)
         if len(self.latents) == 1:
@@ -103,16 +146,24 @@ class LatentGroups:
 
     def summary(self) -> str:
         """Sentences, e.g. `x and y in 4 and 8, rotated by about 45 degrees (0.99); ...`."""
-        parts = [f"{group.says} ({group.share:.2f})" for group in self.groups]
+        parts = [group.measured for group in self.groups]
         for factor in self.factors:
-            latents = listed(factor.latents)
+            latents, doubt = listed(factor.latents), factor.doubt
             if factor.standing == "spread":
-                parts.append(f"{factor.name} is spread over all used latents ({factor.joint:.2f})")
+                says = f"is spread over all used latents ({factor.joint:.2f}{doubt})"
             elif factor.standing == "weak":
-                parts.append(f"{factor.name} is weakly encoded by {latents} ({factor.share:.2f})")
+                others = " and others" if factor.more else ""
+                share = factor.share if factor.latents else factor.joint
+                by = f"{latents}{others}" if latents else "all used latents together"
+                says = f"is weakly encoded by {by} ({share:.2f}{doubt})"
             elif factor.standing == "unnamed":
-                parts.append(f"{factor.name} is also encoded by {latents} ({factor.share:.2f})")
-        unknown = [factor.name for factor in self.factors if factor.standing == "none"]
+                says = f"is also encoded by {latents} ({factor.share:.2f}{doubt})"
+            elif factor.standing == "none" and doubt:
+                says = f"found in no latent (n = {self.n:,}{doubt})"
+            else:
+                continue
+            parts.append(f"{factor.name} {says}")
+        unknown = [f.name for f in self.factors if f.standing == "none" and not f.doubt]
         if unknown:
             parts.append(f"{listed(unknown)} found in no latent (n = {self.n:,})")
         return "; ".join([*parts, *self.notes]) or "no latent is used"

@@ -5,7 +5,7 @@ rotation of their latents does as well (zietlow2022 section 3.3.4; mathieu2019 T
 posterior that may be rotated too). Then no latent has a name, but the pair has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -16,40 +16,31 @@ from scipy.optimize import linear_sum_assignment
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
-from vaescope.estimates import bootstrap_interval
-from vaescope.latents.factor_fits import Design, FactorTarget, design_of, direction, targets_of
-from vaescope.latents.group_results import FactorShare, LatentGroup, LatentGroups, Standing
+from vaescope.latents.factor_fits import direction, polynomials_of
+from vaescope.latents.factor_search import (
+    CLOSE,
+    GAIN,
+    HELD,
+    WEAK,
+    FactorFit,
+    Rows,
+    explained,
+    fit_of,
+    is_usual,
+    thirds,
+)  # fmt: skip
+from vaescope.latents.group_results import FactorShare, LatentGroup, LatentGroups
 from vaescope.latents.types import Types, types
 from vaescope.seeds import rng
+from vaescope.wording import listed
 
 __all__ = ["CLOSE", "GAIN", "HELD", "LEAST_ROWS", "WEAK", "groups", "groups_if_known"]
 
 Matrix = NDArray[np.float64]
 
-#: Share of a factor's variance from which a set of latents holds it: the larger half.
-HELD = 0.5
-#: Below it a factor counts as unknown.
-WEAK = 0.1
-#: What one more latent must add to a share; a rotation by 13 degrees adds as much.
-GAIN = 0.05
-#: Two factors whose shares differ by less are alike, and neither names the latents; another reading
-#: of a factor than by its order must be better by as much.
-CLOSE = 0.1
-#: Latents that a factor may need before it counts as spread over all.
-MOST = 4
+#: Half-samples that an answer must survive.
+HALVES = 10
 ROWS, LEAST_ROWS = 10_000, 200
-PERMUTATIONS, RESAMPLES = 20, 200
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """One factor while sets are sought for it."""
-
-    name: str
-    target: FactorTarget
-    parts: tuple[Matrix, Matrix, Matrix]
-    latents: frozenset[int]
-    share: FactorShare
 
 
 def groups_if_known(codes: Codes, kinds: Types) -> LatentGroups | None:
@@ -69,6 +60,9 @@ def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Latent
     0.05. Sets that overlap are one group; its rotation is the orthogonal matrix nearest to the
     directions of its factors, and counts only where each factor keeps its share on its own axis. So
     a rotation by less than about 13 degrees is not told from none.
+
+    What more than two in ten random halves of the rows contradict is borderline: the least of the
+    answers is given, and the other one said beside it.
 
     Shares are of the means' knowledge; passive latents are left out. Factors that are correlated
     in the data share what is known of them, which `notes` says.
@@ -106,15 +100,14 @@ def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Latent
     if not used:
         none = tuple(FactorShare(**{**asdict(nothing), "name": name}) for name in names)
         return LatentGroups((), none, np.eye(codes.d), (), len(rows), seed)
-    half, quarter = len(rows) // 2, 3 * len(rows) // 4
-    places = np.arange(len(rows))
-    parts = (places[:half], places[half:quarter], places[quarter:])
-    design = design_of(z, used, parts, values.astype(np.float64))
-    fits = []
-    for name, column, size in zip(names, values.T, sizes, strict=True):
-        target = _reading(design, targets_of(column, size), parts)
-        fits.append(_fit(name, design, target, parts, stream))
-    found, standing, rotation, axes = _grouped(fits, z, parts, codes.d)
+    samples = _samples(len(rows), stream)
+    polynomials = polynomials_of(z, used, samples[0][0], values.astype(np.float64))
+    designs = [(parts, polynomials.on(parts)) for parts in samples]
+    fits = [
+        fit_of(name, column, size, designs, stream)
+        for name, column, size in zip(names, values.T, sizes, strict=True)
+    ]
+    found, standing, rotation, axes = _grouped(fits, z, samples, codes.d)
     factors = tuple(
         FactorShare(**{**asdict(fit.share), **standing.get(fit.name, {})}) for fit in fits
     )
@@ -139,114 +132,15 @@ def _factors(
     return names, whole[:, varies], tuple(sizes[k] for k in varies)
 
 
-def _cut(columns: Matrix, parts: Sequence[NDArray[np.int64]]) -> tuple[Matrix, Matrix, Matrix]:
-    fit, choose, report = (columns[part] for part in parts)
-    return fit, choose, report
-
-
-def _explained(residuals: Matrix, target: Matrix) -> float:
-    deviation = float(np.square(target - target.mean(axis=0)).sum())
-    return 1.0 - float(np.square(residuals).sum()) / deviation if deviation > 0 else 0.0
-
-
-def _reading(
-    design: Design, targets: Sequence[FactorTarget], parts: Sequence[NDArray[np.int64]]
-) -> FactorTarget:
-    """By its order, unless all latents together know another reading clearly better."""
-    shares = []
-    for target in targets:
-        cut = _cut(target.columns, parts)
-        shares.append(_explained(design.residuals(design.joint, cut, 1), cut[1]))
-    best = int(np.argmax(shares))
-    return targets[best] if shares[best] >= shares[0] + CLOSE else targets[0]
-
-
-def _weighed(shares: Matrix, target: Matrix) -> Matrix:
-    """Shares of a target's columns, (..., columns), as one share of all its variance."""
-    variance = target.var(axis=0)
-    return np.asarray(
-        shares @ variance / variance.sum() if variance.sum() > 0 else shares @ variance
-    )
-
-
-def _fit(
-    name: str, design: Design, target: FactorTarget, parts: Sequence[NDArray[np.int64]],
-    stream: np.random.Generator,
-) -> _Fit:  # fmt: skip
-    """The fewest latents that hold a factor, its share and what chance gives."""
-    cut = _cut(target.columns, parts)
-    singles = [frozenset({j}) for j in design.latents]
-    pairs = [frozenset(pair) for pair in combinations(design.latents, 2)]
-
-    def shares(sets: Sequence[frozenset[int]], at: int) -> Matrix:
-        return _weighed(design.shares(sets, cut, at), cut[at])
-
-    chosen = singles[int(np.argmax(alone := shares(singles, 1)))]
-    so_far, single = float(alone.max()), float(shares([chosen], 2)[0])
-    pair = None
-    if pairs:
-        two = pairs[int(np.argmax(together := shares(pairs, 1)))]
-        pair = float(shares([two], 2)[0])
-        if together.max() >= so_far + GAIN:
-            chosen, so_far = two, float(together.max())
-            while len(chosen) < min(MOST, len(design.latents)):
-                more = [chosen | {j} for j in design.latents if j not in chosen]
-                gained = shares(more, 1)
-                if gained.max() < so_far + GAIN:
-                    break
-                chosen, so_far = more[int(np.argmax(gained))], float(gained.max())
-    # Latents that hold it once more by themselves.
-    again = {j for j, own in zip(design.latents, alone, strict=True) if own >= HELD} - chosen
-    columns = design.columns(chosen)
-    residuals = design.residuals(columns, cut, 2)
-    share = _explained(residuals, cut[2])
-    joint = _explained(design.residuals(design.joint, cut, 2), cut[2])
-    chance = _chance(design, cut, target.axes, stream)
-    spread = _resampled(residuals, cut[2], stream)
-    low, high = bootstrap_interval(share, spread, most=1.0)
-    standing: Standing = "none"
-    if low > chance and share >= HELD:
-        standing = "held"
-    elif joint >= HELD and joint > chance:
-        standing = "spread"
-    elif low > chance and share >= WEAK:
-        standing = "weak"
-    latents = tuple(sorted(chosen | again)) if standing == "held" else tuple(sorted(chosen))
-    shown = FactorShare(
-        name, target.kind, standing, () if standing in ("none", "spread") else latents,
-        max(share, 0.0), (max(low, 0.0), max(high, 0.0)), max(chance, 0.0), max(joint, 0.0),
-        max(single, 0.0), None if pair is None else max(pair, 0.0), symmetry=target.symmetry,
-    )  # fmt: skip
-    return _Fit(name, target, cut, frozenset(shown.latents), shown)
-
-
-def _chance(
-    design: Design, cut: tuple[Matrix, Matrix, Matrix], axes: int, stream: np.random.Generator
-) -> float:
-    """The largest share that the best set of that size has of the factor in another order."""
-    sets = [frozenset(one) for one in combinations(design.latents, min(axes, len(design.latents)))]
-    shuffled = [[part[stream.permutation(len(part))] for part in cut] for _ in range(PERMUTATIONS)]
-    stacked = [np.concatenate([draw[at] for draw in shuffled], axis=1) for at in range(3)]
-    width = cut[0].shape[1]
-    choose, report = (
-        _weighed(design.shares(sets, stacked, at).reshape(len(sets), PERMUTATIONS, width), cut[at])
-        for at in (1, 2)
-    )
-    return float(report[choose.argmax(axis=0), np.arange(PERMUTATIONS)].max())
-
-
-def _resampled(residuals: Matrix, target: Matrix, stream: np.random.Generator) -> Matrix:
-    """Shares over resamples of the rows that report it."""
-    n = len(target)
-    drawn = stream.integers(n, size=(RESAMPLES, n)) + n * np.arange(RESAMPLES)[:, None]
-    weights = np.bincount(drawn.ravel(), minlength=n * RESAMPLES).reshape(RESAMPLES, n) / n
-    missed = weights @ np.square(residuals).sum(axis=1)
-    deviation = weights @ np.square(target) - np.square(weights @ target)
-    return np.asarray(1.0 - missed / np.maximum(deviation.sum(axis=1), 1e-300))
+def _samples(n: int, stream: np.random.Generator) -> list[Rows]:
+    """All rows, and `HALVES` halves of them, each cut in three."""
+    size = max(n // 2, min(n, LEAST_ROWS))
+    halves = [stream.permutation(n)[:size] for _ in range(HALVES)]
+    return [thirds(np.arange(n)), *map(thirds, halves)]
 
 
 def _grouped(
-    fits: Sequence[_Fit], z: Matrix, parts: Sequence[NDArray[np.int64]], d: int
+    fits: Sequence[FactorFit], z: Matrix, samples: Sequence[Rows], d: int
 ) -> tuple[tuple[LatentGroup, ...], dict[str, dict[str, Any]], Matrix, dict[int, str]]:
     """Groups, what they change in the factors' entries, the rotation of all of them, and which
     factor each rotated axis has."""
@@ -254,37 +148,53 @@ def _grouped(
     found: list[LatentGroup] = []
     changed: dict[str, dict[str, Any]] = {}
     rotation, owners = np.eye(d), dict[int, str]()
-    waiting = _components(held)
+    waiting = [(*own, "") for own in _components(held)]
     while waiting:
-        latents, members = waiting.pop()
-        named = _named(members, len(latents))
-        angle, block, rotated, places = _rotated(named, z[:, latents], parts)
+        latents, members, doubt = waiting.pop()
+        named, perhaps = _surely_named(members, len(latents))
+        turn, angle = _rotated(named, z[:, latents], samples[0]), None
+        if turn is not None:
+            angle, doubt = _sure_angle(turn, named, z[:, latents], samples, doubt)
         alone = [fit for fit in members if len(fit.latents) == 1]
         if angle is None and len(latents) > 1 and alone:
             # No rotation joins them: a factor that needs one latent has it, the others share it.
-            waiting += _components(alone)
-            waiting += _components([fit for fit in members if fit not in alone])
+            apart = [*_components(alone), *_components([f for f in members if f not in alone])]
+            waiting += [(*own, doubt) for own in apart]
             continue
-        changed |= {fit.name: {"standing": "unnamed"} for fit in members if fit not in named}
+        for fit in members:
+            if fit not in named:
+                changed[fit.name] = {"standing": "unnamed"}
+                if fit in perhaps:
+                    changed[fit.name]["otherwise"] = f"the name of {listed(latents)}"
         if not named:
             continue
-        if angle is not None:
-            rotation[np.ix_(latents, latents)] = block
-            owners |= {latents[place]: name for name, place in places.items()}
-        changed |= {name: {"rotated": share} for name, share in rotated.items()}
+        if turn is not None and angle is not None:
+            rotation[np.ix_(latents, latents)] = turn.block
+            owners |= {latents[place]: name for name, place in turn.places.items()}
+        changed |= {name: {"rotated": s} for name, s in (turn.shares if turn else {}).items()}
         found.append(
             LatentGroup(
                 tuple(latents), tuple(fit.name for fit in named), angle,
                 float(np.mean([fit.share.share for fit in named])),
-                named[0].target.kind if len(named) == 1 else "ordered",
+                named[0].target.kind if len(named) == 1 else "ordered", _doubts(named, doubt),
             )
         )  # fmt: skip
     return tuple(sorted(found, key=lambda group: group.latents)), changed, rotation, owners
 
 
-def _components(fits: Sequence[_Fit]) -> list[tuple[list[int], list[_Fit]]]:
+def _doubts(named: Sequence[FactorFit], doubt: str) -> tuple[str, ...]:
+    """What other halves of the rows say of a group."""
+    own = [
+        fit.share.otherwise if len(named) == 1 else f"{fit.name} {fit.share.otherwise}"
+        for fit in named
+        if fit.share.otherwise
+    ]
+    return (*own, *([doubt] if doubt else []))
+
+
+def _components(fits: Sequence[FactorFit]) -> list[tuple[list[int], list[FactorFit]]]:
     """Factors whose sets of latents overlap, directly or through others."""
-    found: list[tuple[set[int], list[_Fit]]] = []
+    found: list[tuple[set[int], list[FactorFit]]] = []
     for fit in fits:
         joined = [one for one in found if one[0] & fit.latents]
         found = [one for one in found if not one[0] & fit.latents]
@@ -293,50 +203,99 @@ def _components(fits: Sequence[_Fit]) -> list[tuple[list[int], list[_Fit]]]:
     return [(sorted(latents), sorted(own, key=lambda f: f.name)) for latents, own in found]
 
 
-def _named(members: Sequence[_Fit], room: int) -> list[_Fit]:
-    """The factors that a group is named after: the best known that fit on its axes. Where the next
-    is nearly as well known, the two are alike and neither is a name."""
-    ranked = sorted(members, key=lambda fit: -fit.share.share)
-    kept: list[_Fit] = []
-    for fit in ranked:
-        if sum(one.target.axes for one in kept) + fit.target.axes <= room:
-            kept.append(fit)
+def _surely_named(
+    members: Sequence[FactorFit], room: int
+) -> tuple[list[FactorFit], list[FactorFit]]:
+    """The factors that a group is named after, and those that only some rows name it after."""
+    named = _named(members, [fit.share.share for fit in members], room)
+    halves = [
+        _named(members, shares, room)
+        for shares in zip(*(fit.half_shares for fit in members), strict=True)
+    ]
+    sure, perhaps = [], []
+    for fit in members:
+        times = [fit in own for own in halves]
+        if fit in named and is_usual(times):
+            sure.append(fit)
+        elif fit in named or not is_usual([not own for own in times]):
+            perhaps.append(fit)
+    return sure, perhaps
+
+
+def _named(members: Sequence[FactorFit], shares: Sequence[float], room: int) -> list[FactorFit]:
+    """The best known factors that fit on the axes. Where the next is nearly as well known, the two
+    are alike and neither is a name."""
+    ranked = sorted(zip(members, shares, strict=True), key=lambda pair: -pair[1])
+    kept: list[tuple[FactorFit, float]] = []
+    for fit, share in ranked:
+        if sum(own.target.axes for own, _ in kept) + fit.target.axes <= room:
+            kept.append((fit, share))
             continue
-        rest = fit.share.share
-        kept = [one for one in kept if one.share.share - rest >= CLOSE]
+        kept = [pair for pair in kept if pair[1] - share >= CLOSE]
         break
-    return [fit for fit in members if fit in kept]
+    return [fit for fit in members if any(fit is own for own, _ in kept)]
 
 
-def _rotated(
-    named: Sequence[_Fit], z: Matrix, parts: Sequence[NDArray[np.int64]]
-) -> tuple[float | None, Matrix, dict[str, float], dict[str, int]]:
-    """Degrees, the rotation of a group's latents, and the share of each factor on its axis and the
-    place of that axis."""
+@dataclass(frozen=True, eq=False)
+class _Turn:
+    """The rotation of a group's latents that is nearest to the directions of its factors."""
+
+    degrees: float
+    block: Matrix
+    shares: dict[str, float]  # of each factor on its axis
+    places: dict[str, int]  # of that axis
+
+    def keeps(self, shares: Mapping[str, float]) -> bool:
+        """Whether each factor has nearly as much on its axis as in all latents."""
+        return all(self.shares[name] >= shares[name] - GAIN for name in self.shares)
+
+
+def _sure_angle(
+    turn: _Turn, named: Sequence[FactorFit], z: Matrix, samples: Sequence[Rows], doubt: str
+) -> tuple[float | None, str]:
+    """The angle where the rotation separates the factors, and what is in doubt of it."""
+    separates = turn.keeps({fit.name: fit.share.share for fit in named})
+    if not turn.shares:  # a single latent
+        return turn.degrees, doubt
+    halves = []
+    for place, parts in enumerate(samples[1:]):
+        own = _rotated(named, z, parts)
+        shares = {fit.name: fit.half_shares[place] for fit in named}
+        halves.append(own is not None and own.keeps(shares))
+    if separates and is_usual(halves):
+        return turn.degrees, doubt
+    if len(named) < 2 or not (separates or not is_usual([not own for own in halves])):
+        return None, doubt
+    words = f"rotated by about {turn.degrees:.0f} degrees"
+    return None, f"{listed([fit.name for fit in named])} {words}" if doubt else words
+
+
+def _rotated(named: Sequence[FactorFit], z: Matrix, parts: Rows) -> _Turn | None:
+    """None where a factor is no direction."""
     if z.shape[1] == 1:
-        return 0.0, np.eye(1), {}, {}
+        return _Turn(0.0, np.eye(1), {}, {})
     ordered = [fit for fit in named if fit.target.kind == "ordered"]
     if not ordered or len(ordered) < len(named):
-        return None, np.eye(z.shape[1]), {}, {}
+        return None
     train, report = z[parts[0]], z[parts[2]]
-    directions = np.stack([direction(train, fit.parts[0][:, 0]) for fit in ordered])
+    columns = [[fit.target.columns[parts[at]] for at in (0, 2)] for fit in ordered]
+    directions = np.stack([direction(train, own[0][:, 0]) for own in columns])
     u, _, v = np.linalg.svd(directions, full_matrices=True)
     nearest = u @ v[: len(ordered)]  # orthonormal rows nearest to the directions
     axes = np.concatenate([nearest, v[len(ordered) :]])
     shares = {
-        fit.name: max(_along(train @ axis, report @ axis, fit.parts[0], fit.parts[2]), 0.0)
-        for fit, axis in zip(ordered, nearest, strict=True)
+        fit.name: max(_along(train @ axis, report @ axis, *own), 0.0)
+        for fit, axis, own in zip(ordered, nearest, columns, strict=True)
     }
     # Each axis takes the place of the latent that it is nearest to, with its sign.
     rows, places = linear_sum_assignment(-np.square(axes))
     block = np.empty_like(axes)
     block[places] = axes[rows] * np.where(axes[rows, places] < 0, -1.0, 1.0)[:, None]
-    if any(shares[fit.name] < fit.share.share - GAIN for fit in ordered):
-        return None, block, shares, {}
     # An axis that no factor has may lie anywhere: only those of factors have an angle.
     cosines = np.abs(np.diag(block))[places[: len(ordered)]]
-    own = {fit.name: int(place) for fit, place in zip(ordered, places, strict=False)}
-    return float(np.degrees(np.arccos(np.clip(cosines.min(), 0.0, 1.0)))), block, shares, own
+    owners = {fit.name: int(place) for fit, place in zip(ordered, places, strict=False)}
+    degrees = float(np.degrees(np.arccos(np.clip(cosines.min(), 0.0, 1.0))))
+    return _Turn(degrees, block, shares, owners)
 
 
 def _along(train: Matrix, report: Matrix, fitted: Matrix, wanted: Matrix) -> float:
@@ -344,7 +303,7 @@ def _along(train: Matrix, report: Matrix, fitted: Matrix, wanted: Matrix) -> flo
     centre, spread = train.mean(), max(float(train.std()), 1e-300)
     x, held = (np.vander(np.clip((a - centre) / spread, -3, 3), 4) for a in (train, report))
     weights = np.linalg.lstsq(x, fitted, rcond=None)[0]
-    return _explained(wanted - held @ weights, wanted)
+    return explained(wanted - held @ weights, wanted)
 
 
 def _correlated(names: Sequence[str], values: NDArray[np.number]) -> tuple[str, ...]:

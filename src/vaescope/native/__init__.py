@@ -17,7 +17,7 @@ from pathlib import Path
 
 from vaescope.paths import cache_folder
 
-__all__ = ["library"]
+__all__ = ["library", "machine"]
 
 _LOG = logging.getLogger("vaescope")
 
@@ -34,6 +34,8 @@ _FLAGS = {
     "boosting": (_EXACT, ()),
     "tanh_fit": (_FAST, ("-lm",)),
     "stack": (_FAST, ("-lm",)),
+    "deconvolution": (_FAST, ()),
+    "sprites": (_EXACT, ()),
 }  # fmt: skip
 
 
@@ -51,7 +53,7 @@ def library(name: str, **constants: int) -> ctypes.CDLL | None:
     flags, linked = _FLAGS[name]
     flags = (*flags, *(f"-D{key}={value}" for key, value in sorted(constants.items())))
     headers = [path.read_bytes() for path in sorted(source.parent.glob("*.h"))]
-    content = [source.read_bytes(), *headers, " ".join((*flags, *linked)).encode(), _machine()]
+    content = [source.read_bytes(), *headers, " ".join((*flags, *linked)).encode(), machine()]
     digest = hashlib.sha256(b"\0".join(content)).hexdigest()[:32]
     try:
         folder = cache_folder() / "native"
@@ -83,7 +85,7 @@ def _compile(command: list[str], source: Path, linked: tuple[str, ...], built: P
         raise
 
 
-def _machine() -> bytes:
+def machine() -> bytes:
     """What decides which instructions there are: a home may be shared by several machines."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

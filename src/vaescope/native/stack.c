@@ -1,9 +1,13 @@
 /* Steps of many small VAEs, one after another: fully connected nets, a diagonal Gaussian posterior,
-   p(z) = N(0, I), a Gaussian p(x|z) of fixed variance, distortion + beta * rate, Adam. What one
-   model needs stays in the cache for a whole block of steps. BATCH is a multiple of 16. */
+   p(z) = N(0, I), p(x|z) Bernoulli or a Gaussian of fixed variance, distortion + beta * rate and
+   what some objectives add to it, Adam. What one model needs stays in the cache for a whole block
+   of steps. BATCH is a multiple of 16. */
 
 #include "exponential.h"
 #include <stdlib.h>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 #define LANES 16
 #define PARTS (BATCH / LANES)
@@ -159,21 +163,164 @@ static int64_t place(net *own, int64_t at)
     return at;
 }
 
+/* What is added to distortion and rate. */
+enum { PLAIN, CAPACITY, COVARIANCE_OF_MEANS, COVARIANCE_OF_SAMPLES, TOTAL_CORRELATION };
+
 typedef struct {
     int64_t steps, models, latent, data, encoder_layers, decoder_layers;
     const int64_t *encoder_widths, *decoder_widths;
-    int64_t encoder_kind, decoder_kind, amsgrad;
+    int64_t encoder_kind, decoder_kind, amsgrad, bernoulli, objective;
     float first_decay, second_decay, epsilon, precision, constant;
     float *flat, *first, *second, *largest; /* (models, parameters) */
-    const float *x;                         /* (steps, models, BATCH, data) */
+    const float *x;                         /* (rows, data) */
+    const int64_t *index;                   /* (steps, models, BATCH) rows of x */
     const float *noise;                     /* (steps, models, BATCH, latent) */
     const float *beta, *size;               /* (steps, models) */
+    const float *one, *two;                 /* (steps, models) further strengths */
     const float *root;                      /* (steps,) 1 / (1 - b2^t) */
     float *loss, *distortion, *rate;        /* (steps, models) */
+    float *more;                            /* (3, steps, models) further parts */
     float *variance, *variance_squared, *mean, *mean_squared; /* (steps, models, latent) */
 } plan;
 
-int advance(const plan *p)
+/* Of one batch, rows of BATCH numbers for each latent: what the objective adds to the derivatives
+   by means, log-variances and codes. */
+typedef struct {
+    const float *mean, *log_variance, *code;
+    float *by_mean, *by_log_variance, *by_code;
+    float *scratch; /* (2 latent + 1) rows */
+} added;
+
+/* off sum_{i != j} c_ij^2 + diagonal sum_i (c_ii - 1)^2, c the covariance of means, with the mean
+   variances where `samples`; parts: the two sums. */
+static float covariance_penalty(const added *a, int64_t latent, int samples, float off,
+                                float diagonal, float *parts)
+{
+    const float share = 1.0f / BATCH;
+    float *centred = a->scratch;
+    for (int64_t j = 0; j < latent; j++) {
+        const float *mean = a->mean + j * BATCH;
+        float sum = 0.0f;
+        for (int b = 0; b < BATCH; b++) sum += mean[b];
+        for (int b = 0; b < BATCH; b++) centred[j * BATCH + b] = mean[b] - sum * share;
+    }
+    parts[0] = parts[1] = 0.0f;
+    for (int64_t i = 0; i < latent; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            const float *one = centred + i * BATCH, *other = centred + j * BATCH;
+            float c = 0.0f;
+            for (int b = 0; b < BATCH; b++) c += one[b] * other[b];
+            c *= share;
+            if (i != j) {
+                parts[0] += 2.0f * c * c;
+                const float slope = 4.0f * off * c * share;
+                for (int b = 0; b < BATCH; b++) {
+                    a->by_mean[i * BATCH + b] += slope * other[b];
+                    a->by_mean[j * BATCH + b] += slope * one[b];
+                }
+                continue;
+            }
+            const float *log_variance = a->log_variance + i * BATCH;
+            if (samples)
+                for (int b = 0; b < BATCH; b++) c += share * exp_float(log_variance[b]);
+            parts[1] += (c - 1.0f) * (c - 1.0f);
+            const float slope = 2.0f * diagonal * (c - 1.0f) * share;
+            for (int b = 0; b < BATCH; b++) a->by_mean[i * BATCH + b] += 2.0f * slope * one[b];
+            if (samples)
+                for (int b = 0; b < BATCH; b++)
+                    a->by_log_variance[i * BATCH + b] += slope * exp_float(log_variance[b]);
+        }
+    return off * parts[0] + diagonal * parts[1];
+}
+
+/* Softmax of BATCH numbers in place; the logarithm of the sum of their exponentials. */
+static inline float softmax(float *restrict values)
+{
+    float top = values[0], sum = 0.0f;
+    for (int k = 1; k < BATCH; k++) top = values[k] > top ? values[k] : top;
+    for (int k = 0; k < BATCH; k++) {
+        values[k] = exp_float(values[k] - top);
+        sum += values[k];
+    }
+    for (int k = 0; k < BATCH; k++) values[k] /= sum;
+    return top + logf(sum);
+}
+
+/* weight * TC, the aggregate posterior being the batch's; parts: information of index and code,
+   total correlation, and the sum of the latents' divergences from the prior. */
+static float correlation_penalty(const added *a, int64_t latent, float weight, float *parts)
+{
+    const float share = 1.0f / BATCH, log_two_pi = 1.8378770664093453f;
+    float *inverse = a->scratch, *marginal = inverse + latent * BATCH;
+    float *joint = marginal + latent * BATCH;
+    double conditional = 0.0, joints = 0.0, marginals = 0.0, prior = 0.0;
+    for (int64_t i = 0; i < latent * BATCH; i++) inverse[i] = exp_float(-a->log_variance[i]);
+    for (int64_t b = 0; b < BATCH; b++) {
+        memset(joint, 0, sizeof(float) * BATCH);
+        for (int64_t j = 0; j < latent; j++) {
+            const float z = a->code[j * BATCH + b], *restrict mean = a->mean + j * BATCH;
+            const float *restrict v = a->log_variance + j * BATCH;
+            const float *restrict w = inverse + j * BATCH;
+            float *restrict own = marginal + j * BATCH;
+            for (int k = 0; k < BATCH; k++) {
+                own[k] = -0.5f * ((z - mean[k]) * (z - mean[k]) * w[k] + v[k] + log_two_pi);
+                joint[k] += own[k];
+            }
+            prior += -0.5f * (z * z + log_two_pi);
+            marginals += softmax(own);
+        }
+        conditional += joint[b];
+        joints += softmax(joint);
+        for (int64_t j = 0; j < latent; j++) {
+            const float z = a->code[j * BATCH + b], *restrict mean = a->mean + j * BATCH;
+            const float *restrict w = inverse + j * BATCH, *restrict own = marginal + j * BATCH;
+            float *restrict by_mean = a->by_mean + j * BATCH;
+            float *restrict by_log_variance = a->by_log_variance + j * BATCH;
+            float by_code = 0.0f;
+            for (int k = 0; k < BATCH; k++) {
+                const float by = weight * share * (joint[k] - own[k]);
+                const float apart = (z - mean[k]) * w[k], slope = by * apart;
+                by_code -= slope;
+                by_mean[k] += slope;
+                by_log_variance[k] += 0.5f * by * (apart * (z - mean[k]) - 1.0f);
+            }
+            a->by_code[j * BATCH + b] += by_code;
+        }
+    }
+    const double each = log((double)BATCH), count = BATCH;
+    joints = joints / count - each;
+    marginals = marginals / count - each * latent;
+    parts[0] = (float)(conditional / count - joints);
+    parts[1] = (float)(joints - marginals);
+    parts[2] = (float)(marginals - prior / count);
+    return weight * parts[1];
+}
+
+/* -log p(x|z) of logits; its derivative into slope. A product of 64 numbers between 1 and 2 has one
+   logarithm. */
+static float bernoulli(int64_t data, const float *output, const float *input, float *slope)
+{
+    const float share = 1.0f / BATCH;
+    double sum = 0.0;
+    for (int64_t first = 0; first < data; first += 64) {
+        const int64_t last = first + 64 < data ? first + 64 : data;
+        float products[BATCH], rest = 0.0f;
+        for (int b = 0; b < BATCH; b++) products[b] = 1.0f;
+        for (int64_t i = first; i < last; i++)
+            for (int b = 0; b < BATCH; b++) {
+                const float o = output[i * BATCH + b], x = input[i * BATCH + b];
+                const float e = exp_float(o > 0.0f ? -o : o), under = 1.0f / (1.0f + e);
+                products[b] *= 1.0f + e;
+                rest += (o > 0.0f ? o : 0.0f) - x * o;
+                slope[i * BATCH + b] = ((o > 0.0f ? under : e * under) - x) * share;
+            }
+        for (int b = 0; b < BATCH; b++) rest += logf(products[b]);
+        sum += rest;
+    }
+    return (float)(sum / BATCH);
+}
+
+static int advance_all(const plan *p)
 {
     if (p->encoder_layers > MOST_LAYERS || p->decoder_layers > MOST_LAYERS) return 0;
     net encoder = {p->encoder_layers, p->encoder_widths, (int)p->encoder_kind, {0}, {0}, {0}};
@@ -187,7 +334,8 @@ int advance(const plan *p)
     for (int64_t l = 0; l <= decoder.layers; l++)
         widest = decoder.widths[l] > widest ? decoder.widths[l] : widest;
     const int64_t padded = (widest + LANES - 1) / LANES * LANES, rounded = (count + 15) / 16 * 16;
-    const int64_t floats = (rows + 2 * widest + padded) * BATCH + rounded;
+    const int64_t kept = 5 * latent + 1;
+    const int64_t floats = (rows + 2 * widest + padded + kept) * BATCH + rounded;
     float *memory = aligned_alloc(64, sizeof(float) * ((floats + 15) / 16 * 16));
     if (!memory) return 0;
     memset(memory, 0, sizeof(float) * floats);
@@ -200,19 +348,25 @@ int advance(const plan *p)
     lanes *d = (lanes *)at; at += widest * BATCH;
     lanes *other = (lanes *)at; at += widest * BATCH;
     float *turned = at; at += padded * BATCH;
+    float *extra = at; at += 3 * latent * BATCH; /* by means, log-variances and codes */
+    float *scratch = at; at += (2 * latent + 1) * BATCH;
     float *restrict g = at;
     float *input = (float *)encoder.values[0], *head = (float *)encoder.values[encoder.layers];
     float *code = (float *)decoder.values[0], *output = (float *)decoder.values[decoder.layers];
+    const added own = {head, head + latent * BATCH, code, extra, extra + latent * BATCH,
+                       extra + 2 * latent * BATCH, scratch};
     const float share = 1.0f / BATCH;
     for (int64_t k = 0; k < p->models; k++) {
         float *restrict w = p->flat + k * count, *restrict m = p->first + k * count;
         float *restrict v = p->second + k * count, *restrict most = p->largest + k * count;
         for (int64_t t = 0; t < p->steps; t++) {
             const int64_t here = t * p->models + k;
-            const float *x = p->x + here * BATCH * data, *noise = p->noise + here * BATCH * latent;
-            const float beta = p->beta[here], size = p->size[here], root = p->root[t];
+            const float *noise = p->noise + here * BATCH * latent;
+            const float size = p->size[here], root = p->root[t];
+            float beta = p->beta[here];
             for (int64_t b = 0; b < BATCH; b++) {
-                for (int64_t j = 0; j < data; j++) input[j * BATCH + b] = x[b * data + j];
+                const float *x = p->x + p->index[here * BATCH + b] * data;
+                for (int64_t j = 0; j < data; j++) input[j * BATCH + b] = x[j];
                 for (int64_t j = 0; j < latent; j++) eps[j * BATCH + b] = noise[b * latent + j];
             }
             forward(&encoder, w);
@@ -233,37 +387,79 @@ int advance(const plan *p)
                 p->mean_squared[here * latent + j] = m2 * share;
             }
             forward(&decoder, w);
-            float squares = 0.0f, *slope = (float *)d;
-            for (int64_t i = 0; i < data * BATCH; i++) {
-                const float off = output[i] - input[i];
-                squares += off * off;
-                slope[i] = p->precision * share * off;
+            float squares = 0.0f, distortion, *slope = (float *)d;
+            if (p->bernoulli) distortion = bernoulli(data, output, input, slope);
+            else {
+                for (int64_t i = 0; i < data * BATCH; i++) {
+                    const float off = output[i] - input[i];
+                    squares += off * off;
+                    slope[i] = p->precision * share * off;
+                }
+                distortion = 0.5f * p->precision * squares * share + p->constant;
             }
-            const float distortion = 0.5f * p->precision * squares * share + p->constant;
+            const float one = p->one[here], two = p->two[here];
+            float parts[3] = {0.0f, 0.0f, 0.0f}, beside = 0.0f;
+            if (p->objective > CAPACITY) memset(extra, 0, sizeof(float) * 3 * latent * BATCH);
+            if (p->objective == CAPACITY) { /* one: the capacity; beta: what its distance weighs */
+                beta = nats > one ? beta : (nats < one ? -beta : 0.0f);
+                beside = -beta * one;
+            } else if (p->objective == TOTAL_CORRELATION)
+                beside = correlation_penalty(&own, latent, one, parts);
+            else if (p->objective != PLAIN)
+                beside = covariance_penalty(&own, latent, p->objective == COVARIANCE_OF_SAMPLES,
+                                            one, two, parts);
+            for (int64_t i = 0; i < 3; i++) p->more[i * p->steps * p->models + here] = parts[i];
             p->distortion[here] = distortion;
             p->rate[here] = nats;
-            p->loss[here] = distortion + beta * nats;
+            p->loss[here] = distortion + beta * nats + beside;
             float *by_code = (float *)backward(&decoder, w, d, other, turned, g, 1);
             float *by_head = (float *)(by_code == (float *)d ? other : d);
             for (int64_t j = 0; j < latent; j++)
                 for (int64_t b = 0; b < BATCH; b++) {
                     const int64_t i = j * BATCH + b, behind = (latent + j) * BATCH + b;
                     const float std = exp_float(0.5f * head[behind]);
-                    by_head[i] = by_code[i] + beta * share * head[i];
-                    by_head[behind] = 0.5f * (by_code[i] * std * eps[i]
-                                              + beta * share * (std * std - 1.0f));
+                    float by = by_code[i], by_mean = 0.0f, by_log_variance = 0.0f;
+                    if (p->objective > CAPACITY) {
+                        by += own.by_code[i];
+                        by_mean = own.by_mean[i];
+                        by_log_variance = own.by_log_variance[i];
+                    }
+                    by_head[i] = by + beta * share * head[i] + by_mean;
+                    by_head[behind] = 0.5f * (by * std * eps[i] + beta * share * (std * std - 1.0f))
+                                      + by_log_variance;
                 }
             backward(&encoder, w, (lanes *)by_head, (lanes *)by_code, turned, g, 0);
             const float b1 = 1.0f - p->first_decay, b2 = p->second_decay;
-            for (int64_t i = 0; i < count; i++) {
-                m[i] += b1 * (g[i] - m[i]);
-                v[i] = b2 * v[i] + (1.0f - b2) * g[i] * g[i];
-                const float under = p->amsgrad ? (most[i] > v[i] ? most[i] : v[i]) : v[i];
-                most[i] = under;
-                w[i] -= size * m[i] / (sqrtf(under * root) + p->epsilon);
-            }
+            if (!p->amsgrad)
+                for (int64_t i = 0; i < count; i++) {
+                    m[i] += b1 * (g[i] - m[i]);
+                    v[i] = b2 * v[i] + (1.0f - b2) * g[i] * g[i];
+                    w[i] -= size * m[i] / (sqrtf(v[i] * root) + p->epsilon);
+                }
+            else
+                for (int64_t i = 0; i < count; i++) {
+                    m[i] += b1 * (g[i] - m[i]);
+                    v[i] = b2 * v[i] + (1.0f - b2) * g[i] * g[i];
+                    most[i] = most[i] > v[i] ? most[i] : v[i];
+                    w[i] -= size * m[i] / (sqrtf(most[i] * root) + p->epsilon);
+                }
         }
     }
     free(memory);
     return 1;
+}
+
+/* Moments of a weight without gradient decay to numbers that are a hundred times slower: below
+   1e-38 they are taken for 0, in here alone. */
+int advance(const plan *p)
+{
+#ifdef __SSE__
+    const unsigned int before = _mm_getcsr();
+    _mm_setcsr(before | 0x8040);
+#endif
+    const int done = advance_all(p);
+#ifdef __SSE__
+    _mm_setcsr(before);
+#endif
+    return done;
 }

@@ -73,7 +73,7 @@ class PerturbSettings:
         if self.rms is not None and (self.kind != "untrained" or not 0.0 < self.rms < self.epsilon):
             raise UsageError(
                 f"kind={self.kind} with epsilon {self.epsilon:g} does not go with rms={self.rms}.",
-                "Only kind=untrained is brought to a size, below epsilon.",
+                "Only kind=untrained is scaled to a size, below epsilon.",
             )
 
     def to_dict(self) -> dict[str, Any]:

@@ -283,7 +283,7 @@ def _exchanges(comparison: Comparison) -> Section:
         "on half of the images and priced on the others. Constant: all images as the mean one. A "
         "class of maps suffices where it recovers 90% of what the constant loses."
     )
-    lead = "Whether one can read what another has written: in nats of an image, lower is better."
+    lead = "Whether one model can decode what another has encoded: nats per image, lower is better."
     return Section("exchange", "Exchanged latents", lead, (table, Prose(text, aside=True)))
 
 

@@ -8,6 +8,8 @@ from vaescope.encoding import Maps
 from vaescope.figures.matrices import correlations_chart
 from vaescope.geometry import GeometryMeasure
 from vaescope.inspection import Inspection
+from vaescope.inspection.closer_look import overlap_to_dict
+from vaescope.latents.correlation import MeanAgainstSample, left_by_lot
 from vaescope.latents.pairwise import as_correlation
 from vaescope.report.drawn import figure
 from vaescope.report.page import Column, PageTable, Part, Prose, Section, Value
@@ -39,6 +41,7 @@ def correlation(inspection: Inspection) -> Section | None:
                     (f"{name}s, {which}", own.total_correlation, own.total_correlation_rank,
                      own.mutual_information, own.effective_rank, own.effective_rank_correlation)
                 )  # fmt: skip
+    rows += _controls(found, measures.n, measures.d)
     table = PageTable(
         "correlation", f"Means and samples over {measures.n:,} examples.",
         (
@@ -63,13 +66,31 @@ def correlation(inspection: Inspection) -> Section | None:
         "Total correlation and mutual information in nats: 0 for independent latents. The "
         "effective rank counts the directions that vary; that of the correlation matrix ignores "
         "their size (Bonheme and Grzes 2023). Means of passive latents hardly vary, but may still "
-        "be correlated; their samples are noise and are not."
+        "be correlated; their samples are noise and are not. "
+        "Fewer latents have a lower total correlation whichever they are: that passive ones are "
+        "the reason shows where dropping them leaves less than dropping as many by lot, the mean "
+        "of 20. Independent latents have about d(d - 1) / 4n by chance."
     )
     chart = correlations_chart(matrices, shown)
     drawn = figure("correlations", chart, caption, alt)
     return Section(
         "correlation", "Mean against sample", lead, (table, drawn, Prose(text, aside=True))
     )
+
+
+def _controls(found: MeanAgainstSample, n: int, d: int) -> list[tuple[Value, ...]]:
+    """As many latents as are passive dropped by lot; what independent latents have by chance."""
+    rows: list[tuple[Value, ...]] = []
+    for name, pairs in (("mean", found.mean), ("sample", found.sample)):
+        own = left_by_lot(pairs, len(found.types.passive))
+        if own is not None:
+            rows.append(
+                (f"{name}s, as many dropped by lot", own.total_correlation,
+                 own.total_correlation_rank, own.mutual_information, own.effective_rank,
+                 own.effective_rank_correlation)
+            )  # fmt: skip
+    chance = d * (d - 1) / (4.0 * n)
+    return [*rows, ("independent latents, by chance", chance, None, None, None, None)]
 
 
 def _largest(matrix: np.ndarray) -> float:
@@ -199,8 +220,12 @@ def decomposition(inspection: Inspection) -> Section | None:
         "decomposition", f"Over {measures.n:,} examples.",
         (Column("Measure"), Column("Value", "number")), rows,
     )  # fmt: skip
+    parts: list[Part] = [table]
+    overlap = overlap_to_dict(measures.decomposition.overlap)
+    if overlap is not None:
+        parts.append(Prose(f"Overlap: {overlap['says']}", aside=True))
     lead = "How much encodings overlap, and how well they fill the prior (Mathieu et al. 2019)."
-    return Section("decomposition", "Decomposition", lead, (table,), open=False)
+    return Section("decomposition", "Decomposition", lead, tuple(parts), open=False)
 
 
 def maps(inspection: Inspection) -> Section | None:

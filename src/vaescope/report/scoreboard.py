@@ -6,11 +6,12 @@ from typing import final
 
 from vaescope.studies.catalogue import LOOKED, OUTDATED, REVISED
 from vaescope.studies.claim_verdict import ALPHA, ClaimVerdict, Judgement
+from vaescope.studies.coverage import COVERAGE, Covered
 from vaescope.studies.registry import Registration
 from vaescope.studies.running import Outcome
 from vaescope.studies.study import Study
 
-__all__ = ["Judged", "scoreboard", "scoreboard_figure", "study_text"]
+__all__ = ["Judged", "coverage_lines", "scoreboard", "scoreboard_figure", "study_text"]
 
 _KINDS: tuple[Judgement, ...] = ("supported", "contradicted", "not specific", "undecided")
 _RULE = (
@@ -71,8 +72,10 @@ def _control(verdict: ClaimVerdict) -> str:
     claim, votes = verdict.claim, verdict.control
     if claim.control is None:
         return "none"
-    if votes is None or votes.votes_for + votes.against == 0:
+    if votes is None or votes.units == 0 or "lacks its control" in verdict.why:
         return f"{claim.control.says}: not measured"
+    if votes.votes_for + votes.against == 0:  # equal arms, or no number in any unit
+        return f"{claim.control.says}: neither for nor against in all {votes.units}"
     return f"{claim.control.says}: {votes.votes_for} for, {votes.against} against"
 
 
@@ -199,6 +202,7 @@ def scoreboard(
     text += ["## Re-analysed tables", "", *_reanalysed(trained), ""]
     formulas = [v for j in judged for v in j.verdicts if v.claim.kind == "identity"]
     text += ["## Formulas checked", "", "Equations, not evidence.", "", *_formulas(formulas), ""]
+    text += [*coverage_lines(), ""]
     text += ["## What was registered", "", *_registrations(lines), ""]
     known = {line.study for line in lines}
     text += [f"- {name}, revised: {why}." for name, why in REVISED.items() if name in known]
@@ -206,6 +210,34 @@ def scoreboard(
     text += ["## What was changed after a look", "", _LOOKED, ""]
     text += [f"- {name}: {what}." for name, what in LOOKED.items()]
     return "\n".join([*text, ""])
+
+
+def coverage_lines() -> list[str]:
+    """What nothing tries yet, or not wholly; then every other row with what tries it."""
+    left, whole = (
+        [one for one in COVERAGE if bool(one.missing) == lacking] for lacking in (True, False)
+    )
+    untried = sum(not one.studies and not one.tests for one in left)
+    return [
+        "## What is missing",
+        "",
+        f"Of {len(COVERAGE)} tables, figures, theorems and questions of the papers {len(whole)} "
+        f"have a study or a test for all that they show, {len(left) - untried} for a part, "
+        f"{untried} nothing. That a row has a study does not say that it has run: see the tables "
+        "above.",
+        "",
+        *_header("row", "tried by", "missing"),
+        *(_line(one.name, _tried(one), one.missing) for one in left),
+        "",
+        "## What is tried",
+        "",
+        *_header("row", "tried by"),
+        *(_line(one.name, _tried(one)) for one in whole),
+    ]
+
+
+def _tried(one: Covered) -> str:
+    return ", ".join([*one.studies, *(f"`{name}`" for name in one.tests)]) or "nothing"
 
 
 _LOOKED = (

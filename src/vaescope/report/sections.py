@@ -17,7 +17,7 @@ from vaescope.inspection import Inspection
 from vaescope.inspection.results import Fit
 from vaescope.metrics import Score
 from vaescope.paths import disk_errors, replace_file
-from vaescope.report import gallery, metric_sections
+from vaescope.report import closer_look, gallery, metric_sections
 from vaescope.report.drawn import figure
 from vaescope.report.latents import (
     HOLD,
@@ -73,11 +73,13 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
         lambda: sliders(inspection, images=images),
         lambda: gallery.scattered(inspection) if images else None,
         lambda: _reconstructions(inspection, images=images),
+        lambda: closer_look.likelihood(inspection),
         lambda: _factors(inspection),
         lambda: metric_sections.correlation(inspection),
         lambda: metric_sections.geometry(inspection),
         lambda: metric_sections.metrics(inspection),
         lambda: metric_sections.decomposition(inspection),
+        lambda: closer_look.diagnostics(inspection),
         lambda: metric_sections.maps(inspection),
         lambda: _prior(inspection, images=images),
         lambda: _training(inspection),

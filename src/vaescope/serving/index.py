@@ -174,14 +174,16 @@ class Index:
         if row is None:
             return None
         settings = {
-            _text(name): _text(value) if isinstance(value, str) else value
+            name if name.isascii() else _text(name): _text(value) if type(value) is str else value
             for name, value in row.settings.items()
             if name != "seed" and not name.startswith(IGNORED)
         }
         seed = row.settings.get("seed")
         taken = {*settings, *OF_RUNS}  # a result of the same name would hide a setting
         numbers = {
-            f"result.{name}" if name in taken else _text(name): float(value)
+            f"result.{name}" if name in taken else name if name.isascii() else _text(name): (
+                float(value)
+            )
             for name, value in row.results.items()
             if isinstance(value, int | float)
         }

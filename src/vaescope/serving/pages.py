@@ -1,10 +1,10 @@
 """Pages as HTML. Text of users goes through templates only, which escape it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 
 import jinja2
 from markupsafe import Markup, escape
@@ -14,7 +14,10 @@ from vaescope import __version__
 from vaescope.estimates import Estimate
 from vaescope.report.render import MINUS, asset, script_json
 from vaescope.runs import strict_json
+from vaescope.serving.index import IndexedRun
 from vaescope.serving.listing import Grouped
+from vaescope.serving.notes import Note
+from vaescope.serving.view import View
 from vaescope.tables import Value
 
 __all__ = ["STATIC", "StrictJSONResponse", "duration", "link", "page", "static"]
@@ -51,7 +54,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters.update(number=_number, json=script_json, time=duration)
-    environment.globals.update(link=link, cells=cells, version=__version__)
+    environment.globals.update(link=link, cells=cells, head=head, version=__version__)
     return environment
 
 
@@ -105,6 +108,49 @@ def cells(columns: Sequence[str], group: Grouped) -> Markup:
             text = Markup(found["value"] + between)  # noqa: S704
         parts.append(f'<td class="number">{text}</td>')
     return Markup("\n".join(parts))  # noqa: S704
+
+
+def head(
+    view: View, group: Grouped, names: Mapping[str, str], notes: Mapping[str, Note],
+    running: Collection[str],
+) -> Markup:  # fmt: skip
+    """The cells before the numbers: basket, name with seeds and state, traversals."""
+    shown, count = group.shown, len(group.entries)
+    path, quoted = escape(shown.path), quote_plus(shown.path)
+    chosen = shown.path in view.sel
+    put = f"Take {path} out of the basket" if chosen else f"Put {path} into the basket"
+    name = path if view.seeds or count == 1 else escape(names[group.key])
+    note = notes.get(shown.path)
+    about = '<span class="star" title="starred">★</span> ' if note and note.star else ""
+    if count == 1:
+        about += f"seed {escape(_number(shown.seed))} {_state(shown, running)}"
+    else:
+        about += (
+            f'<a class="toggle" data-keep="open-{group.key}" '
+            f'href="{escape(view.toggled("open", group.key))}" role="button" '
+            f'aria-expanded="{"true" if group.key in view.open else "false"}">'
+            f"{len(group.counted)} of {count} runs</a>"
+        )
+        other = next((entry for entry in group.entries if entry.state != "done"), None)
+        about += f" {_state(other, running)}" if other is not None else ""
+    strip = (
+        f'<img loading="lazy" src="/strip?path={quoted}&amp;v={shown.inode}" '
+        f'alt="Traversals of {path}" width="168" height="72">'
+        if shown.state == "done"
+        else ""
+    )
+    return Markup(  # noqa: S704
+        f'<td><a class="choose{" chosen" if chosen else ""}" data-keep="choose-{path}" '
+        f'href="{escape(view.toggled("sel", shown.path))}" aria-label="{put}">'
+        f"{'✓' if chosen else '+'}</a></td>\n"
+        f'<th scope="row"><a href="/run?path={quoted}">{name}</a> '
+        f'<span class="about">{about}</span></th>\n<td class="strip">{strip}</td>'
+    )
+
+
+def _state(entry: IndexedRun, running: Collection[str]) -> str:
+    word = "running" if entry.path in running else escape(entry.state)
+    return f'<span class="state {word}">{word}</span>'
 
 
 def duration(seconds: float) -> str:

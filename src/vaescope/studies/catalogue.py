@@ -34,8 +34,6 @@ OUTDATED: Mapping[str, str] = {
     "initialisation and a decoder of 60-40-20, as printed",
     "zietlow2022/table-3.2-images": f"{_SPLIT} (MNIST and Fashion-MNIST)",
     "zietlow2022/table-3.3-mnist": _SPLIT,
-    "zietlow2022/figure-3.7-synth": _SPLIT,
-    "zietlow2022/dto-steps": _SPLIT,
     "zietlow2022/orthogonal": f"{_SPLIT} (synthetic tasks)",
     "mathieu2019/figure-2-anisotropic": _AMSGRAD,
     "mathieu2019/figure-2-student-t": _AMSGRAD,

@@ -155,7 +155,7 @@ def read_plan(path: Path) -> Plan:
 def _block(block: Any, where: str, taken: frozenset[str]) -> Iterator[Settings]:
     """Fixed settings, with all of grid, zip and chain nested in this order."""
     if not isinstance(block, Mapping):
-        raise UsageError(f"{where} is not a group of keys.", f"Its keys are {', '.join(_KEYS)}.")
+        raise UsageError(f"{where} has no keys.", f"A sweep file has the keys {', '.join(_KEYS)}.")
     for key in block:
         if key not in _KEYS:
             near = get_close_matches(str(key), _KEYS, n=1)

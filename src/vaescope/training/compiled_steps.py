@@ -1,7 +1,8 @@
 """Steps of stacked models in C, for the models that most sweeps of small ones are made of.
 
-Fully connected, a diagonal Gaussian posterior under N(0, I), a Gaussian likelihood of fixed
-variance, beta-VAE, Adam. Everything else trains by torch in `many`.
+Fully connected, a diagonal Gaussian posterior under N(0, I), a Bernoulli likelihood or a Gaussian
+one of fixed variance, beta-VAE, beta-TCVAE, DIP-VAE or annealed VAE, Adam. Everything else trains
+by torch in `many`.
 """
 
 import ctypes
@@ -13,13 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vaescope.aggregate_posterior import weighted
 from vaescope.native import library
-from vaescope.nets.likelihoods import GaussianLikelihood, SquaredErrorLikelihood
+from vaescope.nets.likelihoods import (
+    BernoulliLikelihood,
+    GaussianLikelihood,
+    SquaredErrorLikelihood,
+)
 from vaescope.nets.posteriors import DiagonalPosterior
-from vaescope.objectives import BetaVAE, Objective
+from vaescope.objectives import DIPI, DIPII, BetaTCVAE, BetaVAE, CapacityVAE, Objective
 from vaescope.optimiser_specs import AdamSpec
 from vaescope.priors import StandardNormal
-from vaescope.schedules import Schedule
+from vaescope.schedules import Constant, Schedule
 from vaescope.vae import VAE
 
 __all__ = ["Layers", "Moments", "Steps", "layers_of", "steps_of"]
@@ -59,13 +65,57 @@ class _Plan(ctypes.Structure):
         *((name, ctypes.c_int64) for name in (
             "steps", "models", "latent", "data", "encoder_layers", "decoder_layers")),
         *((name, ctypes.c_void_p) for name in ("encoder_widths", "decoder_widths")),
-        *((name, ctypes.c_int64) for name in ("encoder_kind", "decoder_kind", "amsgrad")),
+        *((name, ctypes.c_int64) for name in (
+            "encoder_kind", "decoder_kind", "amsgrad", "bernoulli", "objective")),
         *((name, ctypes.c_float) for name in (
             "first_decay", "second_decay", "epsilon", "precision", "constant")),
         *((name, ctypes.c_void_p) for name in (
-            "flat", "first", "second", "largest", "x", "noise", "beta", "size", "root", "loss",
-            "distortion", "rate", "variance", "variance_squared", "mean", "mean_squared")),
+            "flat", "first", "second", "largest", "x", "index", "noise", "beta", "size", "one",
+            "two", "root", "loss", "distortion", "rate", "more", "variance", "variance_squared",
+            "mean", "mean_squared")),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """What an objective adds to distortion and rate: its number in stack.c, schedules of tensors
+    (K,), and the parts that it records."""
+
+    kind: int
+    beta: Schedule  # of the rate; of its distance from the capacity
+    one: Schedule
+    two: Schedule
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """One schedule less another."""
+
+    of: Schedule
+    less: Schedule
+
+    def __call__(self, step: Tensor) -> Tensor:
+        return self.of(step) - self.less(step)
+
+
+def strengths_of(objective: Objective) -> Strengths | None:
+    """The strengths of an objective that is written in C, or None."""
+    one, nothing = Constant(1.0), Constant(0.0)
+    match objective:
+        case BetaVAE(beta):
+            return Strengths(0, beta, nothing, nothing)
+        case CapacityVAE(capacity, gamma):
+            return Strengths(1, gamma, capacity, nothing)
+        case DIPI(off, diagonal):
+            return Strengths(2, one, off, diagonal, ("off_diagonal", "diagonal"))
+        case DIPII(off, diagonal, rate):
+            return Strengths(3, rate, off, diagonal, ("off_diagonal", "diagonal"))
+        case BetaTCVAE(beta, estimator, rate) if estimator is weighted:
+            names = ("index_code_information", "total_correlation", "dimension_wise_kl")
+            return Strengths(4, rate, _Difference(beta, rate), nothing, names)
+        case _:
+            return None
 
 
 @dataclass(frozen=True)
@@ -76,50 +126,72 @@ class Steps:
     encoder: Layers
     decoder: Layers
     latent: int
-    precision: float  # 1 / variance of x
-    beta: Schedule  # of tensors (K,)
-    rate: Schedule  # the same
+    precision: float | None  # 1 / variance of x; None for a Bernoulli
+    objective: Strengths
+    rate: Schedule  # of tensors (K,)
     adam: AdamSpec
 
     def __call__(
-        self, flat: Tensor, moments: Moments, x: Tensor, noise: Tensor, step: Tensor
+        self,
+        flat: Tensor,
+        moments: Moments,
+        x: Tensor,
+        noise: Tensor,
+        step: Tensor,
+        index: Tensor | None = None,
     ) -> tuple[Tensor, Moments, dict[str, Tensor]]:
-        """As many steps as x and noise have; flat and moments are changed in place."""
-        count, models, data = x.shape[0], x.shape[1], self.decoder.widths[-1]
+        """As many steps as noise has; flat and moments are changed in place. x is (steps, K, batch,
+        ...), or with `index`, (steps, K, batch), all rows."""
+        count, models, data = noise.shape[0], noise.shape[1], self.decoder.widths[-1]
+        if index is None:
+            index = torch.arange(count * models * x.shape[2])
         now = (step + torch.arange(count)).unsqueeze(1)
         b1, b2 = self.adam.betas
-        beta = self.beta(now).expand(count, models).contiguous()
-        size = (self.rate(now) / (1.0 - b1 ** (now + 1.0))).expand(count, models).contiguous()
+
+        def each(values: Tensor) -> Tensor:
+            return values.expand(count, models).contiguous()
+
+        own = self.objective
+        size = each(self.rate(now) / (1.0 - b1 ** (now + 1.0)))
         root = (1.0 / (1.0 - b2 ** (now + 1.0))).contiguous()
         seen = {name: torch.empty(count, models) for name in ("loss", "distortion", "rate")}
+        more = torch.empty(3, count, models)
         seen |= {
             name: torch.empty(count, models, self.latent)
             for name in ("variance", "variance_squared", "mean", "mean_squared")
         }
-        widths = [np.array(own.widths, dtype=np.int64) for own in (self.encoder, self.decoder)]
+        widths = [np.array(net.widths, dtype=np.int64) for net in (self.encoder, self.decoder)]
         arrays = {
             "flat": flat, "first": moments[0], "second": moments[1], "largest": moments[2], "x": x,
-            "noise": noise, "beta": beta, "size": size, "root": root, **seen,
+            "noise": noise, "beta": each(own.beta(now)), "one": each(own.one(now)),
+            "two": each(own.two(now)), "size": size, "root": root, "more": more, **seen,
         }  # fmt: skip
-        for own in arrays.values():
-            assert own.is_contiguous() and own.dtype == torch.float32
+        for array in arrays.values():
+            assert array.is_contiguous() and array.dtype == torch.float32
+        assert index.is_contiguous() and index.dtype == torch.int64
+        precision = self.precision or 1.0
         plan = _Plan(
             steps=count, models=models, latent=self.latent, data=data,
             encoder_layers=len(widths[0]) - 1, decoder_layers=len(widths[1]) - 1,
             encoder_widths=widths[0].ctypes.data, decoder_widths=widths[1].ctypes.data,
             encoder_kind=_KINDS[self.encoder.activation],
             decoder_kind=_KINDS[self.decoder.activation], amsgrad=int(self.adam.amsgrad),
-            first_decay=b1, second_decay=b2, epsilon=self.adam.eps, precision=self.precision,
-            constant=0.5 * data * (math.log(2.0 * math.pi) - math.log(self.precision)),
-            **{name: own.data_ptr() for name, own in arrays.items()},
+            bernoulli=int(self.precision is None), objective=own.kind,
+            first_decay=b1, second_decay=b2, epsilon=self.adam.eps, precision=precision,
+            constant=0.5 * data * (math.log(2.0 * math.pi) - math.log(precision)),
+            index=index.data_ptr(), **{name: array.data_ptr() for name, array in arrays.items()},
         )  # fmt: skip
         if not self.compiled.advance(ctypes.byref(plan)):
             raise MemoryError("steps of stacked models")
         parts = {f"part.{name}": seen.pop(name) for name in ("distortion", "rate")}
+        parts |= {f"part.{name}": value for name, value in zip(own.parts, more, strict=False)}
+        if own.kind == 1:
+            parts["part.capacity"] = arrays["one"]
         return flat, moments, seen | parts
 
 
 def _precision(likelihood: nn.Module) -> float | None:
+    """1 / variance, of a Gaussian that is not learnt."""
     if type(likelihood) is SquaredErrorLikelihood:
         return 2.0
     if type(likelihood) is GaussianLikelihood and not list(likelihood.parameters()):
@@ -140,7 +212,7 @@ def steps_of(
     compiled. `objective` and `rate` hold one number per model."""
     bodies = (vae.encoder.body, vae.decoder.body)
     if (
-        type(objective) is not BetaVAE or batch % _LANES or type(vae.prior) is not StandardNormal
+        strengths_of(objective) is None or batch % _LANES or type(vae.prior) is not StandardNormal
         or type(vae.encoder.posterior) is not DiagonalPosterior
         or any(type(body) not in (nn.Sequential, nn.Flatten) for body in bodies)
     ):  # fmt: skip
@@ -150,7 +222,9 @@ def steps_of(
     encoder = layers_of([*down, head], tanh)
     decoder = layers_of(list(bodies[1].children()), tanh)
     precision = _precision(vae.decoder.likelihood)
-    if encoder is None or decoder is None or precision is None:
+    known = precision is not None or type(vae.decoder.likelihood) is BernoulliLikelihood
+    strengths = strengths_of(objective)
+    if encoder is None or decoder is None or strengths is None or not known:
         return None
     count = sum(parameter.numel() for parameter in vae.parameters())
     if count != sum(_size(own) for own in (encoder, decoder)):
@@ -159,7 +233,7 @@ def steps_of(
     if compiled is None:
         return None
     latent = decoder.widths[0]
-    return Steps(compiled, encoder, decoder, latent, precision, objective.beta, rate, adam)
+    return Steps(compiled, encoder, decoder, latent, precision, strengths, rate, adam)
 
 
 def _size(layers: Layers) -> int:

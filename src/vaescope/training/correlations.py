@@ -15,7 +15,7 @@ from vaescope.specs import Experiment
 from vaescope.training.loop import fetch
 from vaescope.vae import VAE
 
-__all__ = ["ROWS", "correlations_of_means", "is_kept"]
+__all__ = ["ROWS", "correlations_of_means", "is_kept", "next_kept"]
 
 #: Training rows that are encoded at most, the same each time.
 ROWS = 2_000
@@ -28,6 +28,16 @@ def is_kept(experiment: Experiment, step: int) -> bool:
     if chosen is None:
         return False
     return step % chosen == 0 if isinstance(chosen, int) else step in chosen
+
+
+def next_kept(experiment: Experiment, step: int) -> int:
+    """The next step after this one whose correlations are kept, or that of the end."""
+    chosen = experiment.logging.correlations
+    if chosen is None:
+        return experiment.steps
+    if isinstance(chosen, int):
+        return min(experiment.steps, step + chosen - step % chosen)
+    return min((one for one in chosen if one > step), default=experiment.steps)
 
 
 def correlations_of_means(

@@ -17,6 +17,7 @@ from vaescope.paths import replace_file
 from vaescope.runs import Run, strict_json
 from vaescope.sealing import RowSeals
 from vaescope.specs import Experiment
+from vaescope.training.correlations import correlations_of_means, is_kept
 from vaescope.training.many import Many, compiling_pays, train_many
 from vaescope.training.run import check_range, environment, finish
 
@@ -47,6 +48,7 @@ def train_group(
         torch.set_num_threads(1)
         facts = environment("fp32", torch.device("cpu"), stack_size=len(runs))
         rows: list[list[str]] = [[] for _ in runs]
+        traces: list[list[str]] = [[] for _ in runs]
         times: list[str] = []
         sealed = RowSeals()
         started = time.monotonic()
@@ -59,6 +61,10 @@ def train_group(
                     seconds = round(time.monotonic() - started, 3)
                     row = strict_json({"step": last.step, "seconds": seconds})
                     times.append(sealed.line(row))
+                if is_kept(experiments[0], last.step):
+                    for k, own in enumerate(traces):
+                        if k not in last.failed:
+                            own.append(_trace(last, k, experiments[k], data))
                 if number := stop():
                     raise Interrupted(
                         f"Stopped by signal {number}; these {len(runs)} runs start again together.",
@@ -69,7 +75,12 @@ def train_group(
         finally:
             torch.set_num_threads(threads)
         assert last is not None
-        _write(runs, experiments, last, rows, times, strict_json(facts, indent=1) + "\n")
+        _write(runs, experiments, last, rows, traces, times, strict_json(facts, indent=1) + "\n")
+
+
+def _trace(last: Many, model: int, experiment: Experiment, data: Dataset) -> str:
+    found = correlations_of_means(last.weights(model), experiment, data, torch.device("cpu"))
+    return strict_json({"step": last.step, **found}) + "\n"
 
 
 def _write(
@@ -77,6 +88,7 @@ def _write(
     experiments: Sequence[Experiment],
     last: Many,
     rows: Sequence[Sequence[str]],
+    traces: Sequence[Sequence[str]],
     times: Sequence[str],
     facts: str,
 ) -> None:
@@ -85,6 +97,8 @@ def _write(
         replace_file(runs[k].environment, facts.encode())
         replace_file(runs[k].history, "".join(rows[k]).encode())
         replace_file(runs[k].timing, "".join(times).encode())
+        if traces[k]:
+            replace_file(runs[k].correlations, "".join(traces[k]).encode())
     for k in good:
         finish(runs[k], experiments[k], last.weights(k))
     if last.failed:

@@ -25,12 +25,13 @@ from vaescope.objectives import Objective
 from vaescope.objectives.unused import UnusedPosterior, unused_posterior
 from vaescope.optimiser_specs import AdamSpec
 from vaescope.schedules import Schedule
-from vaescope.seeds import derive, epoch_order
 from vaescope.specs import ConditionalPriorSpec, Experiment, resolve, to_dict
 from vaescope.training.compiled_steps import Moments, Steps, steps_of
+from vaescope.training.correlations import next_kept
 from vaescope.training.loop import Record, record_of, unused_at_steps
 from vaescope.training.precision import SMALL
-from vaescope.vae import VAE, Batch, as_input
+from vaescope.training.stacked_batches import StackedBatches
+from vaescope.vae import VAE, Batch
 
 __all__ = ["Many", "compiling_pays", "groups", "signature", "stackable", "train_many"]
 
@@ -38,6 +39,8 @@ _LOG = logging.getLogger("vaescope")
 
 #: Steps that one compiled call makes, and one call of steps in C.
 UNROLL, BLOCK = 10, 50
+#: Parameters of a model that, with its moments, stays in a core's cache for a block of steps in C.
+IN_CACHE = 200_000
 #: Models of a group. Below four stacking costs more than it saves; compiled, sixteen train as fast
 #: per model as fifty, and several groups keep several workers busy.
 LEAST, MOST = 4, 16
@@ -66,18 +69,27 @@ def _without_numbers(tree: Any) -> Any:
 
 def stackable(experiment: Experiment) -> bool:
     """Whether stacking pays for this architecture: small, fully connected, one optimiser group,
-    no u, no pairs, no validation, no traces, from fresh weights, and all parts ours."""
+    no u, no pairs, no validation, no KL by latent, from fresh weights, and all parts ours."""
     spec = resolve(experiment)
     if spec.validation is not None or spec.pairs is not None:
         return False
-    if spec.logging.correlations is not None or spec.logging.latent_kl:
+    if spec.logging.latent_kl:
         return False
-    small = sum(parameter.numel() for parameter in build_vae(spec).parameters()) < SMALL
+    vae, objective = build_vae(spec), build_objective(spec)
+    size = sum(parameter.numel() for parameter in vae.parameters())
     plain = spec.net.name in ("linear", "mlp") and isinstance(spec.optimiser, AdamSpec)
     sees_u = isinstance(spec.prior, ConditionalPriorSpec)
     if spec.own or spec.init_from is not None:  # own code may not be one that vmap takes
         return False
-    return small and plain and not sees_u and not build_objective(spec).modules
+    if not plain or sees_u or objective.modules:
+        return False
+    return size < SMALL or (size < IN_CACHE and _writes_in_c(spec, vae, objective))
+
+
+def _writes_in_c(spec: Experiment, vae: VAE, objective: Objective) -> bool:
+    assert isinstance(spec.optimiser, AdamSpec)
+    rate = build_schedule(spec.optimiser.lr)
+    return steps_of(vae, objective, rate, spec.optimiser, spec.batch, tanh=_Tanh) is not None
 
 
 def groups(experiments: Sequence[Experiment]) -> list[list[int]]:
@@ -254,50 +266,6 @@ def _stack(experiments: Sequence[Experiment], data: Dataset) -> tuple[_Stack, Te
     return stack, flat
 
 
-class _Feed:
-    """Data order and noise of each model, many steps at a time."""
-
-    def __init__(self, experiments: Sequence[Experiment], data: Dataset, draws: int) -> None:
-        self.experiments, self.data, self.draws = experiments, data, draws
-        self.orders: dict[tuple[int, int], np.ndarray[Any, Any]] = {}
-        self.generator = torch.Generator()
-        # Small data are kept as one tensor; larger ones are gathered from their store.
-        small = len(data) * int(np.prod(data.shape)) <= 50_000_000
-        self.rows = (
-            as_input(data.rows(np.arange(len(data))), torch.device("cpu")) if small else None
-        )
-
-    def _index(self, seed: int, start: int, stop: int) -> np.ndarray[Any, Any]:
-        n = len(self.data)
-        parts = []
-        while start < stop:
-            epoch, at = divmod(start, n)
-            if (seed, epoch) not in self.orders:
-                self.orders.pop((seed, epoch - 2), None)
-                self.orders[seed, epoch] = epoch_order(seed, n, epoch)
-            parts.append(self.orders[seed, epoch][at : at + stop - start])
-            start += len(parts[-1])
-        return np.concatenate(parts)
-
-    def __call__(self, step: int, count: int) -> tuple[Tensor, Tensor]:
-        batch, latent = self.experiments[0].batch, self.experiments[0].latent
-        index = np.stack(
-            [self._index(e.seed, step * batch, (step + count) * batch) for e in self.experiments]
-        )
-        noise = torch.empty(count, len(self.experiments), self.draws, batch, latent)
-        draws = iter(noise.flatten(0, 1).unbind())  # of each step and model; indexing takes longer
-        for t in range(count):
-            for experiment in self.experiments:
-                self.generator.manual_seed(derive(experiment.seed, "noise", step + t))
-                next(draws).normal_(generator=self.generator)
-        if self.rows is not None:
-            x = self.rows[torch.from_numpy(index.reshape(-1))]
-        else:
-            x = as_input(self.data.rows(index.reshape(-1)), torch.device("cpu"))
-        x = x.view(len(self.experiments), count, batch, *self.data.shape)
-        return x.transpose(0, 1).contiguous(), noise
-
-
 def _compiled(advance: Callable[..., Any]) -> Callable[..., Any] | None:
     if shutil.which("g++") is None and shutil.which("clang++") is None:
         _LOG.info("no C++ compiler: stacked models train without compiled steps")
@@ -308,7 +276,8 @@ def _compiled(advance: Callable[..., Any]) -> Callable[..., Any] | None:
 def train_many(
     experiments: Sequence[Experiment], data: Dataset, *, compiled: bool = True
 ) -> Iterator[Many]:
-    """Trains all experiments together on the CPU and yields at each record and at the end.
+    """Trains all experiments together on the CPU and yields at each record, where correlations are
+    to be kept, and at the end.
 
     They must have the same `signature`. A model whose loss is not finite is reported in `failed`
     and carried along; the others are not touched by it.
@@ -325,7 +294,7 @@ def train_many(
             "Train them one by one.",
         )
     stack, flat = _stack(experiments, data)
-    feed = _Feed(experiments, data, stack.objective.draws)
+    feed = StackedBatches(experiments, data, stack.objective.draws)
     moments = (torch.zeros_like(flat), torch.zeros_like(flat), torch.zeros_like(flat))
     native = _in_c(stack, spec.batch)
     fast = _compiled(stack.advance) if compiled and native is None else native
@@ -353,21 +322,29 @@ def train_many(
         return of_fixed[model](step)
 
     while step < spec.steps:
-        due = min(spec.steps, step + spec.logging.every - step % spec.logging.every)
+        recorded = min(spec.steps, step + spec.logging.every - step % spec.logging.every)
+        due = min(recorded, next_kept(spec, step))
         count = most if fast is not None and due - step >= most else 1
         if native is not None:
             count = min(most, due - step)
         call = fast if fast is not None and (count == most or native) else stack.advance
-        x, noise = feed(step, count)
-        flat, moments, parts = call(flat, moments, x, noise, torch.tensor(float(step)))
+        now = torch.tensor(float(step))
+        if native is not None and feed.rows is not None:
+            noise, index = feed.noise(step, count), feed.index(step, count)
+            flat, moments, parts = native(flat, moments, feed.rows, noise, now, index)
+        else:
+            x, noise = feed(step, count)
+            flat, moments, parts = call(flat, moments, x, noise, now)
         for model in torch.nonzero(~torch.isfinite(parts["loss"]).all(0)).flatten().tolist():
             failed.setdefault(model, step)
         window.append(parts)
         step += count
-        if step == due:
+        if step == recorded:
             becomes = [unused(model, step - 1) for model in range(len(experiments))]
             yield Many(step, _records(step, window, becomes), dict(failed), weights)
             window.clear()
+        elif step == due:
+            yield Many(step, None, dict(failed), weights)
 
 
 def _records(

@@ -23,7 +23,7 @@ _DIP = {"family": "dip-vae-ii", "data": "dsprites"}
 _STRONG = STRENGTHS["beta-tcvae"][-1]
 _MIDDLE = STRENGTHS["dip-vae-ii"][-2]
 _SMALL = (
-    "MLPs of 128-128, 4,000 steps at learning rate 1e-3, 32 pixels, weight of the rate 0.25; types "
+    "MLPs of 64-64, 3,000 steps at learning rate 1e-3, 16 pixels, weight of the rate 1/16; types "
     "on one half of the images, scores of the other, one sample of each posterior. The paper: "
     "convolutions, 64 pixels, 300,000 steps, six strengths, 50 seeds."
 )
@@ -117,7 +117,7 @@ FIGURE_8 = Study(
                 _COLOUR),
     ),
     ("bonheme2023 Fig 8a", "bonheme2023 Fig 8b", "bonheme2023 Fig 8c"),
-    f"beta-TCVAEs ({NORB}), DIP-VAEs II ({CARS}) and beta-TCVAEs on colour dSprites, four "
+    f"beta-TCVAEs ({NORB}), DIP-VAEs II ({CARS}) and beta-TCVAEs on colour dSprites, two to four "
     f"strengths each. {_SMALL} Strength moves both the number of passives and correlation: runs "
     "of one strength are compared too. The effective rank of a covariance is low wherever some "
     "variances are tiny, correlated or not: its control has the same variances and no correlation.",
@@ -166,4 +166,10 @@ FIGURE_9 = Study(
     ("bonheme2023 Fig 9 a-c",),
     f"DIP-VAEs II on dSprites at four strengths. {_SMALL} Information is by 20 bins, less that of "
     "the same latents permuted apart; as many latents dropped by lot are the control.",
+    "The gap closes from the side of the samples: at strength 5 without passive latents the "
+    "averaged information of samples rises from 0.013 to 0.115 (medians), as pairs with noise no "
+    "longer count, while that of means rises from 0.109 to 0.134, in 12 of 16 seeds. So passive "
+    "latents do not raise the averaged information of means, as the paper's sentence has it; our "
+    "second claim asked for a gap and a smaller one without them, which is weaker than that "
+    "sentence. Total correlation, a sum, does fall: from 0.92 to 0.002, by lot to 0.12.",
 )  # fmt: skip

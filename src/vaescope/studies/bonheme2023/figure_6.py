@@ -3,11 +3,17 @@
 Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679, section 4.1.
 """
 
-from vaescope.latents.downstream import downstream
+import numpy as np
+
+from vaescope.codes import Codes
+from vaescope.latents.downstream import Downstream, downstream
+from vaescope.metrics.logistic import standardised_multinomial
+from vaescope.metrics.rows import split
 from vaescope.runs import Run
+from vaescope.seeds import rng
 from vaescope.studies.bonheme2023.bank import arm, halves
 from vaescope.studies.claims import Claim, Condition, Control, Test
-from vaescope.studies.effects import Level, Trend
+from vaescope.studies.effects import Gap, Level
 from vaescope.studies.measuring import relabelled
 from vaescope.studies.panels import Curves
 from vaescope.studies.study import Measured, Scale, Study, Trained
@@ -15,7 +21,9 @@ from vaescope.tables import Value
 
 __all__ = ["STUDY", "measure"]
 
-STRONG = 8.0
+STRONG = 2.0
+#: Sets of latents, as many as are passive, that are dropped by lot for comparison.
+LOTS = 4
 
 
 def _work(scale: Scale) -> Trained:
@@ -33,10 +41,39 @@ def measure(run: Run) -> Measured:
         for key, accuracy in found.accuracy.items():
             row[f"{key}{name}"] = None if accuracy is None else float(accuracy.mean()) - chance
         row["chance"] = chance
+        whole = found.accuracy["sample"]
+        if not name and whole is not None:
+            lost = _lot_loss(of.codes, len(of.kinds.passive), float(whole.mean()))
+            row["sample_loss_lot"] = lost
+        row[f"sample_loss{name}"] = _loss(found, "sample")
+        row[f"mean_loss{name}"] = _loss(found, "mean")
     return row
 
 
-_STRONG = {"strength": STRONG}
+def _loss(found: Downstream, name: str) -> float | None:
+    """What is lost without passive latents."""
+    whole, rest = found.accuracy[name], found.accuracy[f"{name}_without_passive"]
+    return None if whole is None or rest is None else float(whole.mean() - rest.mean())
+
+
+def _lot_loss(codes: Codes, dropped: int, whole: float) -> float | None:
+    """What samples lose without as many latents drawn by lot."""
+    if not dropped or dropped == codes.d:
+        return None
+    rows = split(codes, "downstream", on="sample", train=None, test=None, seed=0)
+    found = []
+    for lot in range(LOTS):
+        kept = rng(lot, "kept-latents").permutation(codes.d)[dropped:]
+        found += [
+            (standardised_multinomial(rows.train.z[:, kept], y, seed=0)
+             .predict(rows.test.z[:, kept]) == truth).mean()
+            for y, truth in zip(rows.train.factors.T, rows.test.factors.T, strict=True)
+        ]  # fmt: skip
+    return whole - float(np.mean(found))
+
+
+#: The lowest beta at which runs have a passive latent.
+_STRONG, _WEAK = {"strength": STRONG}, {"strength": 0.25}
 _PASSIVE = Condition(
     "some latent is passive, by the other half of the images",
     Level("passive", _STRONG), "above", 0.5,
@@ -62,16 +99,17 @@ STUDY = Study(
         Claim(
             "Passive means predict more the larger beta is.",
             "bonheme2023 section 4.1, Fig. 6a",
-            Trend("mean_passive", "strength"), "above", 0.0,
+            Gap("mean_passive", _STRONG, _WEAK), "above", 0.0,
             "passive variables are becoming more informative as the regularisation strength "
             "increases",
-            control=Control(_OTHERS, Trend("mean_passive_relabelled", "strength")),
+            control=Control(_OTHERS, Gap("mean_passive_relabelled", _STRONG, _WEAK)),
         ),
         Claim(
             "Samples without their passive latents predict as well as all of them.",
             "bonheme2023 section 4.1, Fig. 6b",
-            Level("sample_without_passive", _STRONG), "above", 0.02, "as the full representation",
-            control=Control(_OTHERS, Level("sample_without_passive_relabelled", _STRONG)),
+            Level("sample_loss", _STRONG), "within", 0.0, "as the full representation",
+            margin=0.02,
+            control=Control("as many latents dropped by lot", Level("sample_loss_lot", _STRONG)),
             needs=_PASSIVE,
         ),
     ),
@@ -85,9 +123,15 @@ STUDY = Study(
     ("bonheme2023 Fig 6 a,b",),
     "beta-VAEs on dSprites at six betas. The paper: 64 pixels, all factors, betas 1 to 16, 50 "
     "seeds, 300,000 steps, raw codes with cross-validated penalty, 10,000 and 5,000 images. Laptop "
-    "scale: 3,072 sprites of four factors at 32 pixels, betas 0.25 to 8 (at 0.25 hardly any latent "
-    "is passive), MLPs of 128-128, 4,000 steps; standardised codes, hardly penalised: it shows "
+    "scale: 2,592 sprites of four factors at 16 pixels, betas 1/16 to 2 (at 1/16 hardly any latent "
+    "is passive), MLPs of 64-64, 3,000 steps; standardised codes, hardly penalised: it shows "
     "what tiny passive means know, not what they weigh. Types by one half of the images; "
     "regressions are fitted and tested within the other half. Accuracies are above that "
     "of guessing uniformly.",
+    "Passive means predict factors by .15 above chance at beta 2 (.12 to .19 over 16 seeds), their "
+    "samples by -.01, and the means of 16 of 16 seeds do so more than at beta 1/4 (.08). The one "
+    "seed that does not vote for the primary claim has samples .024 below chance, outside the "
+    "margin. Samples lose nothing without their passive latents: they gain .012, more than the "
+    "margin of .02 in two seeds, so that \"as well as all of them\" stays undecided from the "
+    "side of a gain. Passive latents of ten, medians at the six betas: 0, 0, 3, 6, 6 and 7.",
 )  # fmt: skip

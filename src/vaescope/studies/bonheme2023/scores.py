@@ -53,15 +53,35 @@ class _Scored:
             "rank_of_correlations": found.effective_rank_correlation,
         }
 
-    def mean_of(self, sets: list[Integers]) -> Scores:
-        """Means over several sets; None for none."""
+    def each(self, sets: list[Integers]) -> Mapping[str, Floats]:
+        """Of several sets."""
         found = [self.of(which) for which in sets]
-        names = ("tc", "mi")
-        return {n: float(np.mean([own[n] for own in found])) if found else None for n in names}
+        return {n: np.array([own[n] for own in found]) for n in ("tc", "mi")}
+
+
+def _middle(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _ranks(value: float | None, left: Floats) -> tuple[float | None, float | None]:
+    """The share of the lots that leave less than `value` (of those that leave as much, half), and
+    the same for the first lot among the others."""
+    if value is None or len(left) < 2:
+        return None, None
+    first, others = left[0], left[1:]
+    return _below(value, left), _below(first, others)
+
+
+def _below(value: float, others: Floats) -> float:
+    return float((others < value).mean() + 0.5 * (others == value).mean())
 
 
 def _minus(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
+
+
+def _size(value: float | None) -> float | None:
+    return None if value is None else abs(value)
 
 
 def _over(one: float | None, other: float | None) -> float | None:
@@ -93,11 +113,13 @@ def scores(run: Run) -> Measured:
     }
     by_lot = lots(codes.d, len(kinds.passive))
     found: dict[str, float | None] = {}
+    drawn: dict[str, Mapping[str, Floats]] = {}
     for name, own in values.items():
         scored = _Scored(own)
         for suffix, which in sets.items():
             found |= {f"{key}_{name}{suffix}": v for key, v in scored.of(which).items()}
-        found |= {f"{key}_{name}_lot": v for key, v in scored.mean_of(by_lot).items()}
+        drawn[name] = scored.each(by_lot)
+        found |= {f"{key}_{name}_lot": _middle(v) for key, v in drawn[name].items()}
         # The effective rank less the number of latents that are not passive, and of all.
         found[f"rank_{name}_miss"] = _minus(found[f"rank_{name}"], LATENTS - len(kinds.passive))
         found[f"rank_{name}_short"] = _minus(found[f"rank_{name}"], LATENTS)
@@ -105,9 +127,17 @@ def scores(run: Run) -> Measured:
         for suffix in (*sets, "_lot"):
             gap = _minus(found[f"{key}_mean{suffix}"], found[f"{key}_sample{suffix}"])
             found[f"{key}_gap{suffix}"] = gap
-            # What is left of the whole gap, and of the score of means.
-            found[f"{key}_share{suffix}"] = _over(gap, found[f"{key}_gap"])
+            # What is left of the whole gap, whichever its sign, and of the score of means.
+            found[f"{key}_share{suffix}"] = _over(_size(gap), _size(found[f"{key}_gap"]))
             found[f"{key}_left{suffix}"] = _over(found[f"{key}_mean{suffix}"], found[f"{key}_mean"])
+        # How what is left without passives ranks among what is left without as many by lot.
+        gaps = drawn["mean"][key] - drawn["sample"][key]
+        for name, whole, left in (
+            ("gap", _size(found[f"{key}_gap_without_passive"]), np.abs(gaps)),
+            ("left", found[f"{key}_mean_without_passive"], drawn["mean"][key]),
+        ):
+            ranks = _ranks(whole, left)
+            found[f"{key}_{name}_lots_below"], found[f"{key}_{name}_lots_below_lot"] = ranks
         found[f"{key}_gap_apart"] = _minus(found[f"{key}_apart"], found[f"{key}_sample"])
     return {
         **of.counts(), "not_active": codes.d - len(kinds.active),

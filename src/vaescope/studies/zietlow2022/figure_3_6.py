@@ -168,7 +168,7 @@ STUDY = Study(
         Dots("Rank correlation of certainty with column length", "order", "method"),
     ),
     ("zietlow2022 Fig 3.6", "zietlow2022 Fig 1.1"),
-    "The 400 Olivetti faces (64 pixels, grey) in place of CelebA, which is not to be had here; "
+    "The 400 Olivetti faces (64 pixels, grey) in place of CelebA, which is not available here; "
     "nets 200 ReLU / 200 tanh, 16 latents, beta 1, Adam 1e-3, 1,000 steps of 64 images. "
     "The thesis has convolutions, 32 latents, beta 4 for three times as many values in an image, "
     "and Adam 1e-4: a trial with one seed outside the study was far from rest at beta 4 after "

@@ -100,7 +100,7 @@ STUDY = Study(
     "The beta-VAE of zietlow2022/table-3.3-dsprites (three factors, beta 4) and the VAE of "
     "zietlow2022/table-3.3-mnist (beta 1), 2,000 steps each, with as many latents as there (three, "
     "six) and with ten; Delta-KL on 1,000 rows at 100 checks; 6 seeds. The share counts from the "
-    "last check that is not below 3%. It depends on how long training goes on after that: the "
+    "last check that is not below 3%. It depends on how long training continues after that: the "
     "thesis trains for 50 to 500 epochs, hundreds of thousands of steps. `last_above` is the step "
     "of that check, which does not, and `share_of_thesis` what it leaves of the thesis' length; it "
     "is 0 where the last check of all is not below 3%. An active latent is one whose mean "
