@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from vaescope.errors import UsageError
 from vaescope.metrics.boosting import Boosted, boost, boost_all
+from vaescope.metrics.exact_boosting import boost_exactly, can_boost_exactly
 from vaescope.seeds import derive, rng
 from vaescope.types import Floats, Integers
 
@@ -41,10 +42,13 @@ def first_order(x: Floats, y: Integers, x_test: Floats, seed: int) -> Boosted:
 
 def gradient_boosting(x: Floats, y: Integers, x_test: Floats, seed: int) -> Boosted:
     """scikit-learn's, which is disentanglement_lib's and so that of most published numbers."""
+    random_state = derive(seed, "boosting") % 2**32
+    x, x_test = _for_float32(x, x_test)
+    if can_boost_exactly(x):
+        return boost_exactly(x, y, x_test, seed=random_state)
     from sklearn.ensemble import GradientBoostingClassifier
 
-    model = GradientBoostingClassifier(random_state=derive(seed, "boosting") % 2**32)
-    return _fitted(model, x, y, x_test)
+    return _fitted(GradientBoostingClassifier(random_state=random_state), x, y, x_test)
 
 
 def random_forest(x: Floats, y: Integers, x_test: Floats, seed: int) -> Boosted:
@@ -95,12 +99,16 @@ def _import_lightgbm() -> Any:
         ) from error
 
 
-def _fitted(model: Any, x: Floats, y: Integers, x_test: Floats) -> Boosted:
-    # Trees are blind to scale, but these hold columns in float32.
+def _for_float32(x: Floats, x_test: Floats) -> tuple[Floats, Floats]:
+    """Columns that float32 can hold, as these trees do: they are blind to scale."""
     largest = np.maximum(np.abs(x).max(axis=0), np.abs(x_test).max(axis=0))
     odd = (largest > 0) & ((largest > 1e30) | (largest < 1e-30))
     scale = np.where(odd, largest, 1.0)
-    x, x_test = x / scale, x_test / scale
+    return x / scale, x_test / scale
+
+
+def _fitted(model: Any, x: Floats, y: Integers, x_test: Floats) -> Boosted:
+    x, x_test = _for_float32(x, x_test)
     model.fit(x, y)
     importance = np.abs(np.asarray(model.feature_importances_, dtype=np.float64))
     total = importance.sum()
@@ -138,7 +146,11 @@ def learn(
         # A factor costs as many trees as it has classes: the longest first, so that none is left
         # to one worker at the end.
         order = sorted(range(len(jobs)), key=lambda k: -len(np.unique(factors[:, k])))
-        found = Parallel(n_jobs=workers)(delayed(_one)(*jobs[k]) for k in order)
+        # What runs in C leaves the interpreter to the others: no process needs to start.
+        prefer = (
+            "threads" if engine == "gradient-boosting" and can_boost_exactly(x) else "processes"
+        )
+        found = Parallel(n_jobs=workers, prefer=prefer)(delayed(_one)(*jobs[k]) for k in order)
         fits = [fit for _, fit in sorted(zip(order, found, strict=True), key=itemgetter(0))]
     elif engine == "first-order":
         streams = [rng(own, "boosting") for *_, own in jobs]

@@ -32,6 +32,7 @@ _FAST = (
 #: Of each source: its flags and what it is linked with.
 _FLAGS = {
     "boosting": (_EXACT, ()),
+    "exact_trees": (_EXACT, ("-lm",)),
     "tanh_fit": (_FAST, ("-lm",)),
     "stack": (_FAST, ("-lm",)),
     "deconvolution": (_FAST, ()),
