@@ -43,7 +43,10 @@ def study(
         typer.Option("--register", help="Register claims and thresholds; run nothing."),
     ] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what would be run; run nothing.")
+        bool,
+        typer.Option(
+            "--estimate", help="Say what it would cost, by a few timed steps; run nothing."
+        ),
     ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -63,10 +66,17 @@ def study(
     if size is None:
         raise UsageError(f"There is no scale {scale}.", f"Scales are {', '.join(SCALES)}.")
     more = _more(seeds)
-    if register or estimate:
-        said = [_registered(one) if register else _estimated(one, size, more) for one in chosen]
+    if register:
+        said = [_registered(one) for one in chosen]
         text = "\n".join(" ".join(f"{k} {v}" for k, v in one.items()) for one in said)
         result({"studies": said}, text, as_json=as_json)
+        return
+    if estimate:
+        from vaescope.studies.cost import study_cost
+
+        costs = [study_cost(one, size, more) for one in chosen]
+        text = "\n".join(cost.summary() for cost in costs)
+        result({"studies": [cost.to_dict() for cost in costs]}, text, as_json=as_json)
         return
     console = messages(quiet=quiet)
     verdicts: list[ClaimVerdict] = []
@@ -117,14 +127,6 @@ def _registered(study: "Study") -> dict[str, Any]:
     line = register(study, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))
     return {"study": study.id, "registry": str(REGISTRY), "first": line.first, "cap": line.cap,
             "work": line.work, "claims": line.claims, "date": line.date}  # fmt: skip
-
-
-def _estimated(study: "Study", scale: "Scale", more: int | None) -> dict[str, Any]:
-    from vaescope.studies.sampling import FIRST_BATCH
-
-    units = more or FIRST_BATCH
-    cells = len(study.of_units(scale, (0,)).cells)
-    return {"study": study.id, "seeds": units, "cells": units * cells, "cap": study.cap}
 
 
 class _Plan:
