@@ -209,7 +209,7 @@ def log_likelihood_of(
     prior = model.prior(model.u(model.rows[:1]))
     if isinstance(prior, GaussianMixture) and prior.counted != 1:
         raise UsageError(
-            "The prior counts its log-density once per latent (legacy): it is no density.",
+            "The prior counts its log-density once per latent (legacy), so it is not a density.",
             "Use a model with prior.legacy=false.",
         )
     if examples < 1 or draws < LEAST or (pilot != 0 and pilot < LEAST):

@@ -276,7 +276,7 @@ class Run:
             if changed and _without_sources(begun) == _without_sources(spec):
                 names = ", ".join(f"{g}.name={getattr(spec, g).name}" for g in changed)
                 raise RunError(
-                    f"{path} was begun with another source of {names} and is not finished.",
+                    f"{path} was started with other source code of {names} and is not finished.",
                     f"Restore that source to resume; or delete {path}, or choose another --out, to "
                     "train with the new one.",
                 )

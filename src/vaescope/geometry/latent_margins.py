@@ -44,7 +44,7 @@ class LatentMargins:
         nearest = min(self.collapse, key=self.collapse.__getitem__)
         times = self.collapse[nearest] / self.beta
         lines = [
-            f"Nearest to its collapse is latent {nearest}, which would die at about "
+            f"Latent {nearest} is nearest to collapse: it would become passive at about "
             f"{self.collapse[nearest]:.3g}, {times:.2g} times this beta."
         ]
         if self.more_at_half is not None and self.more_now is not None:

@@ -122,9 +122,9 @@ def overlap_to_dict(found: Overlap | None) -> dict[str, Any] | None:
 def _overlap_says(found: Overlap) -> str:
     return (
         f"{found.effective_number:.3g} of {found.n:,} data points share a code (pairs overlap by "
-        f"{found.bhattacharyya:.2g}). One is a lookup table, in which neighbours in the code say "
-        f"nothing of neighbours in the data; {found.n:,} is a code that has lost the data. Where "
-        "in between it is appropriate is not calibrated: compare models on the same data."
+        f"{found.bhattacharyya:.2g}). 1 would be a lookup table, in which nearby codes say "
+        f"nothing about nearby data; {found.n:,} would be codes that have lost the data. Which "
+        "values in between are good is not calibrated: compare models on the same data."
     )
 
 
@@ -193,7 +193,7 @@ def _rotation_price(seen: _Seen) -> Diagnostic:
     if not codes.prior.standard:
         raise ShapeError(f"the prior is {codes.prior.says}, not N(0, I)", "Use another model.")
     if len(used) < 2:
-        raise ShapeError("one used latent has no other axis to turn to", "Train with more.")
+        raise ShapeError("fewer than two latents are used", "Train with a smaller beta.")
     few = seen.few
     some = Codes(codes.mean[few], codes.variance[few], codes.sample[few])
     turns = np.broadcast_to(np.eye(codes.d), (ROTATIONS, codes.d, codes.d)).copy()

@@ -218,7 +218,7 @@ def _mixed(
     elif set(by_kind) == {SOME}:
         tone = "note"
         what = "it" if len(mixed) == 1 else "them"
-        advice = f"Keep {what}: a polarised model may have latents that it uses now and then."
+        advice = f"Keep {what}: a polarised model may use latents for some examples only."
     else:
         tone = "note"
         advice = (
@@ -335,7 +335,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
     worst = max(used, key=lambda index: off[index])
     number = float(off[worst])
     units = f" {samples.units}" if samples.units else ""
-    rule = f"the mean is within {limit:.2g} of 0 and the standard deviation of 1{units}"
+    rule = f"mean and standard deviation are within {limit:.2g} of 0 and 1{units}"
     shape = (
         f"mean {samples.mean[worst]:.2f}, standard deviation {samples.variance[worst] ** 0.5:.2f}"
         f"{units}"
@@ -360,7 +360,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
             "Samples of each used latent have about the mean and standard deviation of the prior"
             f"{which}; the furthest off is latent {worst} ({shape}).{undecided}",
             number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
-            advice="Drawing codes from the prior is safe as far as each latent by itself goes.",
+            advice="Each latent by itself can be drawn from the prior.",
             section="prior", latents=(worst,), borderline=bool(undecided),
         )  # fmt: skip
     return Verdict(

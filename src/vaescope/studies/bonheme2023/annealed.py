@@ -141,6 +141,6 @@ FIGURE_18 = Study(
     ),
     ("bonheme2023 Fig 18 a-d",),
     f"Annealed VAEs on scream dSprites: {_SMALL} Fewer latents have less total correlation "
-    "whatever they are: the effect is the share of 20 sets of as many latents, dropped by lot, "
+    "whatever they are: the effect is the share of 20 sets of as many latents, dropped at random, "
     "that leave less.",
 )  # fmt: skip

@@ -164,7 +164,7 @@ def _work(key: str, measure: Callable[[Run], Measured]) -> Callable[[Scale], Tra
 
 READOUTS = Study(
     "bonheme2023/readouts",
-    "Is the correlation of passive means more than shared features give",
+    "Are passive means more correlated than shared features explain",
     _work("bonheme2023-readouts", readouts),
     (
         Claim(
@@ -188,7 +188,7 @@ READOUTS = Study(
 
 THRESHOLD = Study(
     "bonheme2023/threshold",
-    "Does the finding hang on the threshold of passive latents",
+    "Does the finding depend on the threshold of passive latents",
     _work("bonheme2023-threshold", thresholds),
     (
         Claim(
@@ -214,7 +214,7 @@ THRESHOLD = Study(
 
 CONSUMERS = Study(
     "bonheme2023/consumers",
-    "Who loses by dropping passive means",
+    "Which classifiers lose by dropping passive means",
     _work("bonheme2023-consumers", consumers),
     (
         Claim(
