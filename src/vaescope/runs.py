@@ -178,7 +178,8 @@ class Run:
             return self._require(config["digest"], self.config, config["experiment"])
         if not self.created:
             raise RunError(
-                f"{self.path} is not a run folder: it has no spec.json.",
+                f"{self.path} is not a run folder: "
+                + ("it has no spec.json." if self.path.exists() else "it does not exist."),
                 "Give a folder that `vaescope train` made.",
             )
         try:

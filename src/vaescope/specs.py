@@ -203,14 +203,14 @@ def _check(spec: Experiment) -> None:
     _check_pairs(spec)
     if judged and (spec.posterior.name == "normalised") != (objective.name == "pcl"):
         raise UsageError(
-            f"objective.name={objective.name} does not go with "
+            f"objective.name={objective.name} cannot be combined with "
             f"posterior.name={spec.posterior.name}.",
             "Contrastive learning (objective.name=pcl) needs posterior.name=normalised, and no "
             "other objective takes it.",
         )
     if judged and (spec.posterior.name == "point") != plain:
         raise UsageError(
-            f"objective.name={objective.name} does not go with "
+            f"objective.name={objective.name} cannot be combined with "
             f"posterior.name={spec.posterior.name}.",
             "A plain autoencoder (objective.name=ae, or orthogonal with base=ae) needs "
             "posterior.name=point, and no other objective takes it.",

@@ -67,7 +67,7 @@ class PerturbSettings:
             )
         if (self.factor is not None) != (self.kind == "one-factor"):
             raise UsageError(
-                f"kind={self.kind} cannot have factor={self.factor}.",
+                f"kind={self.kind} {'needs a' if self.factor is None else 'takes no'} factor.",
                 "kind=one-factor needs the name of a factor; other kinds take none.",
             )
         if self.rms is not None and (self.kind != "untrained" or not 0.0 < self.rms < self.epsilon):
