@@ -125,6 +125,13 @@ def _older(judged: Judged) -> list[str]:
     ]
 
 
+def _registered(status: str) -> str:
+    if status == "re-analysed":
+        return "Re-analysed."
+    revised = f" ({status})" if status.startswith("revised") else ""
+    return f"Registered before the units were run{revised}."
+
+
 def study_text(judged: Judged) -> str:
     """The page of one study; its figure lies beside it under the same name."""
     study, outcome = judged.study, judged.outcome
@@ -144,7 +151,7 @@ def study_text(judged: Judged) -> str:
         "",
     ]
     if evidence:
-        lines += ["## Claims", "", f"{judged.registered.capitalize()}.", "", *_claims(evidence), ""]
+        lines += ["## Claims", "", _registered(judged.registered), "", *_claims(evidence), ""]
     if formulas:
         lines += ["## Formulas checked", "", *_formulas(formulas), ""]
     if study.found:

@@ -24,8 +24,8 @@ _STRONG = STRENGTHS["beta-tcvae"][-1]
 _MIDDLE = STRENGTHS["dip-vae-ii"][-2]
 _SMALL = (
     "MLPs of 64-64, 3,000 steps at learning rate 1e-3, 16 pixels, weight of the rate 1/16; types "
-    "on one half of the images, scores of the other, one sample of each posterior. The paper: "
-    "convolutions, 64 pixels, 300,000 steps, six strengths, 50 seeds."
+    "are decided on one half of the images, scores are of the other, one sample of each posterior. "
+    "The paper: convolutions, 64 pixels, 300,000 steps, six strengths, 50 seeds."
 )
 
 

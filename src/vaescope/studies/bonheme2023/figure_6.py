@@ -125,8 +125,8 @@ STUDY = Study(
     "seeds, 300,000 steps, raw codes with cross-validated penalty, 10,000 and 5,000 images. Laptop "
     "scale: 2,592 sprites of four factors at 16 pixels, betas 1/16 to 2 (at 1/16 hardly any latent "
     "is passive), MLPs of 64-64, 3,000 steps; standardised codes, hardly penalised: this shows "
-    "what passive means encode, however small they are. Types by one half of the images; "
-    "regressions are fitted and tested within the other half. Accuracies are above that of "
+    "what passive means encode, however small they are. Types are decided on one half of the "
+    "images; regressions are fitted and tested within the other half. Accuracies are above that of "
     "guessing uniformly.",
     "Passive means predict factors by .15 above chance at beta 2 (.12 to .19 over 16 seeds), their "
     "samples by -.01, and in 16 of 16 seeds means do so more than at beta 1/4 (.08). The one seed "
