@@ -133,7 +133,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Check that decode\(\) uses its argument. .* weaken it, or lower beta": lambda s, _: s.deaf,
     r"The decoder hardly uses the (\d+ )?passive latents? \(.*\): (it|they) .* of the change along "
     r"the traversals": lambda s, _: not heard(s) and bool(s.loud),
-    r"(it makes|they together make) less than 0\.1%": lambda s, _: not heard(s),
+    r"(it makes|together they make) less than 0\.1%": lambda s, _: not heard(s),
     r"The decoder can do without (it|them): `vaescope prune` removes (it|them)": lambda s, _: (
         not heard(s) and not (s.price and any(s.price))
     ),

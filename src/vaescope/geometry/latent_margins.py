@@ -51,12 +51,12 @@ class LatentMargins:
             least = "at least " if self.more_at_half == self.limit else ""
             plural = "" if self.more_at_half == 1 else "s"
             lines.append(
-                f"At half of this beta the residuals would pay for {least}{self.more_at_half} more "
+                f"At half of this beta the residuals would justify {least}{self.more_at_half} more "
                 f"latent{plural}."
             )
             if self.more_now:
                 lines.append(
-                    f"They would pay for {self.more_now} at this beta already: the model has too "
+                    f"They would justify {self.more_now} at this beta already: the model has too "
                     "few latents, or its training has not found them."
                 )
         return " ".join(lines)

@@ -129,7 +129,7 @@ def _of_latents(rows: Labelled, knows: NDArray[np.bool_], codes: Codes) -> list[
         )
     elif len(idle):
         moves = np.ptp(rows.z[:, idle], axis=0).max() > 0
-        says = f"{len(idle)} of {codes.d} latents know no factor ({listed(idle.tolist())})"
+        says = f"{len(idle)} of {codes.d} latents encode no factor ({listed(idle.tolist())})"
         found.append(
             BrokenAssumption(says, (*_AXES, "dci_size"), encoder="noise" if moves else "dead")
         )

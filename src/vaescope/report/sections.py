@@ -304,7 +304,7 @@ def _factors(inspection: Inspection) -> Section | None:
         f"{score.protocol.settings['bins']} equal bins of the means, n = {score.protocol.n:,}, one "
         f"seed. {_chance(score)}Means of passive latents may encode factors too; their samples do "
         f"not.{SUPERVISED if factors.supervised else ''}"
-        + (f" What it assumes and these codes break: {'; '.join(score.validity)}."
+        + (f" These codes violate what it assumes: {'; '.join(score.validity)}."
            if score.validity else "")
     )  # fmt: skip
     chart = factors_chart(factors, latents[:SHOWN_LATENTS])

@@ -183,7 +183,7 @@ def _evidence(claim: Claim, table: Table | None) -> _Evidence:
     found = [_of(test.effect, table) for test in claim.tests]
     values = [one for one in found if one is not None]
     if len(values) < len(found):
-        return replace(empty, lacks="what the claim is about")
+        return replace(empty, lacks="columns that the claim needs")
     if len({len(one) for one in values}) > 1:
         return replace(empty, lacks="the same units for all parts of the claim")
     voting, lacks = _voting(claim, table, len(values[0]))

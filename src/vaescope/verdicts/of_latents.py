@@ -302,15 +302,14 @@ def silent(
         )  # fmt: skip
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
     them = "it" if len(passive) == 1 else "them"
-    makes = f"makes {_percent(total)}" if len(passive) == 1 else f"together make {_percent(total)}"
+    makes = f"{'it makes' if len(passive) == 1 else 'together they make'} {_percent(total)}"
     advice = f"The decoder can do without {them}: `vaescope prune` removes {them}."
     if wanted:
         advice = f"The decoder can do without {them}, but {wanted}."
     return Verdict(
         "silent", "good",
         f"The decoder hardly uses the {which} ({variances(passive, kinds)}): "
-        f"{'it' if len(passive) == 1 else 'they'} {makes} of the change along the traversals."
-        f"{undecided}",
+        f"{makes} of the change along the traversals.{undecided}",
         number=most, shown=f"{most:.1%}", threshold=limit, rule=rule, advice=advice,
         section="traversals", latents=numbers(passive), paper="bonheme2023",
         borderline=bool(undecided),
