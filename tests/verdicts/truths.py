@@ -137,7 +137,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"The decoder can do without (it|them): `vaescope prune` removes (it|them)": lambda s, _: (
         not heard(s) and not (s.price and any(s.price))
     ),
-    r"The decoder can do without (it|them), but models on the means lose accuracy": (
+    r"The decoder can do without (it|them), but some models on the means lose accuracy": (
         lambda s, _: not heard(s) and any(s.price)
     ),
     r"The decoder can do without (it|them), but their means encode .* best": lambda s, _: (

@@ -81,7 +81,8 @@ def _sentence(who: str, loss: Loss) -> str:
             "use."
         )
     most = f"; a loss of at most {loss.most:.3f}" if loss.most >= 0.0005 else ""
-    return f"{who} on means {verb} no accuracy on the factors beyond noise ({figures}{most}): drop them."
+    nothing = f"{who} on means {verb} no accuracy on the factors beyond noise"
+    return f"{nothing} ({figures}{most}): drop them."
 
 
 Learner = Callable[[Floats, Integers, Floats], Integers]
