@@ -290,7 +290,7 @@ def exchange_opened(
         recovered, float(own.mean()), float(mean_nats.mean()), null, reference, names, lacking
     )
     if len(priced) < FEW:
-        says += f" Only {len(priced)} images were priced: this may be chance."
+        says += f" Only {len(priced)} images were measured: this may be chance."
     return Exchange(
         a=names[0], b=names[1],
         costs={name: float(nats[name].mean()) if name in nats else None for name in CLASSES},

@@ -346,5 +346,5 @@ def _meaning(single: bool | None, spread: float | None, each: Vector) -> str:
     return (
         f"No single weight explains the model: single latents have {each.min():.3g} to "
         f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, before "
-        "training has settled, and on other data than those of the training."
+        "training has settled, and on data other than the training data."
     )

@@ -224,7 +224,7 @@ def count_latents(
     recommended = max(1, min(dimension, wide.used))
     notes = _disagreements(recommended, wide, fondue, by_types, own["mle"])
     if fondue is None or by_types is None:
-        why = f"FONDUE is open: {minutes:g} minutes were over, or {most} latents still fit."
+        why = f"FONDUE has no answer: {minutes:g} minutes were over, or {most} latents still fit."
         notes.append(why)
     return LatentCount(
         recommended, fondue, by_types, wide, dimension, own, tuple(trainer.trials), tuple(notes),
