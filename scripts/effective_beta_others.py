@@ -1,4 +1,4 @@
-"""Which beta do other people's models act with? Writes docs/results/effective_beta_others.md: the
+"""The effective beta of other people's models. Writes docs/results/effective_beta_others.md: the
 nine models of YannDubs/disentangling-vae, whose weights are in their `specs.json`.
 
 Settings are those that a user gets (500 rows, 8 antithetic pairs). Rows are drawn from what the

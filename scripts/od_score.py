@@ -29,7 +29,7 @@ def ordered(draw: np.random.Generator, d: int = LATENTS) -> Matrix:
 
 
 def turned(draw: np.random.Generator, d: int = LATENTS) -> Matrix:
-    """The singular values of the above, axes turned at random."""
+    """The singular values of the above, randomly rotated axes."""
     return ordered(draw, d) @ random_rotations(d, 1, seed=int(draw.integers(2**31)))[0]
 
 
@@ -167,15 +167,15 @@ def page() -> str:
         "## As released",
         "",
         "The code differs from the print: distances are not squared; M_hat = M times the "
-        "elementwise square root of (M'M)^-1 with negative entries set to 0, which is no matrix "
+        "elementwise square root of (M'M)^-1 with negative entries set to 0, not a matrix "
         "root; U is the full square factor; nothing is aligned. `legacy_od` does the same. Ours "
         "(`od_score`) aligns order and sign, compares with the columns' own norms, and has a "
-        "chance level: axes turned at random with the same singular values.",
+        "chance level: randomly rotated axes with the same singular values.",
         "",
         *table(["columns", "released U", "released Sigma", "released V", "ours", "chance"],
                released_rows()),
-        f"sqrt(2d) is {np.sqrt(2 * d):.2f}: the released V of orthogonal columns and of random "
-        "axes is that alike. The released Sigma is about scale:",
+        f"sqrt(2d) is {np.sqrt(2 * d):.2f}: the released V is close to that for orthogonal "
+        "columns and for random axes alike. The released Sigma depends on scale:",
         "",
         *table(["matrix", "released U", "released Sigma", "released V", "ours"], scaled_rows()),
         "Read in the released code, and not reproduced here: for the experiment of Table 6 the "
@@ -183,13 +183,14 @@ def page() -> str:
         "weight that depends on which architecture is judged: +1.0 for beta-TCVAE, -0.7 for "
         "beta-VAE, -1.4 for the VAE. Minimising it draws the first towards orthogonality and the "
         "others away, which is the order of Table 6 on three of its four datasets. Whether the "
-        "published numbers were made by this version is not known. They are no target of ours.",
+        "published numbers were made by this version is not known. We do not try to reproduce "
+        "them.",
         "",
         "## Chance",
         "",
         "Our score of axes without meaning rises with the number of latents; its largest value is "
         "below 4/3 - 1/sqrt(d). A score means nothing without its chance level, and scores of "
-        "models with different numbers of used latents do not compare.",
+        "models with different numbers of used latents cannot be compared.",
         "",
         *table(["d", "axes at random", "bound"], chance_rows()),
         "## On trained models",
@@ -201,10 +202,11 @@ def page() -> str:
         "",
         *table(["method", "seeds", "MIG", "ours", "released sum", "released V / sqrt(2d)",
                 "active latents"], trained_rows()),
-        "The paper's sentence, that the score falls as MIG rises, needs a score that can tell; by "
-        "ours beta-VAE and beta-TCVAE are nearer to orthogonal than the VAE here, with fewer "
-        "latents in use, and the order of the two is the reverse of Table 6's on dSprites. What "
-        "the paper's own M_D (a fitted local decoder) would give is not in this table.",
+        "The paper's sentence, that the score falls as MIG rises, can be tested only by a score "
+        "that detects orthogonality. By ours beta-VAE and beta-TCVAE are nearer to orthogonal "
+        "than the VAE here, with fewer latents in use, and the order of the two is the reverse "
+        "of Table 6's on dSprites. What the paper's own M_D (a fitted local decoder) would give "
+        "is not in this table.",
         "",
     ]  # fmt: skip
     return "\n".join(lines)

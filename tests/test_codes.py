@@ -120,7 +120,7 @@ def test_covariances_of_no_posterior_are_refused_by_name(tmp_path: Path) -> None
         ({"variance": None, "logvar": np.full((N, D), 2e3)}, "logvar has values up to 2000"),
         (
             {"variance": None, "sigma": np.ones((N, D))},
-            "no variance.*Beside mean it has factors, sigma",
+            "no variance.*Besides mean it has factors, sigma",
         ),
         ({"covariance": np.tile(9 * np.eye(D), (N, 1, 1))}, "not the diagonal of covariance"),
         ({"covariance": np.tile(np.tri(D), (N, 1, 1))}, "not symmetric"),

@@ -191,7 +191,7 @@ def test_a_side_that_ignores_its_input_is_never_the_same_space(base: OpenModel) 
 
 def test_few_images_are_said_to_be_few(base: OpenModel) -> None:
     few = replace(base, rows=base.rows[:12])
-    assert "Only 6 images were priced" in vs.exchange(few, few).says
+    assert "Only 6 images were measured" in vs.exchange(few, few).says
 
 
 def _turned_off(q: Reparameterised) -> Reparameterised:

@@ -152,7 +152,7 @@ def test_bare_names_must_match_one_setting() -> None:
 
 
 def test_an_autoencoder_and_a_rate_do_not_mix() -> None:
-    with pytest.raises(UsageError, match="does not go with"):
+    with pytest.raises(UsageError, match="cannot be combined with"):
         resolve(from_command_line("ae", ["posterior.name=diagonal"]))
 
 

@@ -90,7 +90,8 @@ def check(path: str | Path, *, repair: bool = False) -> Check:
     place = Path(path)
     findings = list(_findings(place))
     if not findings:
-        raise RunError(f"{place} has no files of vaescope.", "Give a run or a folder of runs.")
+        says = "has no files of vaescope" if place.exists() else "does not exist"
+        raise RunError(f"{place} {says}.", "Give a run or a folder of runs.")
     # Files depend on each other: after each repair the folder is looked at anew.
     repaired: list[Finding] = []
     while repair and (broken := next((f for f in findings if f.bad and f.repair), None)):

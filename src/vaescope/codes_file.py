@@ -119,7 +119,7 @@ def _variance(named: dict[str, Array], where: str) -> Floats:
     if len(given) != 1:
         raise ShapeError(
             f"{where} has {' and '.join(given) or 'no variance'}; wanted exactly one of "
-            f"variance, std, logvar. Beside mean it has {', '.join(sorted(named)) or 'no array'}.",
+            f"variance, std, logvar. Besides mean it has {', '.join(sorted(named)) or 'no array'}.",
             "Save one of them. Where there is no noise, save zeros.",
         )
     name = given[0]

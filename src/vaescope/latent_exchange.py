@@ -224,7 +224,7 @@ def translate(
     found: Exchange = exchange(a, b, data, rows=rows, **reading)
     if by is not None and by not in found.maps:
         raise UsageError(
-            f"by is {by!r}; got no such map of {found.a} to {found.b}.",
+            f"There is no map {by!r} from {found.a} to {found.b}.",
             f"Give one of {', '.join(found.maps)}.",
         )
     shares = {name: share for name, share in found.recovered.items() if share is not None}
@@ -246,8 +246,8 @@ def _opened(
     for one in opened[1:]:
         if not np.array_equal(values, one.data.rows(one.rows)):
             raise UsageError(
-                f"{first.name} is open on {first.data!r}, {one.name} on {one.data!r}: other "
-                "examples, or other values.",
+                f"{first.name} is open on {first.data!r}, {one.name} on {one.data!r}: the "
+                "examples or their values differ.",
                 "Open both on the same data, or pass both models and the data of both.",
             )
     if len(first.rows) < 4:
@@ -290,7 +290,7 @@ def exchange_opened(
         recovered, float(own.mean()), float(mean_nats.mean()), null, reference, names, lacking
     )
     if len(priced) < FEW:
-        says += f" Only {len(priced)} images were priced: this may be chance."
+        says += f" Only {len(priced)} images were measured: this may be chance."
     return Exchange(
         a=names[0], b=names[1],
         costs={name: float(nats[name].mean()) if name in nats else None for name in CLASSES},

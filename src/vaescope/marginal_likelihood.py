@@ -89,7 +89,7 @@ class LogLikelihood:
         ]
         if not self.believable:
             lines.append(
-                f"Do not believe it: weights of {self.doubtful} of {self.n} examples have too "
+                f"Do not trust it: weights of {self.doubtful} of {self.n} examples have too "
                 f"heavy a tail (shape up to {self.heaviest:.2f}). Read it as a lower bound, and "
                 "take more draws."
             )
@@ -209,7 +209,7 @@ def log_likelihood_of(
     prior = model.prior(model.u(model.rows[:1]))
     if isinstance(prior, GaussianMixture) and prior.counted != 1:
         raise UsageError(
-            "The prior counts its log-density once per latent (legacy): it is no density.",
+            "The prior counts its log-density once per latent (legacy), so it is not a density.",
             "Use a model with prior.legacy=false.",
         )
     if examples < 1 or draws < LEAST or (pilot != 0 and pilot < LEAST):
@@ -333,7 +333,7 @@ def _notes(model: OpenModel, places: Integers) -> tuple[str, ...]:
     x = model.x(model.rows[few])
     if isinstance(output, Bernoulli) and bool(((x > 0) & (x < 1)).any()):
         notes.append(
-            "Pixels are grey: the Bernoulli likelihood of grey values is a cross-entropy, no "
+            "Pixels are grey: the Bernoulli likelihood of grey values is a cross-entropy, not a "
             "density, so compare it with models of the same kind only."
         )
     guessed = [one.what for one in model.inferred if one.what == "likelihood" and not one.told]

@@ -161,7 +161,8 @@ def open_model(
     if given is None:
         raise UsageError(
             "Only a run records its data.",
-            "Pass data: vs.inspect(model, data), or encode=, decode= and data=.",
+            "Pass data: --data FILE on the command line, in Python vs.inspect(model, data), or "
+            "encode=, decode= and data=.",
         )
     if _is_fitted_vae(model):
         return _open_estimator(model, given, name, rows)

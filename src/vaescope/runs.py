@@ -178,7 +178,8 @@ class Run:
             return self._require(config["digest"], self.config, config["experiment"])
         if not self.created:
             raise RunError(
-                f"{self.path} is not a run folder: it has no spec.json.",
+                f"{self.path} is not a run folder: "
+                + ("it has no spec.json." if self.path.exists() else "it does not exist."),
                 "Give a folder that `vaescope train` made.",
             )
         try:
@@ -276,7 +277,7 @@ class Run:
             if changed and _without_sources(begun) == _without_sources(spec):
                 names = ", ".join(f"{g}.name={getattr(spec, g).name}" for g in changed)
                 raise RunError(
-                    f"{path} was begun with another source of {names} and is not finished.",
+                    f"{path} was started with other source code of {names} and is not finished.",
                     f"Restore that source to resume; or delete {path}, or choose another --out, to "
                     "train with the new one.",
                 )

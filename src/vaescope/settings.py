@@ -334,7 +334,7 @@ def _unmatched(
             )
     near = get_close_matches(key, [full.split(".")[-1] for full in open_keys], n=1)
     hint = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(open_keys)}."
-    return UsageError(f"No setting is {key!r}.", hint)
+    return UsageError(f"There is no setting {key!r}.", hint)
 
 
 def settings_within(tree: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -203,17 +203,17 @@ def _check(spec: Experiment) -> None:
     _check_pairs(spec)
     if judged and (spec.posterior.name == "normalised") != (objective.name == "pcl"):
         raise UsageError(
-            f"objective.name={objective.name} does not go with "
+            f"objective.name={objective.name} cannot be combined with "
             f"posterior.name={spec.posterior.name}.",
-            "Contrastive learning (objective.name=pcl) has posterior.name=normalised, and nothing "
-            "else has.",
+            "Contrastive learning (objective.name=pcl) needs posterior.name=normalised, and no "
+            "other objective takes it.",
         )
     if judged and (spec.posterior.name == "point") != plain:
         raise UsageError(
-            f"objective.name={objective.name} does not go with "
+            f"objective.name={objective.name} cannot be combined with "
             f"posterior.name={spec.posterior.name}.",
-            "A plain autoencoder (objective.name=ae, or orthogonal with base=ae) has "
-            "posterior.name=point, and nothing else.",
+            "A plain autoencoder (objective.name=ae, or orthogonal with base=ae) needs "
+            "posterior.name=point, and no other objective takes it.",
         )
     if spec.validation is not None and spec.split is not None:
         share, fraction = spec.split.shares[1], spec.validation.fraction
@@ -241,7 +241,7 @@ def _check(spec: Experiment) -> None:
         if objective.name in ("beta-tcvae", "decomposition"):
             raise UsageError(
                 f"objective.name={objective.name} compares all codes with one prior; "
-                "prior.name=conditional has another one for each u.",
+                "prior.name=conditional has a different one for each u.",
                 "Use objective.name=vae, or another prior.",
             )
 
@@ -251,17 +251,17 @@ def _check_pairs(spec: Experiment) -> None:
     name = spec.objective.name
     if name in ("pcl", "weak-gan") and spec.validation is not None:
         raise UsageError(
-            f"validation stops by the ELBO held out, which objective.name={name} does not train.",
+            f"validation needs a held-out ELBO, which objective.name={name} does not have.",
             "Leave validation out, or use split to hold rows out.",
         )
     if name == "weak-gan" and spec.pairs is not None and spec.pairs.name != "shared":
         raise UsageError(
-            f"objective.name=weak-gan does not go with pairs.name={spec.pairs.name}.",
-            "Its pairs share a factor that is named: pairs.name=shared.",
+            f"objective.name=weak-gan cannot have pairs.name={spec.pairs.name}.",
+            "It needs to know which factor a pair shares: pairs.name=shared.",
         )
     if name in ("slow-vae", "pcl", "weak-gan") and isinstance(spec.prior, ConditionalPriorSpec):
         raise UsageError(
-            f"objective.name={name} knows no u, which prior.name=conditional depends on.",
+            f"objective.name={name} does not take u, on which prior.name=conditional depends.",
             "Use prior.name=normal.",
         )
 

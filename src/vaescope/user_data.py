@@ -234,7 +234,7 @@ def _from_hugging_face(table: Any, factors: Any, most: int | None, taking: _Taki
         )
     if not _has(table, "__len__") or table.features is None:
         raise UsageError(
-            "This Hugging Face dataset is streamed, so that its rows have no numbers.",
+            "This Hugging Face dataset is streamed, so its rows cannot be indexed.",
             "Load it without streaming=True, or pass a part of it as an array.",
         )
     kinds = {name: type(feature).__name__ for name, feature in table.features.items()}

@@ -233,7 +233,7 @@ def test_the_module_within_a_partial_function_is_put_into_eval_mode(
 
 def test_codes_that_depend_on_the_batch_are_refused(core: Core, digits: Tensor) -> None:
     hidden = {"model": Normed(core).train()}
-    with pytest.raises(UsageError, match=r"other images in its batch.*model\.eval\(\)"):
+    with pytest.raises(UsageError, match=r"depend on the rest of the batch.*model\.eval\(\)"):
         adapt(encode=lambda x: hidden["model"].encode(+x), decode=core.logits, x=digits)
 
 

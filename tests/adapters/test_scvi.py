@@ -135,7 +135,7 @@ def test_other_models_modules_and_data_are_refused_with_a_way_out() -> None:
     scvi.model.TOTALVI.setup_anndata(
         adata, batch_key="batch", protein_expression_obsm_key="protein_expression"
     )
-    with pytest.raises(UsageError, match=r"TOTALVI of scvi-tools has other latents.*return_dist"):
+    with pytest.raises(UsageError, match=r"TOTALVI of scvi-tools is not supported.*return_dist"):
         vs.inspect(scvi.model.TOTALVI(adata))
     scvi.model.LinearSCVI.setup_anndata(adata)
     with pytest.raises(UsageError, match="library size is a second latent"):

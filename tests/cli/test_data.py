@@ -66,7 +66,7 @@ def test_render_says_where_it_writes_and_leaves_no_half_file(
 ) -> None:
     out = str(tmp_path / "d")
     code, said = run(monkeypatch, capsys, "data", "render", "digits", "--out", out, "--json")
-    assert code == 2 and "End it in .npz" in json.loads(said)["error"]["remedy"]
+    assert code == 2 and "ends in .npz" in json.loads(said)["error"]["remedy"]
 
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

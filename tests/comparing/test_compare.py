@@ -230,7 +230,7 @@ def test_likelihoods_that_differ_leave_the_distortion_out(make: Make) -> None:
 
 def test_other_data_of_the_same_shape_are_said(make: Make) -> None:
     found = vs.compare(make("one"), make("two", "data.noise=0.1"), images=False)
-    assert "B (synth-linear) learned from other data than A" in found.notes[0]
+    assert "B (synth-linear) learned from data other than A's" in found.notes[0]
 
 
 def test_data_that_are_given_replace_those_of_the_first_run(make: Make) -> None:

@@ -54,14 +54,14 @@ def test_matched_latents_are_called_the_same_only_within_what_is_known(make: Mak
         name: replace(own, gaps=(gap,)) for name, own in latent.measured.items()
     })  # fmt: skip
     for basis, says in (
-        ("images", "the same within what other images do; seeds are not known"),
-        ("seeds", "the same within what seeds do"),
+        ("images", "the same latent on these images; how far seeds differ is not known"),
+        ("seeds", "the same latent: runs differ no more than seeds do"),
     ):
         side = replace(same.sides[0], basis=basis)
         assert alike(replace(same, sides=(side,)), close) == says
     other = SideGap(1.0, 1.15, (0.1, 0.2), 9)
     differs = replace(close, measured={"kl": replace(latent.measured["kl"], gaps=(other,))})
-    assert alike(same, differs) == "the same latent, used to another degree"
+    assert alike(same, differs) == "the same latent, used to a different degree"
 
 
 def test_names_of_factors_are_carried_over_to_matched_latents() -> None:

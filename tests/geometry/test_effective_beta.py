@@ -89,7 +89,7 @@ def test_a_latent_dies_at_the_weight_of_the_closed_form() -> None:
     values, _ = principal_axes(data.rows(np.arange(len(data))).astype(np.float64))
     for j, eigenvalue in enumerate(values[:3]):
         assert margins.collapse[j] == pytest.approx(eigenvalue / 0.5, rel=0.05)
-    assert "latent 2, which would die" in margins.summary()
+    assert "Latent 2 is nearest to collapse" in margins.summary()
 
 
 def test_latents_that_half_the_weight_would_pay_for_are_counted() -> None:

@@ -209,12 +209,12 @@ def test_a_decoder_that_cannot_be_differentiated_leaves_geometry_out_with_a_reas
 def test_what_was_inferred_stands_above_the_verdicts_everywhere(tmp_path: Path) -> None:
     found = vs.inspect(Autoencoder(), vectors(), effort="fast", images=False)
     assert found.summary().startswith(
-        "Read: posterior pair,logvar (mean and log variance, as two tensors); output "
+        "Inferred: posterior pair,logvar (mean and log variance, as two tensors); output "
     )
-    assert found._repr_html_().index("Read: posterior") < found._repr_html_().index("latents")
+    assert found._repr_html_().index("Inferred: posterior") < found._repr_html_().index("latents")
     found.save(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
-    assert page.index("Read: posterior pair,logvar") < page.index(found.verdicts[0].says[:20])
+    assert page.index("Inferred: posterior pair,logvar") < page.index(found.verdicts[0].says[:20])
     (first, *_) = found.to_dict()["inferred"]
     assert first["what"] == "posterior" and set(first) == {"what", "value", "why", "margin"}
 

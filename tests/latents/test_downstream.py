@@ -43,7 +43,7 @@ def test_controls_are_chance_and_what_other_latents_cost(codes: Codes) -> None:
     assert lot is not None and 0.6 < lot < whole - 0.05
     assert result.to_dict()["accuracy"]["sample_without_passive"] == pytest.approx(whole, abs=0.02)
     assert result.to_dict()["controls"] == dict(result.controls)
-    assert "by lot" in result.summary() and not downstream(codes, train=90, test=60).controls
+    assert "at random" in result.summary() and not downstream(codes, train=90, test=60).controls
 
 
 @pytest.mark.slow

@@ -95,8 +95,8 @@ def test_a_run_has_codes_and_measures_and_says_why_it_has_nothing_to_decode(
     ("settings", "says"),
     [
         (["posterior.name=diagonal"], "posterior.name=normalised"),
-        (["validation.fraction=0.1"], "does not train"),
-        (["prior.name=conditional", "prior.width=1"], "knows no u"),
+        (["validation.fraction=0.1"], "needs a held-out ELBO"),
+        (["prior.name=conditional", "prior.width=1"], "does not take u"),
     ],
 )
 def test_settings_that_do_not_go_with_it_are_refused(settings: list[str], says: str) -> None:

@@ -118,7 +118,7 @@ def test_bare_names_and_nested_groups_mean_what_dotted_keys_mean(lab: Path) -> N
     assert named == whole
     with pytest.raises(UsageError, match=r"no setting net\.encodr"):
         from_python("vae", data, {"net": {"name": "mlp", "encodr": [8]}})
-    with pytest.raises(UsageError, match="No setting is 'nett'"):
+    with pytest.raises(UsageError, match="There is no setting 'nett'"):
         from_python("vae", data, {"nett": {"name": "mlp"}})
 
 
@@ -166,7 +166,7 @@ def test_an_unfinished_run_of_another_source_is_refused_a_finished_one_is_not(la
     assert train().path != first.path
     (first.path / "done.json").unlink()
     (lab / "mylab.py").write_text(text + "\n\n")
-    with pytest.raises(RunError, match=f"{first.path.name} was begun with another source"):
+    with pytest.raises(RunError, match=f"{first.path.name} was started with other source"):
         train()
     (lab / "mylab.py").write_text(text)
     assert train() == first and first.is_done

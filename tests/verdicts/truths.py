@@ -90,7 +90,7 @@ OF_MODELS: Mapping[str, Truth] = {
         lambda s, says: s.indices("rare")
         == named(re.findall(r"passive latents, ([\d, and]+) (?:is|are) not", says)[0])
     ),
-    r"a polarised model may have latents that it uses now and then": lambda s, _: (
+    r"a polarised model may use latents for some examples only": lambda s, _: (
         set(s.latents) - {"active", "passive", "rare"} == {"some"}
     ),
     r"Keep mixed latents: they depend on the data. A lower beta makes them more certain": (
@@ -133,11 +133,11 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Check that decode\(\) uses its argument. .* weaken it, or lower beta": lambda s, _: s.deaf,
     r"The decoder hardly uses the (\d+ )?passive latents? \(.*\): (it|they) .* of the change along "
     r"the traversals": lambda s, _: not heard(s) and bool(s.loud),
-    r"(it makes|they together make) less than 0\.1%": lambda s, _: not heard(s),
+    r"(it makes|together they make) less than 0\.1%": lambda s, _: not heard(s),
     r"The decoder can do without (it|them): `vaescope prune` removes (it|them)": lambda s, _: (
         not heard(s) and not (s.price and any(s.price))
     ),
-    r"The decoder can do without (it|them), but models on the means lose accuracy": (
+    r"The decoder can do without (it|them), but some models on the means lose accuracy": (
         lambda s, _: not heard(s) and any(s.price)
     ),
     r"The decoder can do without (it|them), but their means encode .* best": lambda s, _: (
@@ -179,7 +179,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"furthest off is latent \d+ \(mean .*, standard deviation [\d.]+": lambda s, says: (
         (not s.shift or 0 in s.passive) and not s.indices("constant", "wide")
     ),
-    r"Drawing codes from the prior is safe as far as each latent by itself goes": lambda s, _: (
+    r"Each latent by itself can be drawn from the prior": lambda s, _: (
         (not s.shift or 0 in s.passive) and not s.gaps
     ),
     r"Samples have the mean and standard deviation of the prior.* but not its shape: those of "
@@ -204,8 +204,8 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r"Means of passive latents encode .* too, which lowers MIG": lambda s, _: s.correlated,
     r"MIG is [\d.]+ \(one seed.*, n = 400\)": lambda s, _: bool(s.factors),
-    r"A rotation does it: a and b in \d+ and \d+, rotated by about 4\d degrees": lambda s, _: (
-        s.factors == "rotated"
+    r"A rotation separates them: a and b in \d+ and \d+, rotated by about 4\d degrees": (
+        lambda s, _: s.factors == "rotated"
     ),
     r"Rotate these latents before you name them: vs\.rotate": lambda s, _: s.factors == "rotated",
     r"the axes do not tell the factors apart": lambda s, _: not known_factors(s),

@@ -56,32 +56,36 @@ class Asked:
         unknown = [word for word in self._words() if word not in (*LAYOUTS, *SPREADS, "auto")]
         if unknown:
             raise UsageError(
-                f"posterior={self.posterior!r} has {unknown[0]!r}.",
+                f"posterior={self.posterior!r} is not known.",
                 f"Give one of {', '.join(LAYOUTS)}, one of {', '.join(SPREADS)}, or both with a "
                 "comma, e.g. interleaved,logvar.",
             )
         for table in (LAYOUTS, SPREADS):
             if len(said := [word for word in self._words() if word in table]) > 1:
                 raise UsageError(
-                    f"posterior={self.posterior!r} is {' and '.join(said)}.", "Say one."
+                    f"posterior={self.posterior!r} names {' and '.join(said)}.", "Give one of them."
                 )
         if self.output not in (None, *OUTPUTS):
             raise UsageError(
-                f"output={self.output!r}.", f"Use one of values, {', '.join(OUTPUTS)}."
+                f"output={self.output!r} is not known.", f"Use one of values, {', '.join(OUTPUTS)}."
             )
         if isinstance(self.likelihood, str):
             family, _, number = self.likelihood.partition(":")
             if family not in LIKELIHOODS or (number and not _positive(number)):
                 raise UsageError(
-                    f"likelihood={self.likelihood!r}.",
+                    f"likelihood={self.likelihood!r} is not known.",
                     f"Use one of {', '.join(LIKELIHOODS)}; a number follows a colon, as in "
                     "gaussian:0.01 (a variance) or laplace:0.1 (a scale).",
                 )
         if self.batch_axis not in (None, 0, 1):
-            raise UsageError(f"batch_axis={self.batch_axis}.", "Use 0, or 1 for time first.")
+            raise UsageError(
+                f"batch_axis={self.batch_axis} is not possible.", "Use 0, or 1 for time first."
+            )
         ends = self.value_range
         if ends is not None and (len(ends) != 2 or not ends[0] < ends[1]):
-            raise UsageError(f"value_range={ends}.", "Give two numbers, the lower end first.")
+            raise UsageError(
+                f"value_range={ends} is not a range.", "Give two numbers, the lower end first."
+            )
 
 
 def _positive(number: str) -> bool:

@@ -92,7 +92,7 @@ def _prior(asked: Asked, latent: int) -> Any:
 
 def _unreachable(x: Tensor, u: Tensor | None = None) -> Any:
     raise UsageError(
-        "This model was read on batches that went in untouched; it has codes of these alone.",
+        "This model was opened on batches that it takes unchanged; only their codes are known.",
         "Open it again with the batches to encode.",
     )
 
@@ -100,8 +100,7 @@ def _unreachable(x: Tensor, u: Tensor | None = None) -> Any:
 def _undecoded(z: Tensor) -> Any:
     raise UsageError(
         f"Nothing is decoded here: {UNDECODED}.",
-        "Pass an array with one row for each example, and condition= for what the model gets "
-        "beside.",
+        "Pass an array with one row for each example, and condition= for the model's other inputs.",
     )
 
 

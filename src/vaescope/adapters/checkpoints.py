@@ -187,7 +187,7 @@ def _check(
         for name, value in wanted.items()
         if name in got and got[name].shape != value.shape
     ]
-    parts = {"lacks": missing, "has besides": unexpected, "has of another shape": other}
+    parts = {"lacks": missing, "also has": unexpected, "has other shapes:": other}
     wrong = [f"{says} {_some(names)}" for says, names in parts.items() if names]
     if wrong:
         raise DataError(

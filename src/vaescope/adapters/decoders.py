@@ -107,9 +107,9 @@ def refuse_detour(
     ends = [end(y).flatten() for y in outputs for end in (torch.clone, torch.sigmoid, torch.tanh)]
     if not any(same(end.to(part), part.flatten()) for end in ends for part in images):
         raise ReadingError(
-            f"{source.name} decodes something else in forward than its encoder gives: a codebook "
+            f"The forward of {source.name} does not decode what its encoder returns: a codebook "
             "or another step may lie between them, and discrete codes have no posterior.",
-            "To dissect what the encoder gives as codes without noise, pass posterior=mean; else "
+            "To dissect what the encoder returns as codes without noise, pass posterior=mean; else "
             "encode= as a function that returns (mean, logvar).",
         )
 

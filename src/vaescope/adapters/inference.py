@@ -104,7 +104,7 @@ def choose(
             )
         shape = ", ".join(map(str, x.shape[1:]))
         raise UnreadableError(
-            f"No reading of {source.name} works on data of shape {tuple(x.shape[1:])}: "
+            f"No interpretation of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + _brief(problems) + ".",
             _CONDITION if u is None and _takes_more(source, problems)
             else "No argument that was tried helps. Pass data of its training size, or encode=, "
@@ -115,8 +115,8 @@ def choose(
     _refuse_absurd(first, asked)
     if first.spread == "none" and source.forwards and forward is None and not asked.posterior:
         raise ReadingError(
-            f"{source.name} returns no spread, and its forward fails, so that whether it draws "
-            "latents, and which, cannot be seen.",
+            f"{source.name} returns no spread, and its forward fails, so it is unknown "
+            "whether it draws latents, and which.",
             "If its codes have no noise, pass posterior=mean; else encode= and decode= as "
             "functions that return Normal(mean, std) of torch and an image.",
         )
@@ -227,7 +227,7 @@ def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> R
     equal = [r for r in equal if r.spread != "none"] or equal
     if not equal:  # comparisons with NaN are false
         raise UnreadableError(
-            f"Reconstructions of {source.name} are not finite beside data of this size.",
+            f"Reconstructions of {source.name} are not finite on data of this scale.",
             "Pass data on the scale that it was trained on.",
             tuple(r.says() for r in tried),
         )
@@ -236,7 +236,7 @@ def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> R
     if rivals:
         choices = "; ".join(list(dict.fromkeys(r.says() for r in (first, *rivals)))[:2])
         raise ReadingError(
-            f"Several readings of {source.name} are equally good: {choices}.",
+            f"Several interpretations of {source.name} fit equally well: {choices}.",
             f"Say which with posterior= and output= (--posterior {first.layout}, --output "
             f"{first.output}).",
             tuple(r.says() for r in tried),
@@ -267,7 +267,7 @@ def _refuse_company(source: Source, first: Reading, x: Tensor, u: Tensor | None)
     alone = take(first.way(x[-few:], None if u is None else u[-few:])).mean
     if alone.shape == whole.shape and (alone - whole).norm() > COMPANY * whole.norm():
         raise UnreadableError(
-            f"{source.name} gives an image other codes where there are other images in its batch.",
+            f"The codes that {source.name} gives an image depend on the rest of the batch.",
             "Put it into evaluation mode, model.eval(), and pass the model itself rather than "
             "functions that hide it; batch norm then uses its running statistics.",
         )

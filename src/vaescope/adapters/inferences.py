@@ -48,7 +48,11 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
     reading, tried, source = feeding.reading, feeding.tried, feeding.source
     images = images_of(x, asked.kind)
     constant = "a constant image's" if images else "that of a constant"
-    among = f"of {tried} readings tried it reconstructs best" if tried > 1 else "no other one works"
+    among = (
+        f"of {tried} interpretations this one reconstructs best"
+        if tried > 1
+        else "no other one works"
+    )
     error = f"{among}, with an error {reading.error:.3g} times {constant}"
     spread = "" if reading.spread == "none" else f",{reading.spread}"
     why = f"{LAYOUTS[reading.layout]}; {reading.opening.evidence or error}"

@@ -33,7 +33,7 @@ def step_of(model: Any) -> Callable[..., Any]:
     so that no weight changes. Raises UsageError where Keras runs on another backend."""
     if not isinstance(model, nn.Module):
         raise UsageError(
-            f"{type(model).__name__} is a model of Keras on another backend than torch.",
+            f"{type(model).__name__} is a Keras model whose backend is not torch.",
             "Set KERAS_BACKEND=torch before Keras is imported, and load its weights there.",
         )
 

@@ -346,7 +346,7 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
 
 def _refuse_noise(source: Source) -> None:
     raise UnreadableError(
-        f"{source.name} draws from noise that cannot be told from its latents': not normal, not "
+        f"{source.name} draws noise that may or may not be its latents': not normal, not "
         "torch's, or added to the images. Its posterior may not be Gaussian.",
         "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "
         "or pass encode= as a function that returns Normal(mean, std) of torch.",

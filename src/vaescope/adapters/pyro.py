@@ -158,7 +158,7 @@ def _of_one_example(p: distributions.Distribution, name: str) -> distributions.D
         )
     if any(not torch.equal(value[:1].expand_as(value), value) for value in shown.values()):
         raise ReadingError(
-            f"{name} draws its latents from another prior for each example.",
+            f"{name} draws the latents of each example from a different prior.",
             "Pass encode= and decode= as functions, and prior= where one fits them all.",
         )
     rows = {key: value[0].flatten() for key, value in shown.items()}

@@ -49,7 +49,7 @@ def with_remedy(
             return UnreadableError(
                 error.message,
                 f"{called} needs {missing[0]}: pass {argument}={missing[0]}, {values}, one row for "
-                "each example (tried with such values: it is read then).",
+                "each example (tried with such values: that works).",
                 error.tried,
             )
     if (told := _with_codes(error, model, functions, data, asked)) is not error:

@@ -115,7 +115,7 @@ def _refuse_others(model: Any) -> None:
         )
     if name not in READ:
         raise UsageError(
-            f"{name} of scvi-tools has other latents or likelihoods than {' and '.join(READ)}.",
+            f"{name} of scvi-tools is not supported; {' and '.join(READ)} are.",
             "To dissect its codes, save mean and variance of get_latent_representation("
             "return_dist=True) with vs.Codes, and use vs.latents and vs.metrics.",
         )

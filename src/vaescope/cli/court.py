@@ -15,11 +15,13 @@ __all__ = ["court"]
 
 
 def court(
-    out: Annotated[Path, typer.Option(help="Folder of results; resumed if there.")] = Path("court"),
-    draws: Annotated[int, typer.Option(help="Draws of each cell.", min=1)] = 32,
+    out: Annotated[Path, typer.Option(help="Folder for results; resumes if it has some.")] = Path(
+        "court"
+    ),
+    draws: Annotated[int, typer.Option(help="Draws per cell.", min=1)] = 32,
     dear_draws: Annotated[
         int | None,
-        typer.Option(help="Draws of the slow metrics (nine tenths of the time).", min=0),
+        typer.Option(help="Draws for the slow metrics. [default: --draws]", min=0),
     ] = None,
     cell: Annotated[
         str | None, typer.Option(help="One cell, e.g. 'correlated .9/rotated 45'; else all.")
@@ -30,7 +32,7 @@ def court(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Try every metric on codes whose right answer is known, and say where it is wrong.
+    """Test every metric on codes whose correct score is known, and say where it is wrong.
 
     Codes only: nothing is trained. Writes court.jsonl, court.md and court.svg.
 

@@ -159,7 +159,7 @@ def render(
     if not card.rendered:
         raise UsageError(f"{name} is read from files, not rendered.", "Use `vaescope data get`.")
     if out.suffix != ".npz":
-        raise UsageError(f"{out} does not end in .npz.", "End it in .npz.")
+        raise UsageError(f"{out} does not end in .npz.", "Give a path that ends in .npz.")
     console = messages(quiet=quiet)
     chosen = [f"data.name={name}", *(f"data.{setting}" for setting in settings or [])]
     dataset = build_data(from_command_line("vae", chosen).data)

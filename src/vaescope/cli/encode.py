@@ -14,7 +14,8 @@ def encode(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     out: Annotated[Path, typer.Option(help="The npz file to write.")],
     n: Annotated[
-        int | None, typer.Option(min=1, help="Number of rows, drawn without replacement.")
+        int | None,
+        typer.Option(min=1, help="Number of rows, drawn without replacement. [default: all]"),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of rows and samples.")] = 0,
     as_json: JsonOption = False,

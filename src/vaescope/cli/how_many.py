@@ -1,4 +1,4 @@
-"""`vaescope how-many`: how many latents data need."""
+"""`vaescope how-many`: how many latents a dataset needs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,17 +24,19 @@ def how_many(
         typer.Argument(help="A dataset's name, a folder of images, or an npz, npy or csv file."),
     ],
     settings: Annotated[
-        list[str] | None, typer.Argument(help="key=value ...; steps= is per training.")
+        list[str] | None, typer.Argument(help="key=value ...; steps= applies to each training.")
     ] = None,
-    preset: Annotated[str, typer.Option(help="Preset of objective and networks.")] = "vae",
+    preset: Annotated[str, typer.Option(help="Preset for objective and networks.")] = "vae",
     most: Annotated[int, typer.Option(help="Largest number of latents to try.")] = 64,
-    minutes: Annotated[float, typer.Option(help="Start no training after this time.")] = 10.0,
+    minutes: Annotated[
+        float, typer.Option(help="Start no new training after this many minutes.")
+    ] = 10.0,
     seed: SeedOption = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Find how many latents data need: several methods side by side, and one number.
+    """Estimate how many latents a dataset needs, by several methods, and recommend a number.
 
     Example: vaescope how-many mnist net.name=mlp --minutes 5
     """

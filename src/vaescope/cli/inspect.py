@@ -60,9 +60,12 @@ def inspect(
     ] = None,
     mean: Annotated[
         str | None,
-        typer.Option(help="With --std: the mean that standardised the data, e.g. 0.5,0.4."),
+        typer.Option(help="With --std: the mean used to standardise the data, e.g. 0.5,0.4."),
     ] = None,
-    std: Annotated[str | None, typer.Option(help="With --mean: numbers, or an npy file.")] = None,
+    std: Annotated[
+        str | None,
+        typer.Option(help="With --mean: the standard deviation, numbers or an npy file."),
+    ] = None,
     nominal: Annotated[
         float | None,
         typer.Option(help="The beta in the training code, to compare with the effective one."),
@@ -70,8 +73,10 @@ def inspect(
     effort: Annotated[
         str | None, typer.Option(help="latents (types and rates only), fast, default or thorough.")
     ] = None,
-    fast: Annotated[bool, typer.Option("--fast", help="Fewer examples and points.")] = False,
-    thorough: Annotated[bool, typer.Option("--thorough", help="More points and fits.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Same as --effort fast.")] = False,
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="Same as --effort thorough.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="The report.")] = Path("report.html"),
     no_images: Annotated[
         bool, typer.Option("--no-images", help="Leave pictures out of the report.")
@@ -134,7 +139,7 @@ def labels_of(path: Path) -> Any:
             return read_array(path)
         names = npz_names(path)
         if len(names) != 1:
-            raise UsageError(f"{path} has the arrays {', '.join(names)}.", remedy)
+            raise UsageError(f"{path} has the arrays {', '.join(names)}; wanted one.", remedy)
         return read_arrays(path)[names[0]]
 
 

@@ -1,4 +1,4 @@
-"""`vaescope measure`: every measure that codes allow."""
+"""`vaescope measure`: every measure that can be computed from codes."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +14,19 @@ _ON = {"mean": ("mean",), "sample": ("sample",), "both": ("mean", "sample")}
 
 
 def measure(
-    codes: Annotated[Path, typer.Argument(help="An npz file with mean, variance, factors.")],
+    codes: Annotated[Path, typer.Argument(help="An npz file with mean, variance and factors.")],
     metrics: Annotated[str, typer.Option(help="all, or names separated by commas.")] = "all",
     on: Annotated[str, typer.Option(help="mean, sample or both.")] = "both",
     protocol: Annotated[str, typer.Option(help="default, dlib, chen or kim.")] = "default",
-    train: Annotated[int | None, typer.Option(min=1, help="Rows to train on.")] = None,
-    test: Annotated[int | None, typer.Option(min=1, help="Rows to test on.")] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of samples and draws.")] = 0,
+    train: Annotated[
+        int | None, typer.Option(min=1, help="Rows on which metrics fit predictors.")
+    ] = None,
+    test: Annotated[
+        int | None, typer.Option(min=1, help="Rows on which predictors are scored.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Seed of samples and of drawn rows.")
+    ] = 0,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

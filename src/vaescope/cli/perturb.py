@@ -30,7 +30,7 @@ def perturb(
     data: Annotated[str, typer.Argument(help="A dataset with factors.")],
     settings: Annotated[
         list[str] | None,
-        typer.Argument(help="data.key=value ...; others, e.g. steps=9000, are of the pool's runs."),
+        typer.Argument(help="data.key=value ...; others, e.g. steps=9000, are for the pool."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the pool, the dataset and its page.")] = ...,  # type: ignore[assignment]
     epsilon: Annotated[
@@ -43,19 +43,21 @@ def perturb(
     ] = "perturbed",
     pool: Annotated[int, typer.Option(help="Models to train and choose from.")] = 16,
     ensemble: Annotated[int, typer.Option(help="Models per side: disentangled, entangled.")] = 1,
-    least_contrast: Annotated[float, typer.Option(help="Least MIG difference of sides.")] = 0.2,
+    least_contrast: Annotated[float, typer.Option(help="Smallest MIG gap between sides.")] = 0.2,
     steps: Annotated[int, typer.Option(help="Steps of the perturbation network.")] = 1500,
     lr: Annotated[float, typer.Option(help="Learning rate, also of the decoders.")] = 1e-3,
-    hidden: Annotated[int, typer.Option(help="Width of the hidden layer; 0: none.")] = 0,
-    factor: Annotated[str | None, typer.Option(help="With --kind one-factor: which.")] = None,
+    hidden: Annotated[int, typer.Option(help="Width of the hidden layer; 0 for none.")] = 0,
+    factor: Annotated[str | None, typer.Option(help="With --kind one-factor: its name.")] = None,
     rms: Annotated[float | None, typer.Option(help="With --kind untrained: RMS change.")] = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:  # fmt: skip
-    """Change images slightly, so that methods that rely on local structure fail. Factors stay.
+    """Change images slightly, so that methods that rely on local structure fail. Factors do not
+    change.
 
-    The same command again resumes. A bare name is a set that a laptop can train on in minutes.
+    The same command again resumes. A name without settings stands for a subset that trains in
+    minutes on a laptop.
 
     Example: vaescope perturb shapes3d-rendered --out perturbed
     """

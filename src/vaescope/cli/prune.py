@@ -22,7 +22,7 @@ def prune(
 ) -> None:
     """Write a run without its passive latents, and say how much that changes.
 
-    Nothing is written where nothing can be dropped.
+    Nothing is written if no latent can be dropped.
 
     Example: vaescope prune runs/beta-vae-s0-1a2b3c4d --out runs/pruned
     """

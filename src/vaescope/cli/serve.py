@@ -18,11 +18,11 @@ def serve(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
     host: Annotated[
-        str | None, typer.Option(help="Address that others can reach; they need a token.")
+        str | None, typer.Option(help="Address to listen on for other machines; they need a token.")
     ] = None,
     allow_imports: Annotated[
         bool,
-        typer.Option("--allow-imports", help="Import the modules that runs refer to."),
+        typer.Option("--allow-imports", help="Import your own modules that runs name."),
     ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

@@ -22,7 +22,7 @@ __all__ = ["study"]
 def study(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[ID]", help="E.g. zietlow2022/table-3.4. [default: list all]"),
+        typer.Argument(metavar="ID", help="E.g. zietlow2022/table-3.4. [default: list all]"),
     ] = None,
     scale: Annotated[str, typer.Option(help="smoke, laptop or paper.")] = "laptop",
     out: Annotated[Path, typer.Option(help="Folder for runs, tables and pages.")] = Path("studies"),

@@ -29,7 +29,7 @@ def show_summary(inspection: "Inspection", console: Console) -> None:
     Colours follow the console, which knows NO_COLOR and whether it is a terminal.
     """
     if inspection.inferred:
-        console.print(Text(f"Read: {inspection.read}", style="dim"))
+        console.print(Text(f"Inferred: {inspection.read}", style="dim"))
     passive = [latent for latent in inspection.latents if latent.type == "passive"]
     used = [latent for latent in inspection.latents if latent.type != "passive"]
     if used:

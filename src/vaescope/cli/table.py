@@ -98,7 +98,7 @@ def table(
         Path | None, typer.Option(help="File to write: .csv, .parquet, or .html for a page.")
     ] = None,
     timing: Annotated[
-        bool, typer.Option("--timing", help="Add the seconds that runs took.")
+        bool, typer.Option("--timing", help="Add how many seconds each run took.")
     ] = False,
     measure: Annotated[
         str | None, typer.Option(help="Also show the mean of a measure over seeds, e.g. rate.")

@@ -196,7 +196,7 @@ def train(
     Example: vaescope train beta-vae data.size=32 objective.beta=4 steps=3000 --seed 0
 
     objective.name=mylab:Weighted and net.name=mylab:build take your own code: it is imported from
-    the current folder or an installed package, and runs.
+    the current folder or an installed package, and executed.
     """
     from vaescope.paths import runs_folder
     from vaescope.settings import from_command_line

@@ -70,10 +70,14 @@ class _Teller:
 def tune_beta(
     preset: Annotated[str, typer.Argument(help="A preset, e.g. beta-vae.")],
     settings: Annotated[list[str] | None, typer.Argument(help="key=value ...")] = None,
-    by: Annotated[str, typer.Option(help="Choose by onset or dto.")] = "onset",
+    by: Annotated[
+        str, typer.Option(help="Choose beta by onset (of passive latents) or by dto.")
+    ] = "onset",
     needed: Annotated[
         int | None,
-        typer.Option(help="Latents that must stay active. [default: found from data or curve]"),
+        typer.Option(
+            help="Latents that must stay active. [default: estimated from the data or the curve]"
+        ),
     ] = None,
     between: Annotated[
         str | None, typer.Option(help="Range of beta, LOW,HIGH. [default: from the data]")

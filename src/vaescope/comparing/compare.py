@@ -197,7 +197,7 @@ def _fit(
     likelihoods = {_likelihood(own) for own in opened}
     if len(likelihoods) > 1:
         reason = (
-            f"likelihoods differ ({', '.join(sorted(likelihoods))}), so that nats do not compare"
+            f"likelihoods differ ({', '.join(sorted(likelihoods))}), so nats cannot be compared"
         )
         return measured, skipped | dict.fromkeys(("distortion", "elbo"), reason)
     distortions = [own.distortion(few, noise) for own, noise in pairs]
@@ -231,5 +231,5 @@ def _notes(members: Sequence[Member], *, given: bool) -> tuple[str, ...]:
         return ()
     named = listed([f"{run} ({data})" for run, data in others.items()])
     return (
-        f"{named} learned from other data than A; all numbers are on the data of A ({first.name}).",
+        f"{named} learned from data other than A's; all numbers are on A's data ({first.name}).",
     )

@@ -15,9 +15,9 @@ Matrix = NDArray[np.float64]
 
 #: What a perfect code has. A metric asks for some of them (`promises.ASKS`).
 PROPERTIES = {
-    "modular": "a latent that knows anything knows one factor",
-    "compact": "one latent knows a factor, and no other knows it too",
-    "alone": "some single latent is enough to know a factor",
+    "modular": "a latent that encodes anything encodes one factor",
+    "compact": "one latent encodes a factor, and no other does",
+    "alone": "some single latent determines a factor",
     "linear": "a factor is a linear function of its latent",
     "explicit": "a linear classifier of all latents reads each factor",
     "informative": "all latents together determine each factor",
@@ -128,28 +128,28 @@ ENCODERS: Mapping[str, CodeMaker] = {
     ),
     "rotated 10": CodeMaker(
         "two latents rotated by 10 degrees", frozenset({"modular", "compact", "alone", "linear"}),
-        "each of the two knows a little of the other's factor", _rotated(10.0),
+        "each of the two encodes a little of the other's factor", _rotated(10.0),
     ),
     "rotated 45": CodeMaker(
         "two latents rotated by 45 degrees", frozenset({"modular", "compact", "alone", "linear"}),
-        "both know both factors alike", _rotated(45.0),
+        "both encode both factors alike", _rotated(45.0),
     ),
     "split": CodeMaker(
         "the lower and the upper half of a factor in two latents",
-        frozenset({"compact", "alone", "linear", "lean"}), "neither latent knows the other half",
+        frozenset({"compact", "alone", "linear", "lean"}), "neither latent encodes the other half",
         _split,
     ),
     "duplicated": CodeMaker(
-        "each latent twice", frozenset({"compact", "lean"}), "two latents know the same factor",
+        "each latent twice", frozenset({"compact", "lean"}), "two latents encode the same factor",
         lambda rng, z: _narrow(np.hstack([z, z])),
     ),
     "merged": CodeMaker(
         "two factors in the digits of one latent",
         frozenset({"modular", "explicit", "linear"}),
-        "one latent knows both; a line reads only the first", _merged,
+        "one latent encodes both; a linear function reads only the first", _merged,
     ),
     "dead": CodeMaker(
-        "with two constant latents", frozenset({"lean"}), "a constant knows nothing",
+        "with two constant latents", frozenset({"lean"}), "a constant encodes nothing",
         lambda rng, z: _with(z, np.zeros((len(z), 2)), 1.0),
     ),
     "passive": CodeMaker(
@@ -159,23 +159,23 @@ ENCODERS: Mapping[str, CodeMaker] = {
     ),
     "mixed": CodeMaker(
         "with a latent that copies a factor in three rows of ten",
-        frozenset({"compact", "lean"}), "a second latent knows the factor, at times", _mixed,
+        frozenset({"compact", "lean"}), "a second latent encodes the factor for some rows", _mixed,
     ),
     "noise": CodeMaker(
-        "with three latents of noise", frozenset({"lean"}), "noise knows nothing",
+        "with three latents of noise", frozenset({"lean"}), "noise encodes nothing",
         lambda rng, z: _with(z, rng.normal(size=(len(z), 3)), _NARROW),
     ),
     "fewer": CodeMaker(
         "without a latent for the third factor",
         frozenset({"informative", "explicit", "alone", "linear", "ordered", "even"}),
-        "nothing knows the third factor", lambda rng, z: _narrow(z[:, :-1]),
+        "nothing encodes the third factor", lambda rng, z: _narrow(z[:, :-1]),
     ),
     "leak": CodeMaker(
         "the identity, by an encoder that saw the factors", frozenset(),
         "the code is as good; that it was told is in the protocol",
         lambda rng, z: _narrow(z), supervised=True,
     ),
-    "nothing": CodeMaker("noise alone", _ALL, "nothing knows any factor", _nothing),
+    "nothing": CodeMaker("noise alone", _ALL, "nothing encodes any factor", _nothing),
 }  # fmt: skip
 
 

@@ -46,7 +46,7 @@ CHANGED = (
     "discovery rate). This court has draws 100 to 131, which were first drawn after all of it, and "
     "the cells of the whole product, had been committed. Changed after that registration, "
     "before any of its draws was run: metrics that learn trees are tried on the whole product too, "
-    "not on the cells of the picture alone, as their trees are fast enough since."
+    "not on the cells of the picture alone, since their trees have become fast enough."
 )
 
 
@@ -60,7 +60,7 @@ def page(court: Court, found: Sequence[Judgement]) -> str:
     parts = [
         "# The court of metrics",
         "![Verdicts by metric and cell](court.svg)",
-        f"Codes are made by hand from factors, so that the right answer is known; nothing is "
+        f"Codes are constructed from factors, so the right answer is known; nothing is "
         f"trained. {len(METRICS)} metrics, {len({j.cell for j in found})} cells, "
         f"{draws[0] if draws else 0} to {draws[-1] if draws else 0} draws each, on means, protocol "
         f"`default` with 1,000 + 500 votes. {counts['right']} verdicts are right, "
@@ -77,10 +77,9 @@ def page(court: Court, found: Sequence[Judgement]) -> str:
         f"*lower* than the perfect code of the same draw (by more than {LOWER:g}), else *the same* "
         f"(within {SAME:g}). A perfect code of factors that are not independent should score "
         f"what one of "
-        "independent factors does. A *false positive* praises a broken code, "
-        "or scores a good one above the perfect, a *false negative* "
-        "blames "
-        "a good one. Each draw votes; a verdict needs evidence by the e-process that decides "
+        "independent factors does. A *false positive* does not score a broken code "
+        "lower, or scores a good one above the perfect; a *false negative* scores a good one "
+        "lower. Each draw votes; a verdict needs evidence by the e-process that decides "
         "the papers' "
         f"claims, at a false discovery rate of {LEVEL:.0%} over all of them; else it is undecided.",
         CHANGED,
@@ -213,7 +212,8 @@ def _sensitivity(court: Court) -> str:
         rows.append([f"`{name}`", *cells, both, few])
     names = [variant for variant in VARIANTS if variant]
     return (
-        "## What bins, seeds and rows move\n\nMean absolute change on codes rotated by 10 "
+        "## How much bins, seeds and rows change scores\n\n"
+        "Mean absolute change on codes rotated by 10 "
         "degrees under other bins "
         "and another seed of the metric; and the perfect code at 400 and at 60 rows.\n\n"
         + _table(["metric", *names, "400 rows", "60 rows"], rows)
@@ -243,7 +243,7 @@ def _chance(court: Court) -> str:
             ]
         )
     return (
-        "## What codes that know nothing score\n\nThe median, and the chance level that the "
+        "## What codes without information score\n\nThe median, and the chance level that the "
         "score states itself, "
         "where it does.\n\n" + _table(["metric", "noise alone", "stated chance"], rows)
     )

@@ -109,7 +109,7 @@ AFTERWARDS: Mapping[tuple[str, str], str] = {
     ("mcc", "rotated 10"): "two of three factors keep a correlation of cos 10 = 0.985, so that its "
     "definition promises 0.99: lower, by less than the margin",
     ("mig_sup", "split"): "the gap is in shares of the factor's entropy, so that a latent that "
-    "knows half of a factor counts half",
+    "encodes half of a factor counts half",
     ("mig_sup", "mixed"): "as for split",
     ("mig_sup", "fewer"): "it averages over latents, so that a factor without one is not seen",
     ("mig", "warped"): "the information stays, but bins of equal width put the lower values into "
@@ -119,15 +119,15 @@ AFTERWARDS: Mapping[tuple[str, str], str] = {
     "give both to it",
     ("beta_vae", "fewer"): "where no latent stays still it is the third factor that is fixed: the "
     "classifier finds it by elimination, and its definition asks for no more",
-    ("dci_disentanglement", "fewer"): "the classifier of a factor that nothing knows spreads its "
-    "importance over all latents; the definition weighs that noise like knowledge",
+    ("dci_disentanglement", "fewer"): "the classifier of a factor that nothing encodes spreads its "
+    "importance over all latents; the definition weighs that noise like information",
     ("sap", "identity"): "accuracies depend on the number of values, so that two numbers of values "
     "cannot be compared",
     (
         "those of gaps and shares",
         "identity of correlated .9 and of function",
     ): "where factors share "
-    "information, a perfect latent of one knows the other too: who takes the formula for the "
+    "information, a perfect latent of one encodes the other too: whoever takes the formula as the "
     "promise expects them to be lower, and the court calls it wrong because the code is perfect",
     ("mig, sap, knn_score, infoc", "rotated 45 and merged of correlated .9"): "they are above "
     "identity because identity is blamed there, not because the code is praised",

@@ -95,7 +95,7 @@ def _attributes(path: Path) -> Factors:
     in_order = np.array_equal(table[:, 0], np.arange(1, len(table) + 1))
     if not in_order or not np.all(np.abs(table[:, 1:]) == 1):
         raise DataError(
-            f"{path} must list 000001.jpg and on in order, with attributes of -1 or 1.",
+            f"{path} must list 000001.jpg, 000002.jpg ... in order, with attributes of -1 or 1.",
             "Delete it and get the official file.",
         )
     attributes = tuple(names.split())

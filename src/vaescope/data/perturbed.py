@@ -129,7 +129,7 @@ def open_perturbed(spec: PerturbedSpec) -> Dataset:
     data = load_perturbed(path)
     if _sha256(path) != spec.sha256:
         raise DataError(
-            f"{path} is another file than the one that this run was trained on.",
+            f"{path} is not the file that this run was trained on.",
             "Put that file back, or train again on this one.",
         )
     return data

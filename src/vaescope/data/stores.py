@@ -145,7 +145,7 @@ class Absent:
 
     def rows(self, index: Integers) -> NDArray[np.float32]:
         raise UsageError(
-            "These data came in batches that went to the model untouched, so that no row of them "
-            "can be taken.",
-            "Use what codes tell, or pass an array with one row for each example.",
+            "These data are batches that the model takes unchanged, so single rows cannot be "
+            "selected.",
+            "Use measures of codes, or pass an array with one row for each example.",
         )

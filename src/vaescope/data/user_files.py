@@ -100,7 +100,7 @@ def complete(spec: FilesSpec) -> FilesSpec:
     sides = {spec.size, *spec.event[1:]} if spec.size is not None else set()
     if len(sides) > 1 or (spec.grey and spec.event[0] != 1):
         raise UsageError(
-            f"data.size={spec.size} and data.grey={spec.grey} do not go with images of shape "
+            f"data.size={spec.size} and data.grey={spec.grey} do not fit images of shape "
             f"{spec.event}.",
             "Load the files again with these settings.",
         )
@@ -119,10 +119,10 @@ def open_files(spec: FilesSpec) -> Dataset:
     data = load_files(path, size=spec.size, grey=spec.grey)
     if _hash(path, spec, data) != spec.sha256:
         raise DataError(
-            f"{path} does not hold what it did when this run was begun: {len(data):,} rows of "
-            f"shape {data.shape} with another hash; wanted {spec.n:,} of shape {spec.event}.",
-            "Put the old files back, or train again: changed files are another run. Other data of "
-            "that shape are given with --data.",
+            f"{path} has changed since this run began: {len(data):,} rows of "
+            f"shape {data.shape} with a different hash; wanted {spec.n:,} of shape {spec.event}.",
+            "Put the old files back, or train again: changed files make a different run. Give "
+            "other data of that shape with --data.",
         )
     return data
 

@@ -197,8 +197,8 @@ def load_pretrained(folder: str | Path) -> Run:
         )
     if sha256_of(read_regular(run.model)) != config["weights_sha256"]:
         raise RunError(
-            f"{run.model} is damaged or of another model: it is not what config.json was written "
-            "for.",
+            f"{run.model} is damaged or belongs to a different model: it does not match "
+            "config.json.",
             "Get both files again.",
         )
     load_vae(run)  # what does not fit is found here, not later
@@ -227,4 +227,6 @@ def _refuse(out: Run, spec: Experiment) -> None:
     if out.created:
         raise RunError(f"{out.path} is a run folder.", "Choose another folder for the export.")
     if out.published and digest(resolve(out.open())) != digest(spec):
-        raise RunError(f"{out.path} holds another model.", "Choose another folder for the export.")
+        raise RunError(
+            f"{out.path} holds a different model.", "Choose another folder for the export."
+        )

@@ -61,7 +61,7 @@ SAME_FORM = 1.5
 
 @dataclass(frozen=True)
 class NominalBeta:
-    """The beta that the user wrote, beside the one that the model acts with."""
+    """The beta that the user wrote, beside the effective one."""
 
     beta: float
     ratio: float  # effective over nominal
@@ -120,9 +120,7 @@ class EffectiveBeta:
         if self.value is None or self.interval is None:
             return f"The effective beta cannot be measured: {self.reason}."
         low, high = self.interval
-        lines = [
-            f"The model acts with beta {self.value:.3g} ({low:.3g} to {high:.3g}). {self.reason}"
-        ]
+        lines = [f"The effective beta is {self.value:.3g} ({low:.3g} to {high:.3g}). {self.reason}"]
         if self.pixel_variance_ratio is not None:
             lines.append(
                 "The variance of a value that this implies is "
@@ -346,7 +344,7 @@ def _meaning(single: bool | None, spread: float | None, each: Vector) -> str:
     if single:
         return f"One weight explains the model: beyond noise, latents differ by {spread:.0%}."
     return (
-        f"No single weight explains the model: latents act with {each.min():.3g} to "
+        f"No single weight explains the model: single latents have {each.min():.3g} to "
         f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, before "
-        "training has settled, and on other data than those of the training."
+        "training has settled, and on data other than the training data."
     )

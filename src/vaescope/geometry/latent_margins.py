@@ -44,19 +44,19 @@ class LatentMargins:
         nearest = min(self.collapse, key=self.collapse.__getitem__)
         times = self.collapse[nearest] / self.beta
         lines = [
-            f"Nearest to its collapse is latent {nearest}, which would die at about "
+            f"Latent {nearest} is nearest to collapse: it would become passive at about "
             f"{self.collapse[nearest]:.3g}, {times:.2g} times this beta."
         ]
         if self.more_at_half is not None and self.more_now is not None:
             least = "at least " if self.more_at_half == self.limit else ""
             plural = "" if self.more_at_half == 1 else "s"
             lines.append(
-                f"At half of this beta the residuals would pay for {least}{self.more_at_half} more "
+                f"At half of this beta the residuals would justify {least}{self.more_at_half} more "
                 f"latent{plural}."
             )
             if self.more_now:
                 lines.append(
-                    f"They would pay for {self.more_now} at this beta already: the model has too "
+                    f"They would justify {self.more_now} at this beta already: the model has too "
                     "few latents, or its training has not found them."
                 )
         return " ".join(lines)

@@ -52,7 +52,7 @@ class Coordinates(GeometryMeasure):
             "polar": f"factor {a} is their angle and factor {b} their radius",
             "cartesian": f"factor {a} is in latent {i} and factor {b} in latent {j}",
             "turned": f"factors {a} and {b} lie on straight axes between them",
-            "neither": "no coordinate of either kind holds a factor",
+            "neither": "no coordinate of either kind encodes a factor",
         }[self.kind]
         return (
             f"latents {i} and {j} are {self.kind}: {how} (explained: polar {self.polar:.2f}, "

@@ -122,9 +122,9 @@ def overlap_to_dict(found: Overlap | None) -> dict[str, Any] | None:
 def _overlap_says(found: Overlap) -> str:
     return (
         f"{found.effective_number:.3g} of {found.n:,} data points share a code (pairs overlap by "
-        f"{found.bhattacharyya:.2g}). One is a lookup table, in which neighbours in the code say "
-        f"nothing of neighbours in the data; {found.n:,} is a code that has lost the data. Where "
-        "in between it is appropriate is not calibrated: compare models on the same data."
+        f"{found.bhattacharyya:.2g}). 1 would be a lookup table, in which nearby codes say "
+        f"nothing about nearby data; {found.n:,} would be codes that have lost the data. Which "
+        "values in between are good is not calibrated: compare models on the same data."
     )
 
 
@@ -165,7 +165,7 @@ def _precision_budget(seen: _Seen) -> Diagnostic:
     return Diagnostic(
         "precision_budget", found.value, found.interval, found.n,
         f"The posterior's noise costs {found.value:.2f} times the least at the same precision: at "
-        "1 each used latent is as precise as the decoder needs it. Axes turned to be orthogonal "
+        "1 each used latent is as precise as the decoder needs it. Axes rotated to be orthogonal "
         f"would save a factor of {found.rotation.value:.2f} more.",
     )  # fmt: skip
 
@@ -193,7 +193,7 @@ def _rotation_price(seen: _Seen) -> Diagnostic:
     if not codes.prior.standard:
         raise ShapeError(f"the prior is {codes.prior.says}, not N(0, I)", "Use another model.")
     if len(used) < 2:
-        raise ShapeError("one used latent has no other axis to turn to", "Train with more.")
+        raise ShapeError("fewer than two latents are used", "Train with a smaller beta.")
     few = seen.few
     some = Codes(codes.mean[few], codes.variance[few], codes.sample[few])
     turns = np.broadcast_to(np.eye(codes.d), (ROTATIONS, codes.d, codes.d)).copy()
@@ -219,7 +219,7 @@ def _self_consistency(seen: _Seen) -> Diagnostic:
         "self_consistency", found.value, found.interval, found.n,
         f"Encoding what was decoded misses the code by {found.value:.1%} of its variance: at 0 the "
         "encoder inverts the decoder, so that edits of codes survive; near 100% the two do not "
-        "know each other.",
+        "match.",
     )  # fmt: skip
 
 
@@ -249,10 +249,10 @@ def _coordinates(seen: _Seen) -> Diagnostic:
     polar = [one for one in found if one.kind == "polar"]
     pairs = listed([f"{a} and {b}" for a, b in (one.latents for one in polar)])
     says = (
-        f"Latents {pairs} hold a factor as their angle and another as their radius: metrics that "
+        f"Latents {pairs} encode a factor as their angle and another as their radius: metrics that "
         "look at axes call that entangled, though it can be read as easily."
         if polar
-        else "No two of the used latents hold factors as angle and radius, so that no score is low "
+        else "No two of the used latents encode factors as angle and radius, so no score is low "
         "for that reason."
     )
     return Diagnostic(

@@ -47,7 +47,7 @@ def inspect(
     """Dissects whatever `vs.open_model` opens, on at most 10,000 examples.
 
     Arguments up to `std` are those of `vs.open_model`. `nominal` is the beta in the training code,
-    which the one that the model acts with is compared with. `effort` is fast, default or
+    with which the effective beta is compared. `effort` is fast, default or
     thorough. `images=False` keeps no picture: neither examples nor what the decoder makes of them.
     Progress is drawn on stderr at a terminal and in notebooks; `progress=False` draws none, and a
     function gets the name of each part instead.
@@ -102,7 +102,7 @@ def inspect(
         check_nominal(nominal)
         if not size.whole:
             raise UsageError(
-                f"The effort {effort!r} does not read the beta that the model acts with.",
+                f"The effort {effort!r} does not compute the effective beta.",
                 "Leave out the nominal beta, or choose the effort fast, default or thorough.",
             )
     with told(progress, "inspect") as tell:

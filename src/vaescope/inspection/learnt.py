@@ -109,7 +109,7 @@ def _latent_row(found: Inspection, latent: Latent) -> LearntRow:
         if factor.standing == "weak" and latent.index in factor.latents
     ]  # fmt: skip
     if weak:
-        note += f", knows a little of {_listed(weak)}"
+        note += f", encodes a little of {_listed(weak)}"
     return _row(found, name, note, [latent], (_strip(found, latent),), None)
 
 

@@ -220,7 +220,7 @@ class Inspection:
     def summary(self) -> str:
         """What was inferred about the model, then the verdicts, one a line; consequences are
         indented."""
-        read = [f"Read: {self.read}."] if self.inferred else []
+        read = [f"Inferred: {self.read}."] if self.inferred else []
         read += [str(own) for own in self.inferred if own.read in ("poor", "uncertain")]
         return "\n".join([*read, *map(_line, self.verdicts)])
 

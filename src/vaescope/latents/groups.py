@@ -312,8 +312,8 @@ def _correlated(names: Sequence[str], values: NDArray[np.number]) -> tuple[str, 
         return ()
     table = np.abs(np.corrcoef(values.T.astype(np.float64)))
     return tuple(
-        f"{names[i]} and {names[j]} are correlated in the data ({table[i, j]:.2f}): what is known "
-        "of one is known of the other"
+        f"{names[i]} and {names[j]} are correlated in the data ({table[i, j]:.2f}): a latent that "
+        "encodes one encodes the other"
         for i, j in combinations(range(len(names)), 2)
         if table[i, j] >= 0.3
     )

@@ -66,7 +66,7 @@ def entropy_of_means(
         raise RangeError(f"bins is {bins}; wanted at least 2.", "Pass e.g. bins=20.")
     if on != "mean":
         raise UsageError(
-            "entropy_of_means is of means: samples vary by their own noise.", "Ask for --on mean."
+            "entropy_of_means takes means: the noise of samples varies too.", "Ask for --on mean."
         )
     rows = points(codes, limit, seed)
     z = codes.mean[rows].astype(np.float64)

@@ -142,8 +142,8 @@ def neighbour_distances(
     nearest = _by_tree(x, k) if x.shape[1] <= _TREE else _by_products(x, k)
     if not (nearest > 0).all():
         raise ShapeError(
-            "Some points differ by less than numbers can tell apart.",
-            "Give the points in a larger scale, or in float64.",
+            "Some points differ by less than floating-point precision.",
+            "Give the points on a larger scale, or in float64.",
         )
     return nearest
 

@@ -76,7 +76,7 @@ def knn_score(
     n_train = int(0.8 * len(rows))
     if n_train < neighbours or n_train == len(rows):
         raise ShapeError(
-            f"knn_score needs {neighbours} rows to learn from in 80% of all; got {n_train} of "
+            f"knn_score needs {neighbours} training rows, 80% of all; got {n_train} of "
             f"{len(rows)}.",
             "Encode more rows.",
         )

@@ -98,7 +98,7 @@ def _of_factors(rows: Labelled, share: NDArray[np.float64]) -> list[BrokenAssump
         # Shares of factors of four values at these correlations, from the law of large numbers.
         near = {"correlated .3": 0.03, "correlated .6": 0.16, "correlated .9": 0.5, "function": 1.0}
         found.append(BrokenAssumption(
-            f"the factors depend on each other: {names[1]} tells {most:.0%} of {names[0]}", _AXES,
+            f"the factors depend on each other: {names[1]} explains {most:.0%} of {names[0]}", _AXES,
             min(near, key=lambda name: abs(near[name] - most)),
         ))  # fmt: skip
     least = [int(np.bincount(column)[np.unique(column)].min()) for column in rows.factors.T]
@@ -125,11 +125,13 @@ def _of_latents(rows: Labelled, knows: NDArray[np.bool_], codes: Codes) -> list[
     idle = np.flatnonzero(~knows.any(axis=1))
     if len(idle) == codes.d:
         found.append(
-            BrokenAssumption("no latent knows any factor beyond chance", _EVERY, encoder="nothing")
+            BrokenAssumption(
+                "no latent encodes any factor beyond chance", _EVERY, encoder="nothing"
+            )
         )
     elif len(idle):
         moves = np.ptp(rows.z[:, idle], axis=0).max() > 0
-        says = f"{len(idle)} of {codes.d} latents know no factor ({listed(idle.tolist())})"
+        says = f"{len(idle)} of {codes.d} latents encode no factor ({listed(idle.tolist())})"
         found.append(
             BrokenAssumption(says, (*_AXES, "dci_size"), encoder="noise" if moves else "dead")
         )
@@ -155,7 +157,7 @@ def _of_latents(rows: Labelled, knows: NDArray[np.bool_], codes: Codes) -> list[
         ))  # fmt: skip
     elif len(several):
         found.append(BrokenAssumption(
-            f"one latent knows several factors ({listed(several.tolist())})",
+            f"one latent encodes several factors ({listed(several.tolist())})",
             (*_AXES, *_READING), encoder="merged",
         ))  # fmt: skip
     elif len(spread):
@@ -178,7 +180,9 @@ def _of_relations(rows: Labelled, knows: NDArray[np.bool_]) -> list[BrokenAssump
     curved = [rows.names[k] for k, j in enumerate(best) if knows[j, k] and bent[j, k] > _BENT]
     if not curved:
         return []
-    says = f"{listed(curved)} {'is' if len(curved) == 1 else 'are'} no linear function of a latent"
+    says = (
+        f"{listed(curved)} {'is' if len(curved) == 1 else 'are'} not a linear function of a latent"
+    )
     return [BrokenAssumption(says, ("mcc", "sap_continuous", "smoothness"), encoder="warped")]
 
 

@@ -67,13 +67,13 @@ class PerturbSettings:
             )
         if (self.factor is not None) != (self.kind == "one-factor"):
             raise UsageError(
-                f"kind={self.kind} does not go with factor={self.factor}.",
-                "kind=one-factor, and no other, needs the name of a factor.",
+                f"kind={self.kind} {'needs a' if self.factor is None else 'takes no'} factor.",
+                "kind=one-factor needs the name of a factor; other kinds take none.",
             )
         if self.rms is not None and (self.kind != "untrained" or not 0.0 < self.rms < self.epsilon):
             raise UsageError(
-                f"kind={self.kind} with epsilon {self.epsilon:g} does not go with rms={self.rms}.",
-                "Only kind=untrained is scaled to a size, below epsilon.",
+                f"kind={self.kind} with epsilon {self.epsilon:g} cannot have rms={self.rms}.",
+                "Only kind=untrained takes an RMS change, and it must be below epsilon.",
             )
 
     def to_dict(self) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def as_prior(value: Any, latent: int) -> Prior:
     elif isinstance(value, td.Distribution):
         density = _described(value, latent)
     else:
-        raise UsageError(f"prior is {type(value).__name__}, which is not one.", _WANTED)
+        raise UsageError(f"prior is {type(value).__name__}, which is not a prior.", _WANTED)
     if density.d != latent:
         raise ShapeError(
             f"The prior has {density.d} latents; the model has {latent}.",

@@ -80,10 +80,9 @@ def _sentence(who: str, loss: Loss) -> str:
             f"{who} on means {verb} accuracy on the factors ({figures}): keep these means for this "
             "use."
         )
-    return (
-        f"{who} on means {verb} no accuracy on the factors beyond noise "
-        f"({figures}; a loss of at most {loss.most:.3f}): drop them."
-    )
+    most = f"; a loss of at most {loss.most:.3f}" if loss.most >= 0.0005 else ""
+    nothing = f"{who} on means {verb} no accuracy on the factors beyond noise"
+    return f"{nothing} ({figures}{most}): drop them."
 
 
 Learner = Callable[[Floats, Integers, Floats], Integers]

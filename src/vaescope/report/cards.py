@@ -26,7 +26,7 @@ def inspection_card(inspection: Inspection) -> str:
         for row in (() if screen is None else screen.rows[:ROWS])
     ]  # fmt: skip
     more = 0 if screen is None else len(screen.rows) - len(rows)
-    read = [f"Read: {inspection.read}."] if inspection.inferred else []
+    read = [f"Inferred: {inspection.read}."] if inspection.inferred else []
     said = [
         (one.tone, f"{one.says} {one.advice}") for one in inspection.verdicts if one.cause is None
     ]

@@ -280,7 +280,7 @@ def _exchanges(comparison: Comparison) -> Section:
                       "the map between their latents.", columns, rows)  # fmt: skip
     text = (
         "Maps act on posterior means in units of each latent's standard deviation, and are fitted "
-        "on half of the images and priced on the others. Constant: all images as the mean one. A "
+        "on half of the images and measured on the others. Constant: all images as the mean one. A "
         "class of maps suffices where it recovers 90% of what the constant loses."
     )
     lead = "Whether one model can decode what another has encoded: nats per image, lower is better."

@@ -137,7 +137,7 @@ def way(inspection: Inspection) -> list[Part]:
     images = None if gallery is None else images_of(inspection, gallery.way, 1)
     if gallery is None or images is None:
         return (
-            [] if gallery is None else _left_out(gallery, "way", "The way between two examples is")
+            [] if gallery is None else _left_out(gallery, "way", "The path between two examples is")
         )
     first, last = gallery.ends
     png = rows_of(images[None], _budget(inspection))[0]

@@ -20,7 +20,9 @@ SHOWN_LATENTS = 40
 HOLD = "\N{NO-BREAK SPACE}"
 
 #: Said of models whose encoder saw the factors.
-SUPERVISED = " The encoder saw the factors (supervised): a score here says little of what it found."
+SUPERVISED = (
+    " The encoder saw the factors (supervised): a score does not show what it finds without them."
+)
 
 
 def is_point(latents: Sequence[Latent]) -> bool:
@@ -131,7 +133,7 @@ def latents_section(inspection: Inspection) -> Section:
             f"below {least:g} and those of passive latents are left out."
             f"{SUPERVISED if inspection.supervised else ''}"
         )
-    lead = "An active latent is certain of its value; a passive one ignores the data."
+    lead = "An active latent has a small posterior variance; a passive one ignores the data."
     parts: list[Part] = [table, drawn, Prose(rule, aside=True)]
     if point:
         lead = "This model has points for posteriors: latents have no variance, rate or type."

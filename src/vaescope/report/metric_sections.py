@@ -67,9 +67,9 @@ def correlation(inspection: Inspection) -> Section | None:
         "effective rank counts the directions that vary; that of the correlation matrix ignores "
         "their size (Bonheme and Grzes 2023). Means of passive latents hardly vary, but may still "
         "be correlated; their samples are noise and are not. "
-        "Fewer latents have a lower total correlation whichever they are: that passive ones are "
-        "the reason shows where dropping them leaves less than dropping as many by lot, the mean "
-        "of 20. Independent latents have about d(d - 1) / 4n by chance."
+        "Fewer latents have a lower total correlation whichever they are: passive ones are the "
+        "reason only if dropping them leaves less than dropping as many at random (mean of 20 "
+        "draws). Independent latents have about d(d - 1) / 4n by chance."
     )
     chart = correlations_chart(matrices, shown)
     drawn = figure("correlations", chart, caption, alt)
@@ -85,7 +85,7 @@ def _controls(found: MeanAgainstSample, n: int, d: int) -> list[tuple[Value, ...
         own = left_by_lot(pairs, len(found.types.passive))
         if own is not None:
             rows.append(
-                (f"{name}s, as many dropped by lot", own.total_correlation,
+                (f"{name}s, as many dropped at random", own.total_correlation,
                  own.total_correlation_rank, own.mutual_information, own.effective_rank,
                  own.effective_rank_correlation)
             )  # fmt: skip
@@ -290,5 +290,5 @@ def inferred(inspection: Inspection) -> Section | None:
         "inferred", "How the outputs were interpreted, and the evidence for it.",
         (Column("What"), Column("Read as"), Column("Because")), rows,
     )  # fmt: skip
-    lead = "How this model was read. If one of these is wrong, so are all numbers: correct it."
+    lead = "How this model was interpreted. If a line is wrong, so are all numbers: correct it."
     return Section("inferred", "Inferred about the model", lead, (table,), open=False)

@@ -46,9 +46,9 @@ def preview_page(found: Perturbation) -> Page:
             "use", "What to do with it", "",
             (Prose(f"Train on it with data.name=perturbed data.path={found.path.name}, compare "
                    "with the original and with pixel noise of the same epsilon (data.pixel_noise): "
-                   "a method that falls on the first alone lives on the data's local structure. A "
+                   "a method whose scores fall on the first alone relies on local structure. A "
                    "control of the same form (reversed, one-factor) may do the same: compare with "
-                   "these before the cause is named."),),
+                   "these before you name a cause."),),
         ),
     ]  # fmt: skip
     kind = found.settings.kind

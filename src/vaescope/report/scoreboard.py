@@ -17,11 +17,11 @@ _KINDS: tuple[Judgement, ...] = ("supported", "contradicted", "not specific", "u
 _RULE = (
     "A claim is about most units, usually seeds. Each unit is for it, against it or neither "
     "(a tie, no number). The votes are weighed by an e-process, valid at any number of units "
-    "and for any distribution: e = 600 says that votes like these are 600 times likelier if "
-    "most units agree than if half of them do. A claim is **supported** or **contradicted** "
-    "where its e is large enough for its family, **not specific** where a control, in which "
-    "the mechanism is absent, does the same, else **undecided**. Supported also needs the "
-    "effect to lead its control."
+    "and for any distribution: e = 600 says that such votes are 600 times as likely if "
+    "most units agree with the claim (averaged over the shares above one half) as if half do. A "
+    "claim is **supported** or **contradicted** where its e is large enough for its family, **not "
+    "specific** where a control, in which the mechanism is absent, does the same, else "
+    "**undecided**. Support also needs the effect to be stronger than its control's, unit by unit."
 )
 
 
@@ -112,17 +112,24 @@ def _formulas(verdicts: Sequence[ClaimVerdict]) -> list[str]:
 
 
 def _older(judged: Judged) -> list[str]:
-    """What is to be known of a table that was made before its claims were registered."""
+    """What to know about a table that was made before its claims were registered."""
     if judged.registered != "re-analysed":
         return []
     changed = OUTDATED.get(judged.study.id)
     since = f" Since it was made, {changed}." if changed else ""
     return [
-        "**Re-analysed**: this table was made before the claims below were registered, so that its "
-        "verdicts are not evidence, and some of what they ask for is not in it. The text below is "
-        f"about the study as it stands.{since} To be run again.",
+        "**Re-analysed**: this table was made before the claims below were registered, so its "
+        "verdicts are not evidence, and columns that they need may be missing. The text below "
+        f"describes the present version of the study.{since} It has yet to be run again.",
         "",
     ]
+
+
+def _registered(status: str) -> str:
+    if status == "re-analysed":
+        return "Re-analysed."
+    revised = f" ({status})" if status.startswith("revised") else ""
+    return f"Registered before the units were run{revised}."
 
 
 def study_text(judged: Judged) -> str:
@@ -144,7 +151,7 @@ def study_text(judged: Judged) -> str:
         "",
     ]
     if evidence:
-        lines += ["## Claims", "", f"{judged.registered.capitalize()}.", "", *_claims(evidence), ""]
+        lines += ["## Claims", "", _registered(judged.registered), "", *_claims(evidence), ""]
     if formulas:
         lines += ["## Formulas checked", "", *_formulas(formulas), ""]
     if study.found:
@@ -184,16 +191,17 @@ def scoreboard(
         _RULE,
         "",
         f"Primary claims of a paper share a chance of {ALPHA:.0%} of even one wrong verdict, its "
-        f"other claims a false discovery rate of {ALPHA:.0%}; five papers and our own claims have "
-        f"that each. Laptop scale on CPU ({machines}): what holds there need not hold at the "
-        "papers' scale, nor the reverse. Made by `python scripts/studies.py` from the tables in "
-        "`studies/` and the [registry](registry.jsonl).",
+        f"other claims a false discovery rate of {ALPHA:.0%}; each of the five papers is "
+        "such a family, and so are our own claims. Laptop scale on CPU "
+        f"({machines}): what holds there need not hold at the papers' scale, nor the reverse. "
+        "Made by `python scripts/studies.py` from the tables in `studies/` and the "
+        "[registry](registry.jsonl).",
         "",
     ]
     for family in dict.fromkeys(v.family for j in trained for v in j.verdicts):
-        text += [f"## {family}", "", *_primaries(trained, family), ""]
+        text += [f"## {_HEADINGS.get(family, family)}", "", *_primaries(trained, family), ""]
     if gone:
-        text += ["## Withdrawn", "", "Registered once, undecided for good.", ""]
+        text += ["## Withdrawn", "", "Registered, then withdrawn; they stay undecided.", ""]
         text += [f"- {v.claim.says} [{v.claim.where}]" for v in gone] + [""]
     others = [v for j in trained if j.counts for v in j.verdicts if not v.claim.primary]
     others = [v for v in others if v.claim.kind != "identity"]
@@ -206,14 +214,14 @@ def scoreboard(
     text += ["## What was registered", "", *_registrations(lines), ""]
     known = {line.study for line in lines}
     text += [f"- {name}, revised: {why}." for name, why in REVISED.items() if name in known]
-    text += ["", "No unit of an earlier registration of these had a result.", ""]
-    text += ["## What was changed after a look", "", _LOOKED, ""]
+    text += ["", "Units of their earlier registrations had no results.", ""]
+    text += ["## What was changed after looking at results", "", _LOOKED, ""]
     text += [f"- {name}: {what}." for name, what in LOOKED.items()]
     return "\n".join([*text, ""])
 
 
 def coverage_lines() -> list[str]:
-    """What nothing tries yet, or not wholly; then every other row with what tries it."""
+    """What nothing tests yet, or not wholly; then every other row with what tests it."""
     left, whole = (
         [one for one in COVERAGE if bool(one.missing) == lacking] for lacking in (True, False)
     )
@@ -222,16 +230,16 @@ def coverage_lines() -> list[str]:
         "## What is missing",
         "",
         f"Of {len(COVERAGE)} tables, figures, theorems and questions of the papers {len(whole)} "
-        f"have a study or a test for all that they show, {len(left) - untried} for a part, "
-        f"{untried} nothing. That a row has a study does not say that it has run: see the tables "
+        f"have a study or a test for all that they show, {len(left) - untried} for a part, and "
+        f"{untried} have none. A study that is listed here need not have run: see the tables "
         "above.",
         "",
-        *_header("row", "tried by", "missing"),
+        *_header("row", "tested by", "missing"),
         *(_line(one.name, _tried(one), one.missing) for one in left),
         "",
-        "## What is tried",
+        "## What is tested",
         "",
-        *_header("row", "tried by"),
+        *_header("row", "tested by"),
         *(_line(one.name, _tried(one)) for one in whole),
     ]
 
@@ -240,9 +248,11 @@ def _tried(one: Covered) -> str:
     return ", ".join([*one.studies, *(f"`{name}`" for name in one.tests)]) or "nothing"
 
 
+#: Families that are not papers.
+_HEADINGS = {"our own": "Our own claims"}
 _LOOKED = (
-    "In the tables of before registration, which are why none of them counts. Registered studies "
-    "have units of their own."
+    "These changes were made in tables from before registration, and are the reason why none of "
+    "those tables counts. Registered studies have units of their own."
 )
 
 
@@ -287,8 +297,8 @@ def _primaries(judged: Sequence[Judged], family: str) -> list[str]:
 
 def _reanalysed(judged: Sequence[Judged]) -> list[str]:
     lines = [
-        "Made before registration, some with settings that were corrected since, most without "
-        "controls. Verdicts by the same rule, in families of their own:",
+        "Made before registration, some with settings that have been corrected since, most without "
+        "controls. Verdicts by the same rule, in separate families:",
         "",
         *_header("study", *_KINDS, "since then"),
     ]

@@ -91,7 +91,7 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
     page = Page(
         subject.name,
         f"{subject.says} Numbers are over {_examples(subject.n, subject.of)} of {subject.data}."
-        + (f" Read: {inspection.read}." if inspection.inferred else ""),
+        + (f" Inferred: {inspection.read}." if inspection.inferred else ""),
         tuple(_facts(inspection)),
         statements(inspection.verdicts),
         sections,
@@ -304,7 +304,7 @@ def _factors(inspection: Inspection) -> Section | None:
         f"{score.protocol.settings['bins']} equal bins of the means, n = {score.protocol.n:,}, one "
         f"seed. {_chance(score)}Means of passive latents may encode factors too; their samples do "
         f"not.{SUPERVISED if factors.supervised else ''}"
-        + (f" What it assumes and these codes break: {'; '.join(score.validity)}."
+        + (f" These codes violate what it assumes: {'; '.join(score.validity)}."
            if score.validity else "")
     )  # fmt: skip
     chart = factors_chart(factors, latents[:SHOWN_LATENTS])
@@ -352,7 +352,7 @@ def _training(inspection: Inspection) -> Section | None:
     if training.variance is not None:
         kinds = {z.index: z.type for z in inspection.latents}
         says = (
-            "Mean posterior variance of each latent along training: a latent becomes active "
+            "Mean posterior variance of each latent during training: a latent becomes active "
             "where its line falls, and passive where it returns to that of the prior."
         )
         last = "; ".join(f"{named(z)}: {training.variance[-1, z.index]:.2f}"
@@ -361,7 +361,7 @@ def _training(inspection: Inspection) -> Section | None:
         parts.append(figure("variances", chart, says, f"Lines over steps. In the end {last}."))
     if training.latent_kl is not None:
         kinds = {z.index: z.type for z in inspection.latents}
-        says = "KL of each latent along training, in nats: what it costs, and so what it carries."
+        says = "KL of each latent during training, in nats."
         last = "; ".join(f"{named(z)}: {training.latent_kl[-1, z.index]:.2f}"
                          for z in inspection.latents[:SHOWN_LATENTS])  # fmt: skip
         chart = traces_chart(training.step, training.latent_kl, kinds, "KL, nats")

@@ -58,7 +58,7 @@ def alike(comparison: Comparison, latent: ComparedLatent) -> str:
     if any(own.correlation**2 < SAME for own in matched):
         return "not the same latent: less than half of the variance is shared"
     if latent.differs:
-        return "the same latent, used to another degree"
+        return "the same latent, used to a different degree"
     sides = [side for side, judged in zip(comparison.sides, latent.judged, strict=True) if judged]
     known = all(
         own.gaps[place].differs is False
@@ -69,8 +69,8 @@ def alike(comparison: Comparison, latent: ComparedLatent) -> str:
     if not known:
         return "the same latent; how far seeds differ is not known"
     if all(side.basis != "images" for side in sides):
-        return "the same within what seeds do"
-    return "the same within what other images do; seeds are not known"
+        return "the same latent: runs differ no more than seeds do"
+    return "the same latent on these images; how far seeds differ is not known"
 
 
 def _row(comparison: Comparison, place: int, share: float, *, images: bool) -> PageLearntRow:

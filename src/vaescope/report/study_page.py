@@ -80,9 +80,9 @@ def study_page(study: Study, outcome: Outcome, verdicts: Sequence[ClaimVerdict])
     seeds = max((v.seeds for v in verdicts), default=0)
     facts = (
         *(Fact(kind, str(count), f"of {len(verdicts)} claims") for kind, count in counts.items()),
-        Fact("rows", f"{len(runs):,}", f"up to {seeds} seeds"),
+        Fact("rows", f"{len(runs):,}", f"up to {seeds} {'seed' if seeds == 1 else 'seeds'}"),
     )
-    said = "Written after the laptop-scale run whose table is in docs/results: not of this run."
+    said = "About the laptop-scale run whose table is in docs/results, not about this run."
     found = (Section("found", "What we found", said, (Prose(study.found),)),)
     versions = ", ".join(f"{name} {number}" for name, number in outcome.versions.items())
     return Page(
@@ -106,8 +106,8 @@ def study_page(study: Study, outcome: Outcome, verdicts: Sequence[ClaimVerdict])
 
 _RULE = (
     "A claim is about most units, usually seeds. Votes are weighed by an e-process that is valid "
-    "at any number of units; docs/studies.md has the rule. Intervals describe the mean effect and "
-    "decide nothing."
+    "at any number of units; docs/studies.md has the rule. Intervals describe the mean effect; "
+    "verdicts do not depend on them."
 )
 
 
@@ -117,8 +117,9 @@ def _number(value: float | None) -> str:
 
 def _spread(verdict: ClaimVerdict) -> str:
     if verdict.interval is None:
-        return "no interval"
-    return " to ".join(_number(end) for end in verdict.interval)
+        return "No interval of the mean effect"
+    ends = " to ".join(_number(end) for end in verdict.interval)
+    return f"95% interval of the mean effect: {ends}"
 
 
 def _statement(verdict: ClaimVerdict) -> PageStatement:
@@ -131,7 +132,7 @@ def _statement(verdict: ClaimVerdict) -> PageStatement:
         _TONES[verdict.verdict],
         _number(verdict.effect),
         f"{verdict.verdict.capitalize()}: {claim.says} [{claim.where}]",
-        f"{verdict.votes()}; {verdict.registered}. {claim.words()}. Mean {_spread(verdict)}{paper}",
+        f"{verdict.votes()}; {verdict.registered}. {claim.words()}. {_spread(verdict)}{paper}",
         more,
         "figure",
     )

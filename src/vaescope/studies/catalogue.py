@@ -42,14 +42,14 @@ OUTDATED: Mapping[str, str] = {
 
 #: What was changed after a look at results, in the tables of before there were registrations.
 LOOKED: Mapping[str, str] = {
-    "grzes2023/figures": "6,000 steps after 3,000 were seen not to be at rest; KS distances over "
-    "10,000 samples after 576 were seen to be too few; latents typed by what was then measured",
-    "zietlow2022/table-3.3-synth": "random decoders of their own for each generator, after all "
-    "were seen to share two",
+    "grzes2023/figures": "6,000 steps, since 3,000 had not converged; KS distances over 10,000 "
+    "samples, since 576 were too few; latents typed by what was then measured",
+    "zietlow2022/table-3.3-synth": "separate random decoders for each generator, since all "
+    "had shared two",
     "zietlow2022/table-3.3-dsprites": "settings of dSprites, here and in figures 3.4 and 3.7, by "
     "runs of seed 100 that printed DtO and DS too",
-    "zietlow2022/table-3.2-synth": "shares of a training as long as the thesis' were "
-    "arithmetic: it was not run",
+    "zietlow2022/table-3.2-synth": "shares of a training as long as the thesis's were "
+    "calculated, not run",
     "bhowal2024/table-6": "the order of three methods was claimed in two of its three pairs; the "
     "third came out the other way",
 }
@@ -57,9 +57,9 @@ LOOKED: Mapping[str, str] = {
 #: Why studies were registered anew. No unit of an earlier registration of these had a result.
 REVISED: Mapping[str, str] = {
     "grzes2023/figures": "small MLPs in place of convolutions, which took ten minutes a run; the "
-    "first one was stopped on its way",
-    "bonheme2023/figure-10": "its control, as many latents dropped by lot, makes the gap smaller "
-    "by itself: passive latents must now beat most lots",
+    "first one was stopped before it ended",
+    "bonheme2023/figure-10": "its control, as many latents dropped at random, makes the gap "
+    "smaller by itself: passive latents must now do better than most random sets",
     "zietlow2022/table-3.3-synth": "beta 0.03 on the nonlinear task and a condition, as at 0.3 ten "
     "of 24 models of an older table had lost a latent",
     "bhowal2024/table-6": "untrained decoders had no latents in use, so that the control had no "

@@ -183,7 +183,7 @@ def _evidence(claim: Claim, table: Table | None) -> _Evidence:
     found = [_of(test.effect, table) for test in claim.tests]
     values = [one for one in found if one is not None]
     if len(values) < len(found):
-        return replace(empty, lacks="what the claim is about")
+        return replace(empty, lacks="columns that the claim needs")
     if len({len(one) for one in values}) > 1:
         return replace(empty, lacks="the same units for all parts of the claim")
     voting, lacks = _voting(claim, table, len(values[0]))
@@ -283,10 +283,10 @@ def _verdict(
     if claim.kind == "identity":
         judgement = _checked(found.count)
     elif found.excluded > MOST_EXCLUDED * (units + found.excluded):
-        why = f"{found.excluded} of {units + found.excluded} units lack its condition"
+        why = f"{found.excluded} of {units + found.excluded} units do not meet its condition"
     elif claim.control is not None and found.control_support >= AS_WELL and not contradicted:
         judgement = "not specific"
-        why = f"its control does so as well (e = {found.control_support:.2g})"
+        why = f"its control shows the same (e = {found.control_support:.2g})"
     elif contradicted:
         judgement = "contradicted"
     elif supported:
@@ -317,8 +317,8 @@ def _visible(found: _Evidence, rivals: int) -> str:
     if share is None:
         return f"{units} units cannot decide it"
     if found.leads is not None and found.leads < found.count.votes_for:
-        return f"it leads its control in {found.leads} of {units} units only"
-    return f"{units} units would have shown a vote of {share:.0%} of all with power 0.8"
+        return f"its effect is stronger than its control in only {found.leads} of {units} units"
+    return f"{units} units detect a true share of {share:.0%} or more with power 0.8"
 
 
 def _interval(values: Floats) -> tuple[float, float] | None:

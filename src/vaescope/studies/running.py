@@ -202,7 +202,7 @@ def _measure(
             note(sum(place.exists() for place in left))  # Ctrl-C ends all processes of a terminal
             raise RunError(
                 "A process that measured runs died.",
-                "Does it fit in memory? Try --workers 1; the same command resumes.",
+                "Memory may be too small: try --workers 1; the same command resumes.",
             ) from error
         except BaseException:
             pool.shutdown(cancel_futures=True)
@@ -286,8 +286,8 @@ def joined(old: Outcome, new: Outcome) -> Outcome:
     """Two tables of the same work as one: rows of units that were added come last."""
     if (old.study, old.scale, old.digest) != (new.study, new.scale, new.digest):
         raise RunError(
-            f"Seeds of {new.study} cannot be added to a table of other work.",
-            "Run the study into another folder, or give back its settings.",
+            f"Seeds of {new.study} cannot be added to a table made with other settings.",
+            "Run the study into another folder, or restore its settings.",
         )
     rows = (
         Row(str(row["run"]), True, *_parts(one.table, row))

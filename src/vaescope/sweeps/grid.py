@@ -146,7 +146,8 @@ def read_plan(path: Path) -> Plan:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"Cannot read {path}: {error}.", "Give the path of a YAML file."
+            f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.",
+            "Give the path of a YAML file.",
         ) from error
     block = load_yaml(text, str(path))
     return plan(_block(block, str(path), frozenset()), where=str(path))

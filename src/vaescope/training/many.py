@@ -285,7 +285,7 @@ def train_many(
     if len({signature(experiment) for experiment in experiments}) != 1:
         raise UsageError(
             "These experiments differ in more than seed, strengths and learning rate.",
-            "Train them apart, or group them with vaescope.training.many.groups.",
+            "Train them separately, or group them with vaescope.training.many.groups.",
         )
     spec = experiments[0]
     if isinstance(spec.prior, ConditionalPriorSpec) or spec.pairs is not None:

@@ -2,7 +2,7 @@
 
 FONDUE (Bonheme and Grzes 2022, https://arxiv.org/abs/2209.12806) looks for the most latents that
 samples fill no more than means do, and in a variant for the most that are all active. Beside them:
-how many latents a wide model uses at an honest beta, the dimension of its posterior means, and the
+how many latents a wide model uses at beta 1, the dimension of its posterior means, and the
 dimension of the data themselves.
 """
 
@@ -93,7 +93,7 @@ class LatentCount:
     recommended: int  # the number to use
     fondue: int | None  # None where time ran out before it was found
     by_types: int | None  # by doubling until a latent is not active
-    wide: LatentTrial  # at an honest beta
+    wide: LatentTrial  # on the ELBO
     dimension: int  # that Gaussian means would have to have to look like the wide model's
     data: dict[str, Estimate | None]  # intrinsic dimension by "mle" and "two_nn"
     trials: tuple[LatentTrial, ...]  # the trainings
@@ -114,7 +114,7 @@ class LatentCount:
             f"Use {self.recommended} latents.",
             f"  dimension of posterior means, wide model   {self.dimension}"
             f"  [{told_(self.wide.used_means)}]",
-            f"  latents in use, wide model, honest beta    {self.wide.used} of {self.wide.latents}",
+            f"  latents in use, wide model, beta 1         {self.wide.used} of {self.wide.latents}",
             f"  FONDUE, dimension of means and samples     {_or_open(self.fondue)}",
             f"  FONDUE, by types                           {_or_open(self.by_types)}",
             f"  the data's own dimension                   {told_(self.data['mle'])} by "
@@ -147,7 +147,7 @@ def how_many_latents(
 ) -> LatentCount:
     """How many latents a preset needs on these data, by short trainings.
 
-    The number is the dimension of the posterior means of a wide model at an honest beta: the ELBO,
+    The number is the dimension of the posterior means of a wide model at beta 1: the ELBO,
     with the variance of a Gaussian likelihood learnt. Do not believe it where notes say that
     methods disagree for a reason that fits your data, above all for angles and classes, which take
     more than one latent each.
@@ -224,7 +224,7 @@ def count_latents(
     recommended = max(1, min(dimension, wide.used))
     notes = _disagreements(recommended, wide, fondue, by_types, own["mle"])
     if fondue is None or by_types is None:
-        why = f"FONDUE is open: {minutes:g} minutes were over, or {most} latents still fit."
+        why = f"FONDUE has no answer: {minutes:g} minutes were over, or {most} latents still fit."
         notes.append(why)
     return LatentCount(
         recommended, fondue, by_types, wide, dimension, own, tuple(trainer.trials), tuple(notes),

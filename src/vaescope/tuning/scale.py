@@ -48,7 +48,7 @@ def collapse_scale(experiment: Experiment, data: Dataset) -> float:
     likelihood = resolve(experiment).likelihood
     if is_own(likelihood):
         raise UsageError(
-            f"How much likelihood.name={likelihood.name} tells of x is not known.",
+            f"The information of likelihood.name={likelihood.name} about x is not known.",
             "Use one of vaescope's likelihoods to tune beta.",
         )
     information = INFORMATION[likelihood.name](likelihood, mean, variance)

@@ -210,7 +210,7 @@ def separated(
     rotated = () if groups is None or factors.supervised else groups.rotated
     if rotated and len(known.apart) < k:
         tone = "note"
-        says += f" A rotation does it: {listed([group.says for group in rotated])}."
+        says += f" A rotation separates them: {listed([group.says for group in rotated])}."
         advice = "Rotate these latents before you name them: vs.rotate."
     elif known_to_passive(factors, latents) and not factors.supervised:
         tone = "note"

@@ -218,7 +218,7 @@ def _mixed(
     elif set(by_kind) == {SOME}:
         tone = "note"
         what = "it" if len(mixed) == 1 else "them"
-        advice = f"Keep {what}: a polarised model may have latents that it uses now and then."
+        advice = f"Keep {what}: a polarised model may use latents for some examples only."
     else:
         tone = "note"
         advice = (
@@ -283,7 +283,9 @@ def silent(
     loud = heard(latents, traversals)
     shares = [float(traversals.share[latent.index]) for latent in passive]
     most, total = max(shares), sum(shares)
-    rule = f"each passive latent makes less than {limit:.2g} of the change along the traversals"
+    rule = (
+        f"each passive latent makes less than {limit * 100:.2g}% of the change along the traversals"
+    )
     undecided = close(most, limit, unit="%")
     if loud:
         which = "a latent that is" if len(loud) == 1 else "latents that are"
@@ -302,15 +304,14 @@ def silent(
         )  # fmt: skip
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
     them = "it" if len(passive) == 1 else "them"
-    makes = f"makes {_percent(total)}" if len(passive) == 1 else f"together make {_percent(total)}"
+    makes = f"{'it makes' if len(passive) == 1 else 'together they make'} {_percent(total)}"
     advice = f"The decoder can do without {them}: `vaescope prune` removes {them}."
     if wanted:
         advice = f"The decoder can do without {them}, but {wanted}."
     return Verdict(
         "silent", "good",
         f"The decoder hardly uses the {which} ({variances(passive, kinds)}): "
-        f"{'it' if len(passive) == 1 else 'they'} {makes} of the change along the traversals."
-        f"{undecided}",
+        f"{makes} of the change along the traversals.{undecided}",
         number=most, shown=f"{most:.1%}", threshold=limit, rule=rule, advice=advice,
         section="traversals", latents=numbers(passive), paper="bonheme2023",
         borderline=bool(undecided),
@@ -335,7 +336,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
     worst = max(used, key=lambda index: off[index])
     number = float(off[worst])
     units = f" {samples.units}" if samples.units else ""
-    rule = f"the mean is within {limit:.2g} of 0 and the standard deviation of 1{units}"
+    rule = f"mean and standard deviation are within {limit:.2g} of 0 and 1{units}"
     shape = (
         f"mean {samples.mean[worst]:.2f}, standard deviation {samples.variance[worst] ** 0.5:.2f}"
         f"{units}"
@@ -360,7 +361,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
             "Samples of each used latent have about the mean and standard deviation of the prior"
             f"{which}; the furthest off is latent {worst} ({shape}).{undecided}",
             number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
-            advice="Drawing codes from the prior is safe as far as each latent by itself goes.",
+            advice="Each latent by itself can be drawn from the prior.",
             section="prior", latents=(worst,), borderline=bool(undecided),
         )  # fmt: skip
     return Verdict(

@@ -94,7 +94,7 @@ THRESHOLDS: Mapping[str, Threshold] = {
     "mig": Threshold(0.3, "what the demo reaches, where each factor has a latent of its own"),
     "gap": Threshold(0.1, "what the demo reaches where x and y are alike and axes may rotate"),
     "knows": Threshold(
-        0.1, "20 bins, 32 classes and 2,000 examples know 0.04 by chance; or twice chance"
+        0.1, "20 bins, 32 classes and 2,000 examples give 0.04 by chance; or twice chance"
     ),
     "prior": Threshold(
         0.25,

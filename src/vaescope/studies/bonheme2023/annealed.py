@@ -16,9 +16,9 @@ __all__ = ["FIGURES_15_16", "FIGURE_17", "FIGURE_18"]
 _LEAST, _MOST = STRENGTHS["annealed-vae"][0], STRENGTHS["annealed-vae"][-1]
 _SMALL = (
     "up to four capacities, reached after a third of training; MLPs of 64-64, 3,000 steps at "
-    "learning rate 1e-3, 16 pixels; types on one half of the images, scores of the other. The "
-    "paper: convolutions, 64 pixels, 300,000 steps, capacities 5 to 100, 50 seeds. A larger "
-    "capacity is a weaker regularisation."
+    "learning rate 1e-3, 16 pixels; types are decided on one half of the images, scores are of the "
+    "other. The paper: convolutions, 64 pixels, 300,000 steps, capacities 5 to 100, 50 seeds. A "
+    "larger capacity is a weaker regularisation."
 )
 
 
@@ -141,6 +141,6 @@ FIGURE_18 = Study(
     ),
     ("bonheme2023 Fig 18 a-d",),
     f"Annealed VAEs on scream dSprites: {_SMALL} Fewer latents have less total correlation "
-    "whatever they are: the effect is the share of 20 sets of as many latents, dropped by lot, "
+    "whatever they are: the effect is the share of 20 sets of as many latents, dropped at random, "
     "that leave less.",
 )  # fmt: skip

@@ -24,8 +24,8 @@ _STRONG = STRENGTHS["beta-tcvae"][-1]
 _MIDDLE = STRENGTHS["dip-vae-ii"][-2]
 _SMALL = (
     "MLPs of 64-64, 3,000 steps at learning rate 1e-3, 16 pixels, weight of the rate 1/16; types "
-    "on one half of the images, scores of the other, one sample of each posterior. The paper: "
-    "convolutions, 64 pixels, 300,000 steps, six strengths, 50 seeds."
+    "are decided on one half of the images, scores are of the other, one sample of each posterior. "
+    "The paper: convolutions, 64 pixels, 300,000 steps, six strengths, 50 seeds."
 )
 
 
@@ -165,11 +165,12 @@ FIGURE_9 = Study(
     ),
     ("bonheme2023 Fig 9 a-c",),
     f"DIP-VAEs II on dSprites at four strengths. {_SMALL} Information is by 20 bins, less that of "
-    "the same latents permuted apart; as many latents dropped by lot are the control.",
+    "the same latents permuted apart; as many latents dropped at random are the control.",
     "The gap closes from the side of the samples: at strength 5 without passive latents the "
     "averaged information of samples rises from 0.013 to 0.115 (medians), as pairs with noise no "
     "longer count, while that of means rises from 0.109 to 0.134, in 12 of 16 seeds. So passive "
-    "latents do not raise the averaged information of means, as the paper's sentence has it; our "
-    "second claim asked for a gap and a smaller one without them, which is weaker than that "
-    "sentence. Total correlation, a sum, does fall: from 0.92 to 0.002, by lot to 0.12.",
+    "latents do not raise the averaged information of means, contrary to the paper's sentence; our "
+    "second claim asked only for a gap and a smaller one without them, which is weaker. Total "
+    "correlation, a sum, does fall: from 0.92 to 0.002, and to 0.12 with as many latents dropped "
+    "at random.",
 )  # fmt: skip

@@ -68,9 +68,10 @@ _BOTH = Condition(
 _ABOUT = (
     "A beta-VAE with beta 2 on dSprites. The paper: one model, beta 8, 64 pixels, all factors, "
     "convolutions, 300,000 steps. Laptop scale: 2,592 sprites of four factors at 16 pixels, an MLP "
-    "of 64-64, 3,000 steps at learning rate 1e-3. Types by one half of the images, distributions "
-    "of the other half. The paper draws one latent of each type; here the numbers are means over "
-    "all latents of a type, and the histograms are of one of each in the first run."
+    "of 64-64, 3,000 steps at learning rate 1e-3. Types are decided on one half of the images, "
+    "distributions are of the other half. The paper draws one latent of each type; here the "
+    "numbers are means over all latents of a type, and the histograms are of one of each in the "
+    "first run."
 )
 
 FIGURE_4 = Study(

@@ -35,7 +35,8 @@ DRAWS = 20
 ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.3)
 _SMALL = (
     "beta-VAEs with beta 1 on 2,592 sprites of four factors at 16 pixels, MLPs of 64-64, 3,000 "
-    "steps at learning rate 1e-3; types on one half of the images, the rest of the other."
+    "steps at learning rate 1e-3; types are decided on one half of the images, everything else is "
+    "measured on the other."
 )
 _PASSIVE = Condition(
     "some latent is passive, by the other half of the images", Level("passive"), "above", 0.5
@@ -164,7 +165,7 @@ def _work(key: str, measure: Callable[[Run], Measured]) -> Callable[[Scale], Tra
 
 READOUTS = Study(
     "bonheme2023/readouts",
-    "Is the correlation of passive means more than shared features give",
+    "Are passive means more correlated than shared features explain",
     _work("bonheme2023-readouts", readouts),
     (
         Claim(
@@ -188,7 +189,7 @@ READOUTS = Study(
 
 THRESHOLD = Study(
     "bonheme2023/threshold",
-    "Does the finding hang on the threshold of passive latents",
+    "Does the finding depend on the threshold of passive latents",
     _work("bonheme2023-threshold", thresholds),
     (
         Claim(
@@ -208,13 +209,14 @@ THRESHOLD = Study(
     ),
     ("bonheme2023 13.6 threshold",),
     f"{_SMALL} A latent is passive where its posterior variance has a mean within alpha of one and "
-    "a variance below alpha; the share of 20 lots of as many latents that leave less of the gap is "
-    "the largest over five alphas.",
+    "a variance below alpha; 20 random sets of as many latents are dropped for comparison, and "
+    "the effect is the share of them that leave less of the gap, at the alpha of five at which it "
+    "is largest.",
 )  # fmt: skip
 
 CONSUMERS = Study(
     "bonheme2023/consumers",
-    "Who loses by dropping passive means",
+    "Which classifiers lose by dropping passive means",
     _work("bonheme2023-consumers", consumers),
     (
         Claim(

@@ -200,7 +200,8 @@ FIGURE_11 = Study(
     ),
     ("bonheme2023 Fig 11",),
     f"beta-VAEs on colour dSprites; beta 16 in the paper, 1 at laptop scale. {_SMALL}, 3,000 steps "
-    "at learning rate 1e-3. Types by one half of the images, correlations of the other.",
+    "at learning rate 1e-3. Types are decided on one half of the images, correlations are of the "
+    "other.",
 )  # fmt: skip
 
 FIGURE_12 = Study(
@@ -273,7 +274,8 @@ FIRST = Study(
         Dots("Passive latents", "passive", "strength"),
     ),
     ("bonheme2023 13.6 lead and lag",),
-    f"{_TRACED} An onset is the first snapshot from which on it holds to the end: a mean posterior "
-    "variance within 0.1 of one; a correlation above 0.2 with some other latent. The median over "
-    "passive latents; a run without one that correlates to the end votes for nothing.",
+    f"{_TRACED} An onset is the first snapshot from which a condition holds to the end: a mean "
+    "posterior variance within 0.1 of one; a correlation above 0.2 with some other latent. The "
+    "effect is the median over passive latents; a run in which none correlates to the end counts "
+    "as neither.",
 )  # fmt: skip

@@ -255,17 +255,17 @@ STUDY = Study(
     ("grzes2023 Tab 1-2", "grzes2023 Fig 1 a-c", "grzes2023 Fig 2 a-c", "grzes2023 Fig 3 a-c",
     "grzes2023 Fig 4 a-b", "grzes2023 text"),
     "iVAE with the paper's prior network 50-50-50 and mean 0, Bernoulli likelihood; u is scaled by "
-    "the whole dataset's classes, where the paper's code scales by "
-    "those of the batch. The paper: dSprites at 64 pixels, 30 latents, 300,000 steps on 90% of "
-    "the rows. Laptop scale: 32 pixels, three shapes, three scales, eight by eight positions, no "
-    "rotation, 10 latents, an MLP of 128-128 in place of the paper's convolutions (which took ten "
-    "minutes a run here), 4,000 steps at learning rate 1e-3. A latent is active where it makes "
-    "over 1% of the decoder's output, passive where it makes less than 0.1%, on one half of the "
-    "images; everything else is measured on the other half, so that no claim is its own "
-    "selection. The scale of a latent whose prior variance is learnt is free (docs/papers.md): "
-    "sigma far below 1, as printed, depends on it. So each latent is measured in units of its "
-    "prior's mean variance, in which no scale is left; `sigma_active` has the raw numbers. "
-    "The encoder sees the factors, so that none of this speaks of disentanglement.",
+    "the whole dataset's classes, where the paper's code scales by those of the batch. The paper: "
+    "dSprites at 64 pixels, 30 latents, 300,000 steps on 90% of the rows. Laptop scale: 32 pixels, "
+    "three shapes, three scales, eight by eight positions, no rotation, 10 latents, an MLP of "
+    "128-128 in place of the paper's convolutions (which took ten minutes a run here), 4,000 steps "
+    "at learning rate 1e-3. A latent is active where it makes over 1% of the decoder's output, "
+    "passive where it makes less than 0.1%, on one half of the images; everything else is measured "
+    "on the other half, so that no claim is tested on the images that selected its latents. The "
+    "scale of a latent whose prior variance is learnt is free (docs/papers.md): sigma far below 1, "
+    "as printed, depends on it. So each latent is measured in units of its prior's mean variance, "
+    "which removes the scale; `sigma_active` has the raw numbers. The encoder sees the factors, so "
+    "none of this is about disentanglement.",
     "With each latent measured in units of its prior's mean variance, posterior variances of "
     "active latents are .010 in the mean over ten seeds (.004 to .057), those of passive ones .99 "
     "(.96 to 1.03). In the scale that training happened to end in they are 2.2 for active latents "
@@ -274,10 +274,9 @@ STUDY = Study(
     "what the proposition says in units of the prior does not. Passive latents have the prior's "
     "variance within 8% image by image, means whose variance is .006 of the prior's, and samples "
     "at a KS distance of .02 from the prior (active .18). Samples of active latents are at .02 "
-    "from their means (passive .43). In one seed of ten a latent that is active is wide for some "
-    "images: a ratio of .18 to the prior, where the others have .03 to .07. By the KL a latent or "
-    "two are called mixed in six seeds of ten, where the paper saw none of 30; of networks that "
-    "were never trained there are more. By the decoder, on the other half of the images, each "
-    "latent is clearly used or unused. Four or five of ten latents are active, for four factors of "
-    "u.",
+    "from their means (passive .43). In one seed of ten an active latent is wide for some images: "
+    "a ratio of .18 to the prior, where the others have .03 to .07. By the KL a latent or two are "
+    "called mixed in six seeds of ten, where the paper saw none of 30; in untrained networks there "
+    "are more. By the decoder, on the other half of the images, each latent is clearly used or "
+    "unused. Four or five of ten latents are active, for four factors of u.",
 )  # fmt: skip

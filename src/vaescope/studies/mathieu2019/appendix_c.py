@@ -137,7 +137,7 @@ ESTIMATOR = Study(
         "Encodings N(m, 0.02^2 I) in two latents with m ~ N(0, (1 - 0.02^2) I), so that q(z) is "
         "N(0, I), its entropy and its divergence from the prior, 0, are known. About 40 of 100,000 "
         "data points share a code, of a batch hardly any: the case in which the estimate must "
-        "fail. Estimates are `divergences.exclusive_kl`, mathieu2019 eq. (10), over 16,384 "
+        "fail. Estimates are `aggregate_posterior.exclusive_kl`, mathieu2019 eq. (10), over 16,384 "
         "samples. The limit log n + E H[q(z|x)] is also the truth for a dataset whose encodings do "
         "not overlap at all, which is why the bias is measured where they do."
     ),

@@ -213,7 +213,7 @@ ANISOTROPIC = Study(
     covers=("mathieu2019 Fig 2 top",),
     about=(
         f"{_SCALED} Principal variances are of centred data in descending order; the released code "
-        "takes the 20th to the 11th of data that are not centred (papers.md E4.6), a much weaker "
+        "takes the 20th to the 11th of data that are not centred (docs/errata.md), a much weaker "
         "anisotropy. Compared at equal distortion by interpolating each seed's curve over beta."
     ),
     found=(
@@ -289,15 +289,15 @@ STUDENT_T = Study(
     ),
     found=(
         "The score is .74 with a normal prior and .73 with five degrees of freedom, at the same "
-        "distortion (31.5 and 31.4 nats): no gain is to be seen here, where the paper's is over "
-        "100 nets on all of dSprites. It falls to .64 at 1.5. Ranks do not give that back: they "
-        "lower the score everywhere, by .02 at 1.5 and by .05 to .07 from five degrees on (in "
-        "nine runs looked at, also where collapsed latents are left as they are). The map from "
-        "the prior to a normal, which is what the released code scores, raises it by .06 at 1.5, "
-        ".05 at 3, .03 at 5 and .00 at 30, so that part of the drop is the metric's; .69 against "
-        ".75 at 5 remains. Latents are typed against the Gaussian nearest to the prior: against "
-        "N(0, 1) all unused ones would be called mixed, as their variance is 1.4 at five degrees "
-        "and 2.1 at 1.5. A first table had them so; its scores are the same."
+        "distortion (31.5 and 31.4 nats): there is no gain here; the paper's is over 100 nets on "
+        "all of dSprites. It falls to .64 at 1.5. Ranks do not recover it: they lower the score "
+        "everywhere, by .02 at 1.5 and by .05 to .07 from five degrees on (in nine runs looked at, "
+        "also where collapsed latents are left as they are). The map from the prior to a normal, "
+        "which is what the released code scores, raises it by .06 at 1.5, .05 at 3, .03 at 5 and "
+        ".00 at 30, so that part of the drop is the metric's; .69 against .75 at 5 remains. "
+        "Latents are typed against the Gaussian nearest to the prior: against N(0, 1) all unused "
+        "ones would be called mixed, as their variance is 1.4 at five degrees and 2.1 at 1.5. A "
+        "first table had them so; its scores are the same."
     ),
 )
 
@@ -334,9 +334,9 @@ SEED_SHARE = Study(
         "mean of each prior and beta; with 12 seeds noise alone would leave them 0.92 of it."
     ),
     found=(
-        "Seeds have .78 of the variance of the score and .06 of that of the distortion, as the "
-        "paper has it. These are shares over all twelve seeds; the claim is about blocks of four, "
-        "of which there are three. What beta and the prior explain of the score is mostly its "
-        "fall at beta 8, where two latents are left."
+        "Seeds account for .78 of the variance of the score and .06 of that of the distortion, in "
+        "line with the paper. These are shares over all twelve seeds; the claim is about blocks of "
+        "four, of which there are three. What beta and the prior explain of the score is mostly "
+        "its fall at beta 8, where two latents are left."
     ),
 )

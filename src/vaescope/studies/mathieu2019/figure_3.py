@@ -208,13 +208,13 @@ STUDY = Study(
     ),
     covers=("mathieu2019 Fig 3", "mathieu2019 Tab 1"),
     about=(
-        "The preset `pinwheel`, 500 steps on all 400 points as in the paper; seeds of weights "
-        "and noise on one set of points. Beta is swept at alpha 0, alpha at beta 0 (with 0, which "
-        "the figure does not have, as the level without either). q(z) is the exact mixture of the "
-        "400 posteriors; KL(p||q), the discrepancy and coverage are taken at 4,000 points. A mode "
-        "is covered if q(z) has half of what the prior has within three of its deviations. Kept "
+        "The preset `pinwheel`, 500 steps on all 400 points as in the paper; seeds of weights and "
+        "noise on one set of points. Beta is swept at alpha 0, alpha at beta 0 (with 0, which the "
+        "figure does not have, as the level without either). q(z) is the exact mixture of the 400 "
+        "posteriors; KL(p||q), the discrepancy and coverage are taken at 4,000 points. A mode is "
+        "covered if q(z) has half of what the prior has within three of its deviations. Kept "
         "apart: the released code counts the mixture's log-density once per latent in the rate "
-        "(papers.md E4.5), so the beta sweep is run both ways; KL(p||q) is what alpha trains on, "
+        "(docs/errata.md), so the beta sweep is run both ways; KL(p||q) is what alpha trains on, "
         "so the match is judged by the discrepancy too."
     ),
     found=(
@@ -222,13 +222,13 @@ STUDY = Study(
         "share a code at beta 0.01, 111 at 1 and 395 at 10; deviations are .007, .20 and .61. "
         "Alpha improves the match in every seed, by the divergence that it trains on (KL(p||q) of "
         "209 nats at alpha 0, 1.4 at 1 and .10 at 8) and by the discrepancy (1.36, .21 and .001), "
-        "and covers all four modes from alpha 3 on; overlap rises to 33 points. Networks that were "
-        "never trained show none of it. Whether too large a beta makes the match worse is "
-        "undecided: KL(p||q) is 2.8 at beta 1 (.1 to 4.9) and 1.57 at beta 10, smaller in ten of "
-        "16 seeds. At beta 1 twelve of 16 models miss a mode, which costs many nats; at 10 all "
-        "encodings are one Gaussian of deviation .61, which covers no mode in 15 of 16 seeds but "
-        "reaches all four. So the collapse of the figure is there, and this divergence does not "
-        "call it worse. With the released code's rate beta 10 covers 1.1 modes and has KL(p||q) of "
-        "7.3, against 6.6 at beta 1."
+        "and covers all four modes from alpha 3 on; overlap rises to 33 points. Untrained networks "
+        "show none of this. Whether too large a beta makes the match worse is undecided: KL(p||q) "
+        "is 2.8 at beta 1 (.1 to 4.9) and 1.57 at beta 10, smaller in ten of 16 seeds. At beta 1 "
+        "twelve of 16 models miss a mode, which costs many nats; at 10 all encodings are one "
+        "Gaussian of deviation .61, which covers no mode in 15 of 16 seeds but reaches all four. "
+        "So the collapse of the figure occurs, and this divergence does not rate it as worse. With "
+        "the released code's rate beta 10 covers 1.1 modes and has KL(p||q) of 7.3, against 6.6 at "
+        "beta 1."
     ),
 )

@@ -174,18 +174,18 @@ STUDY = Study(
         "64, instead of DCGAN nets, 50 latents and 60 epochs; the likelihood (Laplace, 0.1) and "
         "the discrepancy by latent are the released code's, which stands for the paper's CelebA; "
         "gamma is the paper's 0.9, where the released scripts have 0.8. The spike's 0.05 is a "
-        "standard deviation (papers.md E4.1). Hoyer's "
-        "measure is of means divided by their deviations over the data, so that collapsed latents "
-        "are not taken for sparse ones; a dense Gaussian code of 20 latents has 0.26, not 0."
+        "standard deviation (docs/errata.md). Hoyer's measure is of means divided by their "
+        "deviations over the data, so that collapsed latents are not taken for sparse ones; a "
+        "dense Gaussian code of 20 latents has 0.26, not 0."
     ),
     found=(
-        "With the sparse prior Hoyer's measure is .34 at alpha 0 and .48 at 100, with the "
-        "Gaussian one .22 and .21. Most of it comes with the first step, alpha 10 (.49), where "
-        "the discrepancy falls from 9.8 to 1.2; more of alpha costs reconstruction and lowers "
+        "With the sparse prior Hoyer's measure is .34 at alpha 0 and .48 at 100, with the Gaussian "
+        "one .22 and .21. Most of the gain comes with the first step, alpha 10 (.49), where the "
+        "discrepancy falls from 9.8 to 1.2; a larger alpha costs reconstruction and lowers "
         "sparsity a little (.44 at 300). Alpha 100 costs 45 nats and beta 5 costs 61, on a scale "
         "where distortions are near -600; the difference of 16 has this sign in every seed. The "
         "discrepancy at alpha 100 is .35 with the sparse prior and .12 with the Gaussian one, "
-        "again in every seed. Training is not quite at rest: distortion falls by about 8 nats "
+        "again in every seed. Training has not quite converged: distortion falls by about 8 nats "
         "over the last 100 of 1,500 steps."
     ),
 )

@@ -179,6 +179,6 @@ STUDY = Study(
         "Computed from `vaescope.priors`: masses on a grid over the whole plane, modes on one of "
         "401 x 401. A seed draws the rotation and the samples. Mixture means are (0, +-1) and "
         "(+-1, 0), as in the released code: the text of the appendix has lost the minus "
-        "(papers.md E4.2); its variance is 0.03."
+        "(docs/errata.md); its variance is 0.03."
     ),
 )

@@ -81,15 +81,15 @@ STUDY = Study(
         Curves("Latents in use", "used", "objective.beta", log=True, marks=(4.0,)),
     ),
     ("zietlow2022 Fig 3.7",),
-    "The setting of zietlow2022/table-3.3-dsprites with beta from 1/16 to 64, 8 seeds; 4 is the "
-    "thesis's choice. There are as many latents as factors, so that the first one lost is "
-    "over-pruning: with latents to spare the onset of pruning comes first and is no loss. DtO of "
-    "fewer latents is smaller by itself; `dto_relative` divides by the Haar mean for those in use. "
-    "It is missing where fewer than two are left. Settings of dSprites were chosen by runs of seed "
-    "100 that printed DtO and DS too, before the claims were written.",
+    "The setting of zietlow2022/table-3.3-dsprites with beta from 1/16 to 64; 4 is the thesis's "
+    "choice. There are as many latents as factors, so that the first one lost is over-pruning: "
+    "with spare latents the onset of pruning comes first and costs nothing. DtO of fewer latents "
+    "is smaller by itself; `dto_relative` divides by the Haar mean for those in use. It is missing "
+    "where fewer than two are left. Settings of dSprites were chosen by runs of seed 100 that "
+    "printed DtO and DS too, before the claims were written.",
     "As in the thesis: DtO is that of random axes at small beta (.98 at 1/16, .90 at 1) and half "
     "of it at 4 (.53), where DS is highest (.52) and all three latents are used in every seed; at "
     "16 two are left (one in three of 16 seeds), at 64 none. There is no plateau: of the betas "
     "tried only 4 has a high score and keeps three latents. Untrained networks are the same at "
-    "every beta, so that their differences are 0 and help neither side.",
+    "every beta, so their differences are 0 and count for neither side.",
 )  # fmt: skip
