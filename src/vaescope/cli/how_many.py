@@ -28,7 +28,9 @@ def how_many(
     ] = None,
     preset: Annotated[str, typer.Option(help="Preset of objective and networks.")] = "vae",
     most: Annotated[int, typer.Option(help="Largest number of latents to try.")] = 64,
-    minutes: Annotated[float, typer.Option(help="Start no training after this time.")] = 10.0,
+    minutes: Annotated[
+        float, typer.Option(help="Start no training that would end after this.")
+    ] = 10.0,
     seed: SeedOption = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
