@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -67,8 +68,6 @@ def test_a_signal_ends_all_processes_without_waiting_for_their_work(
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """What a test that fails has left."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait(timeout=LIMIT)
