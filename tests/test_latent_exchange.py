@@ -53,6 +53,10 @@ class Waves(nn.Module):
 
 @pytest.fixture(scope="module")
 def base() -> OpenModel:
+    return base_model()
+
+
+def base_model() -> OpenModel:
     rng = np.random.default_rng(0)
     model = Waves()
     z = torch.from_numpy(rng.standard_normal((400, D)).astype(np.float32))
@@ -104,16 +108,17 @@ def affine(rng: np.random.Generator) -> Matrix:
     return np.asarray(left @ np.diag([4.0, 1.0, 0.5, 0.25]) @ right)
 
 
+#: What is drawn, by the class of maps that is the right answer; scripts/exchange_draws.py too.
+KINDS: dict[str, Callable[[np.random.Generator], Matrix]] = {
+    "identity": lambda rng: np.diag(rng.uniform(0.5, 2.0, D)),
+    "permutation": permutation,
+    "orthogonal": rotation,
+    "affine": affine,
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "make"),
-    [
-        ("identity", lambda rng: np.diag(rng.uniform(0.5, 2.0, D))),
-        ("permutation", permutation),
-        ("orthogonal", rotation),
-        ("affine", affine),
-    ],
-)
+@pytest.mark.parametrize(("kind", "make"), KINDS.items())
 def test_a_model_and_its_own_latents_mapped_are_told_in_every_draw(
     base: OpenModel, kind: str, make: Callable[[np.random.Generator], Matrix]
 ) -> None:

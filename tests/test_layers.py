@@ -18,7 +18,7 @@ FLOORS = {
     "citations": 0, "latent_types": 0,
     "paper_aliases": 0, "beta_scale": 0, "leading_axes": 0, "reading": 0, "sealing": 0,
     "escaping": 0, "progress": 0, "wording": 0, "side_by_side": 0, "measure_ranges": 0,
-    "notebook_card": 0, "native": 0,
+    "notebook_card": 0, "native": 0, "process_pool": 0,
     "data": 1, "nets": 1, "distributions": 1, "priors": 1, "vae": 1, "objectives": 1,
     "schedules": 1, "aggregate_posterior": 1, "prior_density": 1,
     "presets": 2, "model_specs": 2, "specs": 2, "settings": 2, "build": 2, "runs": 2,

@@ -29,7 +29,7 @@ def how_many(
     preset: Annotated[str, typer.Option(help="Preset for objective and networks.")] = "vae",
     most: Annotated[int, typer.Option(help="Largest number of latents to try.")] = 64,
     minutes: Annotated[
-        float, typer.Option(help="Start no new training after this many minutes.")
+        float, typer.Option(help="Start no training that would end after this many minutes.")
     ] = 10.0,
     seed: SeedOption = None,
     device: DeviceOption = "auto",

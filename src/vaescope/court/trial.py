@@ -5,11 +5,9 @@ import math
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,7 @@ from vaescope.errors import UsageError, VaescopeError
 from vaescope.metrics.protocols import PROTOCOLS, Preset
 from vaescope.metrics.suite import METRICS, Work
 from vaescope.paths import disk_errors
+from vaescope.process_pool import process_pool
 from vaescope.reading import parse_json
 from vaescope.seeds import rng
 from vaescope.wording import commas
@@ -247,7 +246,7 @@ def _measured(todo: Sequence[Task], workers: int) -> Generator[dict[str, object]
     if workers == 1 or len(todo) < 2:
         yield from map(_line, todo)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with process_pool(workers) as pool:
         yield from pool.map(_line, todo)
 
 

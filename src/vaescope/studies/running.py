@@ -8,13 +8,11 @@ import hashlib
 import json
 import os
 import platform
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, final
 
@@ -24,6 +22,7 @@ from numpy.typing import NDArray
 from vaescope import paper_aliases
 from vaescope.errors import Interrupted, RunError
 from vaescope.paths import disk_errors, reading, replace_file, replacing
+from vaescope.process_pool import process_pool
 from vaescope.reading import read_arrays, read_json, read_regular
 from vaescope.runs import Run, strict_json
 from vaescope.sealing import is_sealed, seal_document, sha256_of
@@ -43,6 +42,8 @@ __all__ = ["Outcome", "Progress", "joined", "load_outcome", "run_study", "save_o
 Pictures = Mapping[str, NDArray[Any]]
 #: (what is under way, how many are done, of how many)
 Progress = Callable[[str, int, int], None]
+#: Seconds between two looks for a signal while processes measure.
+_LOOK = 0.2
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -189,32 +190,21 @@ def _measure(
             measure_cell(*task)
             note(done)
         return
-    context = get_context("spawn")  # torch's threads do not survive a fork
-    # The processes import nothing from the current directory in place of Python's own modules.
-    os.environ.setdefault("PYTHONSAFEPATH", "1")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_alone) as pool:
-        try:
-            under_way = [pool.submit(measure_cell, *task) for task in tasks]
-            for done, future in enumerate(as_completed(under_way), 1):
-                future.result()
-                note(done)
-        except BrokenProcessPool as error:
-            note(sum(place.exists() for place in left))  # Ctrl-C ends all processes of a terminal
-            raise RunError(
-                "A process that measured runs died.",
-                "Memory may be too small: try --workers 1; the same command resumes.",
-            ) from error
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
-def _alone() -> None:
-    """One thread; Ctrl-C, which reaches this process too, is for the one that waits for it."""
-    import torch
-
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    torch.set_num_threads(1)
+    try:
+        with process_pool(workers) as pool:
+            under_way = {pool.submit(measure_cell, *task) for task in tasks}
+            while under_way:
+                done, under_way = wait(under_way, _LOOK, FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+                note(len(tasks) - len(under_way))
+    except BrokenProcessPool as error:
+        # Where a signal went to all processes, theirs may have been first.
+        note(sum(place.exists() for place in left))
+        raise RunError(
+            "A process that measured runs died.",
+            "Memory may be too small: try --workers 1; the same command resumes.",
+        ) from error
 
 
 def measure_cell(

@@ -156,7 +156,8 @@ def how_many_latents(
         data: as for `vs.train`; None: the preset's own.
         preset: whose objective, networks and optimiser FONDUE's trainings have.
         most: latents that are tried.
-        minutes: after which FONDUE's trainings stop; the wide model comes first.
+        minutes: which FONDUE's trainings do not pass, judged by the time that the wide model took;
+            that one comes first and is always trained.
         progress: as for `vs.inspect`.
         settings: of the preset, as for `vs.train`; `steps` is the length of a training.
         device: `auto`, `cpu`, `cuda` or `mps`.
@@ -210,11 +211,14 @@ def count_latents(
     deadline = began + 60 * minutes
 
     def tried(latents: int) -> LatentTrial | None:
-        return None if time.monotonic() > deadline else trainer.trial(latents, tell)
+        known = trainer.known(latents)
+        # A trial has half the steps of the wide model.
+        ends = time.monotonic() + wide.seconds / 2
+        return known if known or ends > deadline else trainer.trial(latents, tell)
 
     with told(progress, "how many latents") as tell:
         wide = trainer.wide(min(most, max(WIDE, 2 * start + 2)), tell)
-        while wide.used == wide.latents < most and time.monotonic() < deadline:
+        while wide.used == wide.latents < most and time.monotonic() + wide.seconds < deadline:
             wide = trainer.wide(min(most, 2 * wide.latents), tell)
         unit = wide.means if own["mle"] is None else own["mle"]
         allowed = GAP * (1.0 if unit is None else unit.value)
@@ -275,7 +279,7 @@ def gaussian_dimension(trial: LatentTrial, examples: int) -> int:
 
 
 class _Trainer:
-    """Trains with so many latents, each number once."""
+    """Trains with so many latents; trials are kept."""
 
     def __init__(self, spec: Experiment, data: Dataset, device: torch.device) -> None:
         self.spec, self.data, self.device = spec, data, device
@@ -284,10 +288,10 @@ class _Trainer:
         self.auxiliary = build_auxiliary(spec, data)
         self.trials: list[LatentTrial] = []
 
+    def known(self, latents: int) -> LatentTrial | None:
+        return next((trial for trial in self.trials if trial.latents == latents), None)
+
     def trial(self, latents: int, tell: Progress) -> LatentTrial:
-        for trial in self.trials:
-            if trial.latents == latents:
-                return trial
         self.trials.append(self._trained(self.spec, latents, self.spec.steps, tell))
         return self.trials[-1]
 
