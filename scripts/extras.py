@@ -1,9 +1,9 @@
 """Installs the built wheel with each extra alone and runs the extra's main command there.
 
-`python scripts/extras.py [--only serve,onnx] [--core FOLDER]` builds the wheel, makes an environment
-with the core (or takes one that holds this version's wheel), and for each extra another one that
-borrows the core's packages (a .pth file), so that pip adds only what the extra asks for. Prints one
-line for each; exits 1 where one fails.
+`python scripts/extras.py [--only serve,onnx] [--core FOLDER]` builds the wheel, makes an
+environment with the core (or takes one that holds this wheel), and for each extra another one that
+borrows the core's packages (a .pth file): pip adds only what the extra asks for. Prints one line
+for each; exits 1 where one fails.
 """
 
 import argparse
