@@ -1,8 +1,9 @@
 """Installs the built wheel with each extra alone and runs the extra's main command there.
 
-`python scripts/extras.py [--only serve,onnx]` builds the wheel, makes an environment with the core,
-and for each extra another one that borrows the core's packages (a .pth file), so that pip adds only
-what the extra asks for. Prints one line for each; exits 1 where one fails.
+`python scripts/extras.py [--only serve,onnx] [--core FOLDER]` builds the wheel, makes an
+environment with the core (or takes one that holds this wheel), and for each extra another one that
+borrows the core's packages (a .pth file): pip adds only what the extra asks for. Prints one line
+for each; exits 1 where one fails.
 """
 
 import argparse
@@ -57,8 +58,11 @@ def environment(folder: Path, borrowed: Path | None, *wanted: str) -> str:
         (site,) = folder.glob("lib/python*/site-packages")
         (there,) = borrowed.glob("lib/python*/site-packages")
         (site / "borrowed.pth").write_text(f"{there}\n", "utf-8")
-    pip = [folder / "bin" / "python", "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt"]
-    done = subprocess.run([*pip, *wanted], check=False, capture_output=True, text=True, env=clean())
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile"]
+    done = subprocess.run(
+        [*pip, "-c", ROOT / "constraints.txt", *wanted],
+        check=False, capture_output=True, text=True, env=clean(),
+    )  # fmt: skip
     return "" if done.returncode == 0 else done.stderr[-600:]
 
 
@@ -87,6 +91,7 @@ def tried(extra: str, wheel: Path, folder: Path, core: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="names with commas")
+    parser.add_argument("--core", type=Path, help="an environment with the wheel, nothing more")
     arguments = parser.parse_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = arguments.only.split(",") if arguments.only else project["optional-dependencies"]
@@ -96,12 +101,13 @@ def main() -> None:
         build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT]
         subprocess.run(build, check=True, capture_output=True)
         (wheel,) = out.glob("*.whl")
-        if wrong := environment(out / "core", None, str(wheel)):
+        core = arguments.core or out / "core"
+        if arguments.core is None and (wrong := environment(core, None, str(wheel))):
             sys.exit(wrong)
         for extra in extras:
             started = time.monotonic()
             (out / extra).mkdir()
-            wrong = tried(extra, wheel, out / extra, out / "core")
+            wrong = tried(extra, wheel, out / extra, core.resolve())
             failed += bool(wrong)
             sys.stdout.write(f"{extra}: {wrong or 'runs'} ({time.monotonic() - started:.0f} s)\n")
             sys.stdout.flush()

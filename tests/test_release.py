@@ -1,6 +1,8 @@
 """What a release promises: one version everywhere, a citation, types, a workflow that runs CI."""
 
 import ast
+import json
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -80,4 +82,18 @@ def test_a_program_of_a_user_passes_mypy_strict(tmp_path: Path) -> None:
         [*command, "--config-file", ROOT / "pyproject.toml", tmp_path / "user.py"],
         check=False, capture_output=True, text=True, cwd=ROOT,
     )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+def test_a_program_of_a_user_passes_pyright_strict(tmp_path: Path) -> None:
+    pyright = shutil.which("pyright")
+    if pyright is None:
+        pytest.skip("pyright is not installed: pip install 'pyright[nodejs]'")
+    settings = {"include": ["user.py"], "typeCheckingMode": "strict"}
+    sources = {"extraPaths": [str(ROOT / "src")]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings | sources))
+    (tmp_path / "user.py").write_text(USER)
+    command = [pyright, "--pythonpath", sys.executable, "--project", tmp_path]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
