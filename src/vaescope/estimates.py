@@ -5,6 +5,7 @@ Efron and Tibshirani 1993, An introduction to the bootstrap.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ __all__ = [
     "interval_of_mean",
     "percentiles",
     "student_interval",
+    "student_quantile",
 ]
 
 Interval = tuple[float, float]
@@ -42,10 +44,20 @@ def student_interval(
     mean: float, standard_error: float, degrees: int, *, level: float = LEVEL
 ) -> Interval:
     """Mean -/+ Student's quantile times its standard error."""
+    half = student_quantile(degrees, level=level) * standard_error
+    return mean - half, mean + half
+
+
+@cache
+def student_quantile(degrees: int, *, level: float = LEVEL) -> float:
+    """How many standard errors the interval of a mean reaches to each side.
+
+    >>> round(student_quantile(2), 4)
+    4.3027
+    """
     from scipy.special import stdtrit  # here: importing the metrics leaves scipy out
 
-    half = float(stdtrit(degrees, 0.5 + level / 2)) * standard_error
-    return mean - half, mean + half
+    return float(stdtrit(degrees, 0.5 + level / 2))
 
 
 def interval_of_mean(values: NDArray[np.float64], *, level: float = LEVEL) -> Interval | None:

@@ -6,7 +6,6 @@ wrong raises ValueError, as a damaged file does; the caller names the file and s
 
 import json
 import os
-import re
 import stat
 import zipfile
 from collections.abc import Collection
@@ -42,9 +41,6 @@ LIMITS = {
 _LARGE = 256 * 2**20
 #: Bytes that one call reads.
 _ONCE = 1 << 24
-#: Digits that may make an integer of more than 64 bits.
-_LONG_NUMBER = re.compile(r"(?<!\d)\d{19}")
-_DECODER = json.JSONDecoder()
 
 
 def limit(name: str) -> int:
@@ -114,18 +110,18 @@ def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is not JSON")
 
 
+# A decoder for each call would take as long as the text of a small document.
+_DECODER = json.JSONDecoder(parse_int=_int64)
+_STRICT_DECODER = json.JSONDecoder(parse_int=_int64, parse_constant=_no_constant)
+
+
 def parse_json(text: str | bytes, *, constants: bool = True) -> Any:
     """JSON with integers of at most 64 bits and limited depth; NaN only where `constants`."""
     if isinstance(text, bytes):
         text = text.decode()  # json would guess the encoding
     within("JSON_BYTES", len(text), "its size in characters is")
     try:
-        if constants and not _LONG_NUMBER.search(text):
-            content = _DECODER.decode(text)  # a decoder for each call takes as long as the text
-        else:
-            content = json.loads(
-                text, parse_int=_int64, parse_constant=None if constants else _no_constant
-            )
+        content = (_DECODER if constants else _STRICT_DECODER).decode(text)
     except RecursionError as error:
         raise ValueError("it is nested deeper than Python can read") from error
     if text.count("[") + text.count("{") > LIMITS["JSON_DEPTH"]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vaescope.errors import UsageError
-from vaescope.estimates import LEVEL, Estimate, interval_of_mean, student_interval
+from vaescope.estimates import LEVEL, Estimate, interval_of_mean, student_quantile
 from vaescope.measure_ranges import COUNTS, range_of, within
 from vaescope.seeds import rng
 from vaescope.tables import Table, Value
@@ -76,20 +76,19 @@ def means_of(
     n = np.bincount(group_of, minlength=len(groups))
     mean = sums(x) / np.maximum(n, 1)
     error = np.sqrt(sums(np.square(x - mean[group_of])) / np.maximum(n - 1, 1) / np.maximum(n, 1))
-    ranges = [range_of(measure, latents=most) for most in latents]
-    low, high = np.array(ranges, dtype=np.float64).reshape(-1, 2).T
+    reach = error * np.array([student_quantile(k - 1) if k > 1 else 0.0 for k in n.tolist()])
+    ranges = {most: range_of(measure, latents=most) for most in set(latents)}
+    low, high = np.array([ranges[k] for k in latents], dtype=np.float64).reshape(-1, 2).T
     beyond = sums(((x < low[group_of]) | (x > high[group_of])).astype(np.float64)) > 0
-    found = []
-    for row, count in enumerate(n.tolist()):
-        if count < 2:
-            found.append(Estimate(float(mean[row]) if count else float("nan"), None, count))
-            continue
-        interval = student_interval(float(mean[row]), float(error[row]), count - 1)
-        allowed = None if beyond[row] else ranges[row]
-        found.append(
-            Estimate(float(mean[row]), within(interval, allowed) if allowed else interval, count)
-        )
-    return found
+    ends = zip(
+        np.where(beyond, mean - reach, np.maximum(mean - reach, low)).tolist(),
+        np.where(beyond, mean + reach, np.minimum(mean + reach, high)).tolist(),
+        strict=True,
+    )
+    return [
+        Estimate(value if count else float("nan"), interval if count > 1 else None, count)
+        for value, interval, count in zip(mean.tolist(), ends, n.tolist(), strict=True)
+    ]
 
 
 def mean_by_bootstrap(values: ArrayLike, *, seed: int = 0) -> Estimate:

@@ -24,9 +24,12 @@ __all__ = [
     "Table",
     "Value",
     "read_exported_row",
+    "read_results",
     "read_row",
+    "read_spec",
     "read_table",
     "save_table",
+    "settings_of",
     "table_of",
 ]
 
@@ -160,11 +163,28 @@ def _natural(name: str) -> list[tuple[int, str]]:
 def read_row(folder: Path | str, name: str, *, timing: bool = False) -> Row | None:
     """The row of one run; None where the folder holds no run. Reads few files, whole ones only."""
     run = os.path.join(folder, name)  # ten thousand Path objects take a second
-    content = _read(run, "spec.json")
+    content = read_spec(run)
     if content is None:
         return None
-    spec = _loaded(content, run, "spec.json")
-    settings = _settings(spec, run, "spec.json")
+    settings = settings_of(content, run)
+    done, results = read_results(run, content)
+    if timing:
+        results["seconds"] = _seconds(run)
+    return Row(name, done, settings, results)
+
+
+def read_spec(run: str) -> bytes | None:
+    """The spec.json of a run; None where there is none."""
+    return _read(run, "spec.json")
+
+
+def settings_of(content: bytes, run: str) -> dict[str, Value]:
+    """What the spec.json of a run says, by dotted keys; `run` is named where it is damaged."""
+    return _settings(_loaded(content, run, "spec.json"), run, "spec.json")
+
+
+def read_results(run: str, content: bytes) -> tuple[bool, dict[str, Value]]:
+    """Whether the run whose spec.json holds `content` is finished, and what came of it."""
     done = _json(run, "done.json")
     # Files with a seal are read as a whole, once; of a history without one the end is enough.
     read = {} if done is None else _require_seals(run, done, {"spec.json": content})
@@ -174,15 +194,13 @@ def read_row(folder: Path | str, name: str, *, timing: bool = False) -> Row | No
     else:
         last = _last_of(history, run, "history.jsonl")
     results: dict[str, Value] = {}
-    _flatten({} if last is None else _without_lists(last), "", results)
-    _flatten(_without_lists(_json(run, "scores.json") or {}), "", results)
+    _flatten_results(last or {}, "", results)
+    _flatten_results(_json(run, "scores.json") or {}, "", results)
     finished = done is not None and os.path.exists(f"{run}/weights.safetensors")
     failure = None if finished else _json(run, "failed.json")
     if failure is not None:
         results["error"] = f"{failure.get('type')}: {failure.get('message')}"
-    if timing:
-        results["seconds"] = _seconds(run)
-    return Row(name, finished, settings, results)
+    return finished, results
 
 
 def read_exported_row(folder: Path | str, name: str) -> Row | None:
@@ -199,9 +217,8 @@ def read_exported_row(folder: Path | str, name: str) -> Row | None:
     light = {name: seal for name, seal in files.items() if not name.endswith(".safetensors")}
     # The seal is of the whole document; of its files the weights are checked when it is opened.
     _require_seals(run, config, {}, files=light)
-    last = _last_line(run, "history.jsonl")
     results: dict[str, Value] = {}
-    _flatten({} if last is None else _without_lists(last), "", results)
+    _flatten_results(_last_line(run, "history.jsonl") or {}, "", results)
     return Row(name, os.path.exists(f"{run}/model.safetensors"), settings, results)
 
 
@@ -313,16 +330,17 @@ def _seconds(run: str) -> float | None:
     return round(total, 3)
 
 
-def _without_lists(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers only: a score is its value; details and values per latent stay in their files."""
-    kept: dict[str, Any] = {}
+def _flatten_results(tree: Mapping[str, Any], prefix: str, into: dict[str, Value]) -> None:
+    """Without lists: a score is its value; details and values per latent stay in their files."""
     for name, value in tree.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             single = value.get("value")
-            kept[name] = single if isinstance(single, int | float) else _without_lists(value)
+            if isinstance(single, int | float):
+                into[prefix + name] = single
+            else:
+                _flatten_results(value, f"{prefix}{name}.", into)
         elif not isinstance(value, list) and name != "format":
-            kept[name] = value
-    return kept
+            into[prefix + name] = value
 
 
 def _flatten(tree: Mapping[str, Any], prefix: str, into: dict[str, Value]) -> None:

@@ -6,6 +6,7 @@ setting, which many seeds share, is kept once.
 
 import json
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -21,7 +22,7 @@ from vaescope.errors import VaescopeError
 from vaescope.paths import cache_folder
 from vaescope.reading import open_regular, parse_json
 from vaescope.serving.confinement import is_inside
-from vaescope.tables import Value, read_exported_row, read_row
+from vaescope.tables import Value, read_exported_row, read_results, read_spec, settings_of
 
 __all__ = ["OF_RUNS", "Index", "IndexedRun", "Snapshot"]
 
@@ -29,15 +30,15 @@ __all__ = ["OF_RUNS", "Index", "IndexedRun", "Snapshot"]
 VERSION = 1
 #: Folders within folders that are searched for runs.
 DEPTH = 6
-#: Files whose time stamp and size say whether a run changed; vaescope renames all others into
-#: place, which changes the folder's own time stamp.
-FILES = ("spec.json", "history.jsonl", "scores.json")
 #: Seconds between two scans, at least; and how many times as long as a scan took.
 PAUSE, SHARE = 2.0, 3.0
 #: Columns that are of a run and not of its setting.
 OF_RUNS = ("seed", "state", "run", "star")
 #: Settings that do not change what is trained.
 IGNORED = ("logging.",)
+
+#: The seed as vaescope writes it into spec.json.
+_SEED = re.compile(rb'\n "seed": (0|[1-9]\d{0,17})(?=[,\n])')
 
 State = str  # done, unfinished, failed or damaged
 
@@ -94,6 +95,7 @@ class Index:
         self._settings: list[dict[str, Value]] = []
         self._numbers: dict[tuple[tuple[str, Value], ...], int] = {}  # setting -> its place
         self._measures: dict[tuple[str, ...], int] = {}
+        self._specs: dict[tuple[bytes, bytes], int] = {}  # around the seed -> setting; of one scan
         self._entries: dict[str, IndexedRun] = {}
         self._gone: dict[str, int] = {}  # path that vanished -> inode
         self._scanned = 0.0
@@ -134,8 +136,7 @@ class Index:
         begun = time.monotonic()
         found: dict[str, IndexedRun] = {}
         fresh: list[IndexedRun] = []
-        for path, folder in _run_folders(str(self.root)):
-            stamp, inode = _stamp(folder)
+        for path, folder, stamp, inode in _run_folders(str(self.root)):
             known = self._entries.get(path)
             if known is None or known.stamp != stamp:
                 known = self._read(path, folder, stamp, inode)
@@ -143,6 +144,7 @@ class Index:
                     continue
                 fresh.append(known)
             found[path] = known
+        self._specs.clear()
         lost = self._entries.keys() - found.keys()
         self._gone |= {path: self._entries[path].inode for path in lost}
         if fresh or lost or not self.snapshot.version:
@@ -165,41 +167,68 @@ class Index:
         if leaving:
             return damaged(f"{leaving} is a link that leaves the folder that is served.")
         try:
-            parent, name = os.path.split(folder)
-            row = read_row(parent, name) or read_exported_row(parent, name)
+            content = read_spec(folder)
+            if content is not None:
+                setting, seed = self._setting(content, folder)
+                done, results = read_results(folder, content)
+            else:
+                row = read_exported_row(*os.path.split(folder))
+                if row is None:
+                    return None
+                setting, seed = self._number(row.settings), row.settings.get("seed")
+                done, results = row.done, dict(row.results)
         except VaescopeError as error:
             return damaged(str(error).replace(f"{self.root}/", ""))
         except OSError as error:  # deleted while it was read, or not for us
             return damaged(f"It cannot be read: {error.strerror}.")
-        if row is None:
-            return None
-        settings = {
-            name if name.isascii() else _text(name): _text(value) if type(value) is str else value
-            for name, value in row.settings.items()
-            if name != "seed" and not name.startswith(IGNORED)
-        }
-        seed = row.settings.get("seed")
-        taken = {*settings, *OF_RUNS}  # a result of the same name would hide a setting
-        numbers = {
-            f"result.{name}" if name in taken else name if name.isascii() else _text(name): (
-                float(value)
-            )
-            for name, value in row.results.items()
-            if isinstance(value, int | float)
-        }
-        failure = _text(str(row.results.get("error", "")))
+        failure = _text(str(results.get("error", "")))
+        numbers = self._named(
+            {name: v for name, v in results.items() if isinstance(v, int | float)}, setting
+        )
         return IndexedRun(
-            path, stamp, inode, self._number(settings), seed if isinstance(seed, int) else None,
-            "done" if row.done else "failed" if failure else "unfinished",
+            path, stamp, inode, setting, seed if isinstance(seed, int) else None,
+            "done" if done else "failed" if failure else "unfinished",
             self._shape(tuple(numbers)), array("d", numbers.values()).tobytes(), failure,
         )  # fmt: skip
 
-    def _number(self, settings: dict[str, Value]) -> int:
-        key = tuple(settings.items())
+    def _setting(self, content: bytes, folder: str) -> tuple[int, Value]:
+        """The place of the setting that a spec.json has, and the seed. Texts that differ in the
+        digits of the seed alone are read once."""
+        seed = _SEED.search(content)
+        # Its name stands there once, and so nothing else than these digits says the seed.
+        if seed is None or content.count(b'"seed"') > 1 or b"\\" in content:
+            settings = settings_of(content, folder)
+            return self._number(settings), settings.get("seed")
+        text = content[: seed.start(1)], content[seed.end(1) :]
+        setting = self._specs.get(text)
+        if setting is None:
+            settings = settings_of(content, folder)
+            setting = self._number(settings)
+            if "seed" not in settings:  # it is of a part
+                return setting, None
+            self._specs[text] = setting
+        return setting, int(seed[1])
+
+    def _number(self, settings: Mapping[str, Value]) -> int:
+        """The place of a setting, whatever its seed."""
+        kept = {
+            name if name.isascii() else _text(name): _text(value) if type(value) is str else value
+            for name, value in settings.items()
+            if name != "seed" and not name.startswith(IGNORED)
+        }
+        key = tuple(kept.items())
         if key not in self._numbers:
             self._numbers[key] = len(self._settings)
-            self._settings.append(settings)
+            self._settings.append(kept)
         return self._numbers[key]
+
+    def _named(self, numbers: Mapping[str, float], setting: int) -> Mapping[str, float]:
+        """Numbers of a run by names that hide no setting."""
+        settings = self._settings[setting]
+        if tuple(numbers) in self._measures and settings.keys().isdisjoint(numbers):
+            return numbers  # as those of another run
+        taken = {*settings, *OF_RUNS}
+        return {f"result.{n}" if n in taken else _text(n): v for n, v in numbers.items()}
 
     def _shape(self, names: tuple[str, ...]) -> int:
         return self._measures.setdefault(names, len(self._measures))
@@ -251,25 +280,57 @@ def _tables(database: sqlite3.Connection) -> sqlite3.Connection:
     return database
 
 
-def _run_folders(root: str) -> Iterator[tuple[str, str]]:
-    """Every run and every export, by its name below `root`; no folder is searched inside one."""
-    if _holds_run(root, root):
-        yield ".", root
+def _run_folders(root: str) -> Iterator[tuple[str, str, str, int]]:
+    """Every run and every export, by its name below `root`, with its stamp and inode; no folder is
+    searched inside one."""
+    stamp, inode = _stamp(root, root)
+    if stamp:
+        yield ".", root, stamp, inode
         return
     waiting = [("", root, 0)]
     while waiting:
         prefix, folder, depth = waiting.pop()
         for name, path in _subfolders(root, folder):
-            if _holds_run(root, path):
-                yield prefix + name, path
+            stamp, inode = _stamp(root, path)
+            if stamp:
+                yield prefix + name, path, stamp, inode
             elif depth < DEPTH:
                 waiting.append((f"{prefix}{name}/", path, depth + 1))
 
 
-def _holds_run(root: str, folder: str) -> bool:
-    """Whether it has a spec.json, or a config.json that `vs.save_pretrained` wrote."""
-    if os.path.lexists(f"{folder}/spec.json"):
-        return True
+def _stamp(root: str, folder: str) -> tuple[str, int]:
+    """A text that changes with the files of a run or export, and the folder's inode; the text is
+    empty where a folder holds neither. Most of the time of a scan is here.
+
+    vaescope renames all other files into place, which changes the folder's own time stamp."""
+    spec, history, scores = (
+        _file_stamp(f"{folder}/spec.json"), _file_stamp(f"{folder}/history.jsonl"),
+        _file_stamp(f"{folder}/scores.json"),
+    )  # fmt: skip
+    config = ""
+    if not spec:
+        if not _is_export(root, folder):
+            return "", 0
+        config = f",{_file_stamp(f'{folder}/config.json').partition(' ')[0]}"
+    try:
+        info = os.stat(folder)
+    except OSError:  # deleted meanwhile
+        return "", 0
+    inode = info.st_ino
+    stamp = f"{info.st_mtime_ns} {inode},{spec},{history},{scores}{config}"
+    return stamp, inode & (2**63 - 1)  # what SQLite takes
+
+
+def _file_stamp(path: str) -> str:
+    try:
+        info = os.lstat(path)
+    except OSError:
+        return ""
+    return f"{info.st_mtime_ns} {info.st_size}"
+
+
+def _is_export(root: str, folder: str) -> bool:
+    """Whether it has a config.json that `vs.save_pretrained` wrote."""
     config = f"{folder}/config.json"
     if not os.path.lexists(config) or not is_inside(root, config):
         return False
@@ -281,6 +342,7 @@ def _holds_run(root: str, folder: str) -> bool:
 
 
 def _subfolders(root: str, folder: str) -> list[tuple[str, str]]:
+    """Names and paths, in the order in which a disk has them."""
     found = []
     try:
         with os.scandir(folder) as entries:
@@ -292,10 +354,10 @@ def _subfolders(root: str, folder: str) -> list[tuple[str, str]]:
                         continue
                 elif not entry.is_dir(follow_symlinks=False):
                     continue
-                found.append((entry.name, entry.path))
+                found.append((entry.inode(), entry.name, entry.path))
     except OSError:  # deleted meanwhile, or not for us
         return []
-    return found
+    return [(name, path) for _, name, path in sorted(found)]
 
 
 def _text(text: str) -> str:
@@ -305,7 +367,7 @@ def _text(text: str) -> str:
 
 def _readable(name: str) -> bool:
     """Whether a name is text: other bytes have no place in an address."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _leaving(root: str, folder: str) -> str:
@@ -317,22 +379,3 @@ def _leaving(root: str, folder: str) -> str:
             )
     except OSError:
         return ""
-
-
-def _stamp(folder: str) -> tuple[str, int]:
-    """A text that changes with the run's files, and the folder's inode."""
-    try:
-        info = os.stat(folder)
-    except OSError:
-        return "", 0
-    parts = [f"{info.st_mtime_ns} {info.st_ino}"]
-    for name in FILES:
-        try:
-            file = os.lstat(f"{folder}/{name}")
-            parts.append(f"{file.st_mtime_ns} {file.st_size}")
-        except OSError:
-            parts.append("")
-    if not parts[1]:  # no spec.json: an export
-        with suppress(OSError):
-            parts.append(str(os.lstat(f"{folder}/config.json").st_mtime_ns))
-    return ",".join(parts), info.st_ino & (2**63 - 1)  # what SQLite takes

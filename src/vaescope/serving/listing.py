@@ -19,6 +19,7 @@ from vaescope.types import Array
 
 __all__ = ["Grouped", "Listed", "listed", "pareto"]
 
+_SORTED = json.JSONEncoder(sort_keys=True)  # one for each call takes as long as the text
 #: Rows on one page, columns that are shown unasked, points of a scatter.
 ROWS, SETTINGS, MEASURES, POINTS = 50, 6, 6, 2000
 #: Filters and orders whose rows are kept until the runs change.
@@ -187,12 +188,12 @@ def _select(snapshot: Snapshot, view: View, stars: frozenset[str]) -> _Selection
 
 
 def _folded(setting: Array, mask: Array) -> list[tuple[int, list[int]]]:
-    """Each setting with the places of its runs."""
+    """Each setting with the places of its runs, in the order of its first run."""
     found: dict[int, list[int]] = {}
     places = np.flatnonzero(mask)
     for own, place in zip(setting[places].tolist(), places.tolist(), strict=True):
         found.setdefault(own, []).append(place)
-    return sorted(found.items())
+    return list(found.items())
 
 
 def _listed(snapshot: Snapshot, view: View, stars: frozenset[str], rows: int | None) -> Listed:
@@ -229,7 +230,7 @@ def _key(snapshot: Snapshot, setting: int) -> str:
     """A name of a setting that is the same in every snapshot, for addresses."""
     kept: dict[int, str] = snapshot.kept.setdefault("keys", {})
     if setting not in kept:
-        text = json.dumps(dict(snapshot.settings[setting]), sort_keys=True)
+        text = _SORTED.encode(dict(snapshot.settings[setting]))
         kept[setting] = sha256(text.encode()).hexdigest()[:10]
     return kept[setting]
 

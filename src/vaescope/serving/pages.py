@@ -54,7 +54,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters.update(number=_number, json=script_json, time=duration)
-    environment.globals.update(link=link, cells=cells, head=head, version=__version__)
+    environment.globals.update(link=link, row=row, version=__version__)
     return environment
 
 
@@ -79,43 +79,48 @@ def link(address: str, /, **query: Any) -> str:
 
 def _number(value: Value) -> str:
     """Four digits; what is missing is a dash."""
+    if isinstance(value, float):  # first: most of a page are such
+        return "\N{EN DASH}" if value != value else f"{value:.4g}".replace("-", MINUS)  # noqa: PLR0124
     if value is None:
         return "\N{EN DASH}"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return "\N{EN DASH}" if value != value else f"{value:.4g}".replace("-", MINUS)  # noqa: PLR0124
     return str(value)
 
 
-def _estimate(found: Estimate) -> Mapping[str, str]:
-    """A mean and its interval as text."""
-    between = "" if found.interval is None else " to ".join(_number(end) for end in found.interval)
-    return {"value": _number(found.value if found.n else None), "interval": between}
+def _estimate(found: Estimate) -> str:
+    """A mean and its interval: digits only."""
+    if found.interval is None:
+        return _number(found.value)
+    low, high = found.interval
+    return f"{_number(found.value)}<small>{_number(low)} to {_number(high)}</small>"
 
 
-def cells(columns: Sequence[str], group: Grouped) -> Markup:
-    """The cells of a row. They are most of a page, and a template takes three times as long."""
-    run = {"seed": group.shown.seed, "state": group.shown.state, "run": group.shown.path}
-    parts = []
+def row(
+    view: View, columns: Sequence[str], group: Grouped, names: Mapping[str, str],
+    notes: Mapping[str, Note], running: Collection[str],
+) -> Markup:  # fmt: skip
+    """A row. Rows are most of a page, and a template takes three times as long."""
+    shown = group.shown
+    run = {"seed": shown.seed, "state": shown.state, "run": shown.path}
+    parts = [_head(view, group, shown, names, notes, running)]
     for name in columns:
         mean = group.means.get(name)
-        if mean is None:
-            text = escape(_number(run.get(name, group.settings.get(name))))
-        else:  # digits only
-            found = _estimate(mean)
-            between = f"<small>{found['interval']}</small>" if found["interval"] else ""
-            text = Markup(found["value"] + between)  # noqa: S704
+        text = (
+            escape(_number(run.get(name, group.settings.get(name))))
+            if mean is None
+            else _estimate(mean)
+        )
         parts.append(f'<td class="number">{text}</td>')
     return Markup("\n".join(parts))  # noqa: S704
 
 
-def head(
-    view: View, group: Grouped, names: Mapping[str, str], notes: Mapping[str, Note],
-    running: Collection[str],
-) -> Markup:  # fmt: skip
+def _head(
+    view: View, group: Grouped, shown: IndexedRun, names: Mapping[str, str],
+    notes: Mapping[str, Note], running: Collection[str],
+) -> str:  # fmt: skip
     """The cells before the numbers: basket, name with seeds and state, traversals."""
-    shown, count = group.shown, len(group.entries)
+    count = len(group.entries)
     path, quoted = escape(shown.path), quote_plus(shown.path)
     chosen = shown.path in view.sel
     put = f"Take {path} out of the basket" if chosen else f"Put {path} into the basket"
@@ -139,7 +144,7 @@ def head(
         if shown.state == "done"
         else ""
     )
-    return Markup(  # noqa: S704
+    return (
         f'<td><a class="choose{" chosen" if chosen else ""}" data-keep="choose-{path}" '
         f'href="{escape(view.toggled("sel", shown.path))}" aria-label="{put}">'
         f"{'✓' if chosen else '+'}</a></td>\n"

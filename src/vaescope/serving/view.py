@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 
 from vaescope.errors import UsageError
 
@@ -46,8 +46,21 @@ class View:
     def toggled(self, field: str, value: str) -> str:
         """The address with `value` put into a list, or taken out of it."""
         values = getattr(self, field)
-        kept = tuple(v for v in values if v != value) if value in values else (*values, value)
-        return self.query(**{field: kept})
+        if value in values:
+            return self.query(**{field: tuple(v for v in values if v != value)})
+        before, after = self._around[field]
+        return f"{before}{quote_plus(value)}{after}"
+
+    @cached_property
+    def _around(self) -> Mapping[str, tuple[str, str]]:
+        """What stands in an address around one more value of a list; each row has two of them."""
+        found = {}
+        for place, field in enumerate(_DEFAULTS, 1):
+            texts = [*self._texts.values()]
+            before = "".join(f"{text}&" for text in texts[:place] if text)
+            after = "".join(f"&{text}" for text in texts[place:] if text)
+            found[field] = f"/?{before}{field}=", after
+        return found
 
     def sorted_by(self, column: str) -> str:
         """The address sorted by a column; a second time, the other way round."""
