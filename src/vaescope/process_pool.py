@@ -12,8 +12,8 @@ __all__ = ["process_pool"]
 
 
 @contextmanager
-def process_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool of `workers` processes of one torch thread each.
+def process_pool(workers: int | None) -> Iterator[ProcessPoolExecutor]:
+    """A pool of `workers` processes of one torch thread each; None: one per core.
 
     Where the block is left by an exception, they are ended at once: what they do is lost, so only
     give them work that may be done again. A pool alone would wait for what is under way, and for

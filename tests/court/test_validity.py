@@ -46,7 +46,7 @@ def test_it_speaks_on_each_broken_cell(cell: CourtCell) -> None:
 
 def test_correlated_factors_are_not_taken_for_rotated_latents() -> None:
     reasons = said(CourtCell("correlated .9", "identity"), 0)
-    assert any("second tells" in reason or "first tells" in reason for reason in reasons)
+    assert any("second explains" in reason or "first explains" in reason for reason in reasons)
     assert not any("as rotated ones do" in reason for reason in reasons)
 
 

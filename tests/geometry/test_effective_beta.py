@@ -105,7 +105,7 @@ def test_latents_that_half_the_weight_would_pay_for_are_counted() -> None:
     found = vs.effective_beta(vae, data)
     assert found.value == pytest.approx(4.0, rel=0.06)
     assert (found.margins.more_at_half, found.margins.more_now) == (2, 0)
-    assert "pay for 2 more latents" in found.summary()
+    assert "justify 2 more latents" in found.summary()
     assert found.to_dict()["margins"]["more_at_half"] == 2
 
 
@@ -158,7 +158,7 @@ def test_a_mean_over_pixels_explains_its_factor() -> None:
     ]
     with pytest.raises(RangeError, match="positive"):
         vs.inspect(vae, data, nominal=0.0)
-    with pytest.raises(UsageError, match="does not read"):
+    with pytest.raises(UsageError, match="does not compute"):
         vs.inspect(vae, data, nominal=0.1, effort="latents")
 
 

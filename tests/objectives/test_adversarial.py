@@ -118,7 +118,7 @@ def test_the_discriminator_has_its_own_optimiser() -> None:
     ("settings", "says"),
     [
         (["pairs.name=laplace"], "pairs.name=shared"),
-        (["validation.fraction=0.1"], "does not train"),
+        (["validation.fraction=0.1"], "needs a held-out ELBO"),
     ],
 )
 def test_settings_that_do_not_go_with_it_are_refused(settings: list[str], says: str) -> None:

@@ -115,8 +115,8 @@ def test_a_wrong_width_says_which_is_right(tmp_path: Path) -> None:
     ("settings", "says"),
     [
         (["net.name=linear"], "no encoder that sees u"),
-        (["objective.name=decomposition"], "another one for each u"),
-        (["objective.name=beta-tcvae"], "another one for each u"),
+        (["objective.name=decomposition"], "a different one for each u"),
+        (["objective.name=beta-tcvae"], "a different one for each u"),
     ],
 )
 def test_what_does_not_go_with_u_is_refused(settings: list[str], says: str) -> None:

@@ -161,7 +161,7 @@ CONTRADICTIONS = (
     (r"Training has settled", r"(?i)train longer|Train for more steps|Look again when training"),
     (r"(?i)lower beta", r"(?i)raise beta|larger beta|higher beta"),
     (r"Give it more latents", r"(?i)lower beta\b|closer to the data"),
-    (r"Drawing codes from the prior is safe", r"before you trust any number|gives values that are"),
+    (r"can be drawn from the prior", r"before you trust any number|gives values that are"),
     (r"Read latents one by one", r"Do not read|do not name|without meaning"),
     (r"Do not read latents", r"the axes tell the factors apart\."),
     (r"larger beta|raise beta", r"lower beta|Lower beta"),
@@ -170,7 +170,7 @@ CONTRADICTIONS = (
     (r"none is passive|none depends on the data", r"decoder still uses|(is|are) passive \("),
     (r"Give it more latents", r"ignores all latents|posterior collapse"),
     (r"The decoder hardly uses the", r"decoder still uses|ignores all latents"),
-    (r"Drawing codes from the prior is safe", r"rather than from the prior"),
+    (r"can be drawn from the prior", r"rather than from the prior"),
     (r"Keep it\.$", r"Use [\d.]+ for data like these"),
 )
 

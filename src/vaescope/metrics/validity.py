@@ -98,8 +98,7 @@ def _of_factors(rows: Labelled, share: NDArray[np.float64]) -> list[BrokenAssump
         # Shares of factors of four values at these correlations, from the law of large numbers.
         near = {"correlated .3": 0.03, "correlated .6": 0.16, "correlated .9": 0.5, "function": 1.0}
         found.append(BrokenAssumption(
-            f"the factors depend on each other: {names[1]} explains {most:.0%} of {names[0]}",
-            _AXES,
+            f"factors depend on each other: {names[1]} explains {most:.0%} of {names[0]}", _AXES,
             min(near, key=lambda name: abs(near[name] - most)),
         ))  # fmt: skip
     least = [int(np.bincount(column)[np.unique(column)].min()) for column in rows.factors.T]

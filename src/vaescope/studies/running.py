@@ -194,8 +194,8 @@ def _measure(
         with process_pool(workers) as pool:
             under_way = {pool.submit(measure_cell, *task) for task in tasks}
             while under_way:
-                done, under_way = wait(under_way, _LOOK, FIRST_COMPLETED)
-                for future in done:
+                ended, under_way = wait(under_way, _LOOK, FIRST_COMPLETED)
+                for future in ended:
                     future.result()
                 note(len(tasks) - len(under_way))
     except BrokenProcessPool as error:
