@@ -264,6 +264,16 @@ def test_an_entropy_bonus_acts_as_its_beta_where_the_objective_is_known() -> Non
     assert unknown.single_weight is not True, unknown.summary()
 
 
+def test_a_width_that_was_set_is_not_readable() -> None:
+    """A constant variance obeys no law of widths, whatever number comes out of it."""
+    vae, data = at_its_optimum(0.5)
+    with torch.no_grad():
+        vae.encoder.posterior.head.weight[3:] = 0.0
+        vae.encoder.posterior.head.bias[3:] = -3.0
+    found = vs.effective_beta(vae, data)
+    assert found.value is None and "the same width" in found.summary()
+
+
 def test_a_latent_wider_than_the_prior_is_not_readable() -> None:
     vae, data = at_its_optimum(0.5)
     with torch.no_grad():

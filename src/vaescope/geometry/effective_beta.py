@@ -47,6 +47,8 @@ ONE_WEIGHT = 0.12
 LEAST_BRACKET = 0.05
 #: A latent whose bracket is below this is wider than the prior, which no weight of a rate makes.
 WIDER = -0.1
+#: Widths that differ by no more than rounding, over rows and latents, were never trained.
+SAME_WIDTH = 1e-5
 #: Rows below which the noise of a latent's weight is not known either.
 LEAST_ROWS = 50
 RESAMPLES = 1000
@@ -213,6 +215,10 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         return unreadable("its latents are maps")
     if codes.n < LEAST_ROWS:
         return unreadable(f"it needs at least {LEAST_ROWS} rows; there are {codes.n}")
+    if codes.d > 1 and np.ptp(codes.variance) <= SAME_WIDTH * float(np.max(codes.variance)):
+        return unreadable(
+            "all posteriors of all latents have the same width, so that it was set and not trained"
+        )
     kinds = types(codes)
     used = sorted({*kinds.active.tolist(), *kinds.mixed.tolist()})
     if not used:
