@@ -163,8 +163,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 def read_row(folder: Path | str, name: str, *, timing: bool = False) -> Row | None:
     """The row of one run; None where the folder holds no run. Reads few files, whole ones only."""
     run = os.path.join(folder, name)  # ten thousand Path objects take a second
-    content = read_spec(run)
-    if content is None:
+    if (content := read_spec(run)) is None:
         return None
     settings = settings_of(content, run)
     done, results = read_results(run, content)

@@ -44,6 +44,38 @@ def test_a_second_scan_reads_only_what_changed(runs: Path, tmp_path: Path) -> No
     assert snapshot.find("deep/er/r-s9") is not None
 
 
+@pytest.mark.parametrize(
+    ("text", "seed", "beta"),
+    [
+        ('{\n "beta": 1,\n "seed": 8\n}', 8, 1),
+        ('{\n "beta": 2,\n "seed": 8\n}', 8, 2),
+        ('{\n "beta": 1,\n "seed": 8,\n "seed": 9\n}', 9, 1),  # the last one holds
+        ('{\n "beta": 1,\n "seed": 8,\n "s\\u0065ed": 9\n}', 9, 1),
+        ('{\n "beta": 1,\n "data": {\n "seed": 8\n}}', None, 1),  # of a part
+        ('{\n "beta": 1,\n "seed": -8\n}', -8, 1),
+    ],
+)
+def test_a_text_that_differs_in_its_seed_alone_is_read_as_json_says(
+    tmp_path: Path, text: str, seed: int | None, beta: int
+) -> None:
+    for name, other in (("a", text.replace("8", "7")), ("b", text)):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "spec.json").write_text(other)
+    snapshot = Index(tmp_path / "runs", tmp_path / "cache").refresh()
+    run = snapshot.find("b")
+    assert run is not None and run.seed == seed
+    assert snapshot.settings[run.setting]["beta"] == beta
+    assert snapshot.settings[run.setting].get("data.seed") == (8 if seed is None else None)
+
+
+def test_a_wrong_seed_is_no_seed_of_a_text_that_was_read(tmp_path: Path) -> None:
+    for name, seed in (("a", "7"), ("b", "07"), ("c", "99999999999999999999")):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "spec.json").write_text(f'{{\n "beta": 1,\n "seed": {seed}\n}}')
+    entries = Index(tmp_path / "runs", tmp_path / "cache").refresh().entries
+    assert [entry.state for entry in entries] == ["unfinished", "damaged", "damaged"]
+
+
 def test_the_cache_is_only_a_cache(runs: Path, tmp_path: Path) -> None:
     first = Index(runs, tmp_path / "cache")
     entries = first.refresh().entries
