@@ -304,7 +304,8 @@ def silent(
         )  # fmt: skip
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
     them = "it" if len(passive) == 1 else "them"
-    makes = f"{'it makes' if len(passive) == 1 else 'together they make'} {_percent(total)}"
+    makes = "it makes" if len(passive) == 1 else "together " + "they make"
+    makes = f"{makes} {_percent(total)}"
     advice = f"The decoder can do without {them}: `vaescope prune` removes {them}."
     if wanted:
         advice = f"The decoder can do without {them}, but {wanted}."
