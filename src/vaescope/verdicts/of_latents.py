@@ -304,14 +304,14 @@ def silent(
         )  # fmt: skip
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
     them = "it" if len(passive) == 1 else "them"
-    makes = f"{'it makes' if len(passive) == 1 else 'together they make'} {_percent(total)}"
+    makes = ("it" if len(passive) == 1 else "together they") + f" make{'s' * (len(passive) == 1)}"
     advice = f"The decoder can do without {them}: `vaescope prune` removes {them}."
     if wanted:
         advice = f"The decoder can do without {them}, but {wanted}."
     return Verdict(
         "silent", "good",
         f"The decoder hardly uses the {which} ({variances(passive, kinds)}): "
-        f"{makes} of the change along the traversals.{undecided}",
+        f"{makes} {_percent(total)} of the change along the traversals.{undecided}",
         number=most, shown=f"{most:.1%}", threshold=limit, rule=rule, advice=advice,
         section="traversals", latents=numbers(passive), paper="bonheme2023",
         borderline=bool(undecided),
