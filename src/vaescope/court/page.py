@@ -57,12 +57,13 @@ def page(court: Court, found: Sequence[Judgement]) -> str:
         name: sum(j.verdict == name for j in found)
         for name in ("right", "false positive", "false negative", "undecided", "open", "no value")
     }
+    ends = (draws[0], draws[-1]) if draws else (0,)
     parts = [
         "# The court of metrics",
         "![Verdicts by metric and cell](court.svg)",
         f"Codes are constructed from factors, so the right answer is known; nothing is "
         f"trained. {len(METRICS)} metrics, {len({j.cell for j in found})} cells, "
-        f"{draws[0] if draws else 0} to {draws[-1] if draws else 0} draws each, on means, protocol "
+        f"{' to '.join(dict.fromkeys(map(str, ends)))} draws each, on means, protocol "
         f"`default` with 1,000 + 500 votes. {counts['right']} verdicts are right, "
         f"**{counts['false positive']} false positives**, **{counts['false negative']} false "
         f"negatives**, {counts['undecided']} undecided, {counts['open']} open, "
