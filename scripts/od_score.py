@@ -161,6 +161,10 @@ def page() -> str:
         "(least to largest):",
         "",
         *table(["columns", "U, as printed", "U, exponent -1/2", "V"], printed_rows()),
+        "Signs of singular vectors, and U where it is arbitrary, are chosen by the linear algebra "
+        "library and the processor: elsewhere the last two columns move by a few per cent, and "
+        "their least and largest by more.",
+        "",
         "Dividing by the largest over the models makes the worst of three models 1 in each term, "
         "and moves every other model's score when a model is added.",
         "",
