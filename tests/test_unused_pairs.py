@@ -188,7 +188,7 @@ def costs(model: OpenModel, kept: tuple[int, ...] = (0, 1, 2, 3, 4, 5)) -> tuple
 def test_every_pair_has_an_unused_posterior_or_a_reason(objective: str, prior: str) -> None:
     data = data_of(prior)
     if (objective, prior) in REFUSED:
-        with pytest.raises(UsageError, match="another one for each u"):
+        with pytest.raises(UsageError, match="a different one for each u"):
             spec_of(OBJECTIVES[objective], PRIORS[prior], data)
         return
     spec = spec_of(OBJECTIVES[objective], PRIORS[prior], data)

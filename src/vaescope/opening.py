@@ -161,8 +161,7 @@ def open_model(
     if given is None:
         raise UsageError(
             "Only a run records its data.",
-            "Pass data: --data FILE on the command line, in Python vs.inspect(model, data), or "
-            "encode=, decode= and data=.",
+            "Pass data: --data FILE, in Python vs.inspect(model, data) or encode=, decode=, data=.",
         )
     if _is_fitted_vae(model):
         return _open_estimator(model, given, name, rows)

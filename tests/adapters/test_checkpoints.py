@@ -124,7 +124,7 @@ def test_weights_that_do_not_fit_are_named(there: Path) -> None:
     torch.save(weights, there / "model.pt")
     with pytest.raises(DataError) as error:
         load_checkpoint(there / "model.pt", "theirs_7461:narrow")
-    for says in ("lacks 0.bias", "besides net.0.bias", "0.weight (2, 3) instead of (1, 3)"):
+    for says in ("lacks 0.bias", "also has net.0.bias", "0.weight (2, 3) instead of (1, 3)"):
         assert says in str(error.value)
 
 

@@ -83,7 +83,7 @@ def test_types_and_kl_are_those_of_the_latent_representation(model: Any) -> None
     assert [latent.type for latent in latents] == [
         "active" if a else "passive" if p else "mixed" for a, p in zip(active, passive, strict=True)
     ]
-    assert not opened.prior_assumed and "Read:" in found.summary()
+    assert not opened.prior_assumed and "Inferred:" in found.summary()
     assert opened.codes.supervised == model.module.encode_covariates
 
 

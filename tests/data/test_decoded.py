@@ -162,7 +162,7 @@ def test_a_run_on_files_is_opened_without_its_data_and_refuses_others(tmp_path: 
     assert run.path.name == Run.of(spec_of(folder), "beta-vae", tmp_path).path.name
     assert vs.encode(run).mean.shape == (6, 2)
     Image.new("RGB", (40, 40)).save(folder / "class0" / "0.png")
-    with pytest.raises(DataError, match="does not hold what it did"):
+    with pytest.raises(DataError, match="has changed since this run began"):
         vs.encode(run)
     (folder / "class0").rename(tmp_path / "elsewhere")
     (folder / "class1").rename(tmp_path / "elsewhere1")

@@ -257,7 +257,7 @@ def test_weights_of_other_shapes_are_refused(folder: Path, tmp_path: Path) -> No
 def test_nothing_is_written_over_another_model_or_a_run(small: Run, tmp_path: Path) -> None:
     other = run_of(tmp_path, from_command_line("vae", [*VECTORS, "seed=5"]))
     publish(other, tmp_path / "other", "")
-    with pytest.raises(RunError, match="another model"):
+    with pytest.raises(RunError, match="a different model"):
         publish(small, tmp_path / "other", "")
     with pytest.raises(RunError, match="is a run folder"):
         publish(small, other.path, "")

@@ -49,7 +49,7 @@ def test_names_decide_what_is_classified(make: Any, factors: np.ndarray) -> None
 
 def test_too_few_rows_and_one_latent_are_errors(make: Any) -> None:
     v = np.arange(6)[:, None]
-    with pytest.raises(ShapeError, match="needs 5 rows"):
+    with pytest.raises(ShapeError, match="needs 5 training rows"):
         knn_score(make(np.hstack([v, v]), v))
     with pytest.raises(ShapeError, match="2 latents"):
         knn_score(make(v, v))

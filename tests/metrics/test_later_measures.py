@@ -26,7 +26,7 @@ def test_active_units_of_known_variances(make: Any) -> None:
     assert score.value == 2
     assert (score.interval, score.chance) == ((2.0, 2.0), 0.0)
     np.testing.assert_allclose(score.details["variance_of_mean"], [0.0101, 0.0099, 4.0, 0.0])
-    with pytest.raises(UsageError, match="of means"):
+    with pytest.raises(UsageError, match="takes means"):
         active_units(codes, on="sample")
 
 

@@ -88,7 +88,7 @@ def test_killed_it_resumes_to_the_same_bytes_and_changed_source_is_refused(
 
     (clean / "mylab.py").write_text(shown.replace("weight * elbo", "2 * weight * elbo"))
     refused = run([*command, "--out", "cut"], code=1)["error"]
-    assert cut.name in refused["message"] and "another source" in refused["message"]
+    assert cut.name in refused["message"] and "other source code" in refused["message"]
     assert "Restore" in refused["remedy"]
     assert [path.name for path in (clean / "cut").iterdir()] == [cut.name]
 

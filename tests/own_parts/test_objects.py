@@ -211,7 +211,7 @@ def test_a_prior_of_torch_is_trained_with(tmp_path: Path) -> None:
         ({"net": torch_default}, UsageError, "wanted a vs.nets.Pair"),
         ({"net": lambda latent: latent}, UsageError, "wanted a vs.nets.Pair"),
         ({"objective": nn.Linear(6, 6)}, UsageError, "wanted a vs.Objective"),
-        ({"prior": 3}, UsageError, "not one"),
+        ({"prior": 3}, UsageError, "not a prior"),
         ({"vae": nn.Linear(6, 6)}, UsageError, "wanted a vs.VAE"),
     ],
 )

@@ -111,7 +111,7 @@ class Pool:
 def test_processes_that_die_are_a_stop_after_a_signal_and_else_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
 ) -> None:
-    monkeypatch.setattr(running, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(running, "process_pool", Pool)
     (study,) = find("mathieu2019/theorems")
     looks = iter([0])  # the signal comes after the first look
     with pytest.raises(kind, match=r"Stopped by signal 2|measured runs died"):

@@ -76,7 +76,10 @@ def study(
 
         costs = [study_cost(one, size, more) for one in chosen]
         text = "\n".join(cost.summary() for cost in costs)
-        result({"studies": [cost.to_dict() for cost in costs]}, text, as_json=as_json)
+        priced = [
+            {**cost.to_dict(), "cap": one.cap} for one, cost in zip(chosen, costs, strict=True)
+        ]
+        result({"studies": priced}, text, as_json=as_json)
         return
     console = messages(quiet=quiet)
     verdicts: list[ClaimVerdict] = []

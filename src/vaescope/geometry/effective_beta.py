@@ -215,16 +215,16 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         return unreadable("its latents are maps")
     if codes.n < LEAST_ROWS:
         return unreadable(f"it needs at least {LEAST_ROWS} rows; there are {codes.n}")
-    if codes.d > 1 and np.ptp(codes.variance) <= SAME_WIDTH * float(np.max(codes.variance)):
-        return unreadable(
-            "all posteriors of all latents have the same width, so that it was set and not trained"
-        )
     kinds = types(codes)
     used = sorted({*kinds.active.tolist(), *kinds.mixed.tolist()})
     if not used:
         return unreadable(
             "no latent is used: an untrained model has no weight yet, and a collapsed one agrees "
             "with any larger beta"
+        )
+    if codes.d > 1 and np.ptp(codes.variance) <= SAME_WIDTH * float(np.max(codes.variance)):
+        return unreadable(
+            "all posteriors of all latents have the same width, so that it was set and not trained"
         )
     places = np.unique(np.linspace(0, codes.n - 1, min(rows, codes.n)).astype(np.int64))
     slopes = slopes_of(model, places, draws)

@@ -47,10 +47,8 @@ __all__ = [
 EXAMPLES, NEIGHBOURS = 5_000, 20
 #: FONDUE: samples may have this share of the data's dimension more than means.
 GAP = 0.2
-#: Steps of a trial; the wide model, from which the number is, has twice as many.
-STEPS = 2_000
-#: Latents of the wide model, at least.
-WIDE = 10
+#: Steps of a trial; the wide model, from which the number is, has twice as many. Its least latents.
+STEPS, WIDE = 2_000, 10
 
 
 @dataclass(frozen=True)
@@ -106,9 +104,8 @@ class LatentCount:
                 return "not measurable"
             if estimate.interval is None:
                 return f"{estimate.value:.1f}"
-            return (
-                f"{estimate.value:.1f} ({estimate.interval[0]:.1f} to {estimate.interval[1]:.1f})"
-            )
+            low, high = estimate.interval
+            return f"{estimate.value:.1f} ({low:.1f} to {high:.1f})"
 
         lines = [
             f"Use {self.recommended} latents.",
@@ -189,8 +186,7 @@ def count_latents(
     device: str = "auto",
     progress: Progress | bool | None = None,
 ) -> LatentCount:
-    """The same of an experiment, whose steps are those of a training and whose latents do not
-    count."""
+    """The same of an experiment: its steps are those of a training, its latents do not count."""
     if most < 2 or not minutes > 0:
         raise UsageError(
             f"most is {most} and minutes {minutes:g}; wanted at least 2, and a positive number.",
