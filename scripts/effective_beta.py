@@ -238,7 +238,8 @@ def page(runs: list[dict[str, Any]], cells: int) -> list[str]:
         f"- Estimate over truth within {BAND[0]} and {BAND[1]} (wanted: 90%): {share(within)}; "
         f"least {min(ratios):.3f}, median {np.median(ratios):.3f}, greatest {max(ratios):.3f}.",
         f"- The 95% interval covers the truth (wanted: 85%): "
-        f"{share([covered(run) for run in judged])}.",
+        f"{share([covered(run) for run in judged])}. Where all are covered, intervals are wider "
+        "than they need be, or runs of one seed err alike.",
         f"- It says that one weight explains the model of {share([s is True for s in single])}, "
         f"that none does of {sum(s is False for s in single)}, and leaves it open of "
         f"{sum(s is None for s in single)}. The truth is one weight for all.",

@@ -25,7 +25,7 @@ from vaescope.data.dsprites import dsprites
 
 #: The weight that the objective has, where it has one.
 TRUE = {"VAE": 1.0, "betaH": 4.0}
-OTHER = {"btcvae": "rate 1, total correlation 6", "betaB": "capacity of 25 nats"}
+OTHER = {"btcvae": "total correlation 6, the rest of the rate 1", "betaB": "capacity of 25 nats"}
 ROWS = 2_000
 
 

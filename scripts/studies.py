@@ -86,7 +86,13 @@ def write() -> None:
         if not older:
             missing = judged[len(pairs) :]
     everything = [
-        Judged(study, tables.get(study.id), states.get(study.id, "not run"), found[study.id])
+        Judged(
+            study,
+            tables.get(study.id),
+            states.get(study.id, "not run"),
+            found[study.id],
+            listed=any(line.study == study.id for line in lines),
+        )
         for study in STUDIES
     ]
     for one in everything:

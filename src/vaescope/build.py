@@ -13,8 +13,8 @@ from vaescope.data.auxiliary import Auxiliary, one_hot, scaled
 from vaescope.data.in_memory import content_hash
 from vaescope.data.pairs import PAIRS, Pairs
 from vaescope.data.perturbed import open_perturbed
-from vaescope.data.specs import NOISE, ArraySpec, FilesSpec, PerturbedSpec
-from vaescope.data.splits import split
+from vaescope.data.specs import CHANGES, ArraySpec, FilesSpec, PerturbedSpec
+from vaescope.data.splits import correlated, split
 from vaescope.data.user_files import open_files
 from vaescope.data.variants import with_pixel_noise
 from vaescope.errors import ShapeError, UsageError
@@ -180,10 +180,15 @@ def build_data(spec: Any) -> Dataset:
     elif isinstance(spec, PerturbedSpec):
         dataset = open_perturbed(spec)
     else:
-        dataset = DATASETS[spec.name](**spec.model_dump(exclude={"name", *NOISE}))
+        dataset = DATASETS[spec.name](**spec.model_dump(exclude={"name", *CHANGES}))
         if noise := getattr(spec, "pixel_noise", 0.0):
             dataset = with_pixel_noise(dataset, spec.noise_epsilon, spec.noise_seed)
             named = f"{dataset.name} with noise {noise:g}"  # never by the original's name alone
+            dataset = replace(dataset, card=replace(dataset.card, name=named))
+        if chosen := getattr(spec, "correlated", None):
+            n = spec.correlated_rows or len(dataset)
+            named = f"{dataset.name} with {chosen[0]} and {chosen[1]} correlated by {chosen[2]:g}"
+            dataset = correlated(dataset, *chosen, n, spec.correlated_seed)
             dataset = replace(dataset, card=replace(dataset.card, name=named))
     return replace(dataset, recipe=spec.model_dump(mode="json"))
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vaescope.build import build_data
 from vaescope.data.card import Card
 from vaescope.data.dataset import Dataset
 from vaescope.data.dsprites import FACTORS
@@ -12,6 +13,7 @@ from vaescope.data.factors import Factors
 from vaescope.data.splits import correlated, split
 from vaescope.data.stores import Numbers
 from vaescope.errors import UsageError
+from vaescope.settings import from_python
 
 
 def numbered(n: int) -> Dataset:
@@ -133,3 +135,23 @@ def test_a_correlation_out_of_reach_is_refused_with_what_is_in_reach() -> None:
         correlated(grid(3, 3), "a", "z", 0.1, 100, 0)
     with pytest.raises(UsageError, match="between -1 and 1"):
         correlated(grid(3, 3), "a", "b", 1.0, 100, 0)
+
+
+def test_data_correlated_draws_rows_and_is_named() -> None:
+    grid_ = {"shape": [0], "orientation": [0], "x": list(range(0, 32, 4)), "y": [0, 16]}
+    plain = {"name": "dsprites", "size": 16, "grid": grid_}
+    asked = {"correlated": ["x", "scale", 0.6], "correlated_rows": 4000}
+    whole, data = (
+        build_data(from_python("vae", {**plain, **more}, {}).data) for more in ({}, asked)
+    )
+    assert len(data) == 4000 and measured(data, "x", "scale") == pytest.approx(0.6, abs=0.01)
+    assert data.name == "dsprites with x and scale correlated by 0.6"
+    # Images go with their factors, and a spec without it is what it was before it.
+    rows, own = (d.require_factors("test").classes(np.arange(len(d))) for d in (whole, data))
+    place = int(np.flatnonzero((rows == own[7]).all(axis=1))[0])
+    np.testing.assert_array_equal(data.rows(np.array([7])), whole.rows(np.array([place])))
+    assert not any("correlated" in key for key in whole.recipe or {})
+    with pytest.raises(UsageError, match="can be between"):
+        build_data(from_python("vae", {**plain, "correlated": ["y", "scale", 0.999]}, {}).data)
+    with pytest.raises(UsageError, match=r"data\.correlated"):
+        from_python("vae", {**plain, "correlated": ["x", "scale", 2.0]}, {})

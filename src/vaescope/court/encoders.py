@@ -106,7 +106,7 @@ _ALL = frozenset(set(PROPERTIES) - {"lean"})
 
 ENCODERS: Mapping[str, CodeMaker] = {
     "identity": CodeMaker(
-        "each factor in a latent of its own", frozenset(), "it is perfect by any definition",
+        "each factor in a latent of its own", frozenset(), "perfect where factors are independent",
         lambda rng, z: _narrow(z),
     ),
     "permuted": CodeMaker(

@@ -77,9 +77,18 @@ def _few_rows(rng: np.random.Generator) -> FactorDraw:
 
 GENERATORS: Mapping[str, FactorSource] = {
     "independent": FactorSource("three independent factors of four values, 400 rows", _independent),
-    "correlated .3": FactorSource("the first two correlate by 0.3", _correlated(0.3)),
-    "correlated .6": FactorSource("the first two correlate by 0.6", _correlated(0.6)),
-    "correlated .9": FactorSource("the first two correlate by 0.9", _correlated(0.9)),
+    "correlated .3": FactorSource(
+        "the first two correlate by 0.3 before they are cut into four classes (.25 after)",
+        _correlated(0.3),
+    ),
+    "correlated .6": FactorSource(
+        "the first two correlate by 0.6 before they are cut into four classes (.53 after)",
+        _correlated(0.6),
+    ),
+    "correlated .9": FactorSource(
+        "the first two correlate by 0.9 before they are cut into four classes (.83 after)",
+        _correlated(0.9),
+    ),
     "function": FactorSource("the second is half of the first, rounded down", _function),
     "continuous": FactorSource(
         "numbers from 0 to 4; the metrics see four classes of them", _continuous

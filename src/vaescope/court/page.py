@@ -58,6 +58,12 @@ def page(court: Court, found: Sequence[Judgement]) -> str:
         for name in ("right", "false positive", "false negative", "undecided", "open", "no value")
     }
     ends = (draws[0], draws[-1]) if draws else (0,)
+    counted = sum(j.metric in COUNTED for j in found if j.verdict == "open")
+    doubted = sum(
+        j.cell.encoder == "identity" and j.cell.generator in ("correlated .9", "function")
+        for j in found
+        if j.verdict == "false negative"
+    )
     parts = [
         "# The court of metrics",
         "![Verdicts by metric and cell](court.svg)",
@@ -66,12 +72,15 @@ def page(court: Court, found: Sequence[Judgement]) -> str:
         f"{' to '.join(dict.fromkeys(map(str, ends)))} draws each, on means, protocol "
         f"`default` with 1,000 + 500 votes. {counts['right']} verdicts are right, "
         f"**{counts['false positive']} false positives**, **{counts['false negative']} false "
-        f"negatives**, {counts['undecided']} undecided, {counts['open']} open, "
+        f"negatives**, {counts['undecided']} undecided, {counts['open']} open ({counted} of them "
+        f"of measures without a right answer), "
         f"{counts['no value']} without a value (the metric refused, or was not tried there "
         f"yet). Made by `vaescope court`: {court.seconds / 60:.0f} minutes of one processor, by "
         f"two workers half of that. The cells are the whole product of factors and codes but "
         + "; ".join(f"{e} of {g} ({why})" for (g, e), why in IMPOSSIBLE.items())
-        + ".",
+        + "; identity of independent is what the others are compared with. "
+        + f"{doubted} of the false negatives are identity of factors that share information, whose "
+        "right answer is disputed below.",
         "**The right answers were written down first** (`court/promises.py`). A metric's "
         "definition asks "
         "for properties of a perfect code. On a code that breaks one of them the right answer is "

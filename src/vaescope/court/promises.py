@@ -131,6 +131,14 @@ AFTERWARDS: Mapping[tuple[str, str], str] = {
     "promise expects them to be lower, and the court calls it wrong because the code is perfect",
     ("mig, sap, knn_score, infoc", "rotated 45 and merged of correlated .9"): "they are above "
     "identity because identity is blamed there, not because the code is praised",
+    (
+        "all that ask for axes",
+        "rotated 45 of correlated factors",
+    ): "a turn by 45 degrees decorrelates "
+    "two factors of equal spread: whoever asks for independent latents (mathieu2019 section 2.2) "
+    "prefers the turned code; the court asks for the true factors",
+    ("active_units", "noise and nothing"): "by its definition, the variance of means, latents of "
+    "noise count; whoever asks for latents that know something says 3 and 0",
     ("dci_disentanglement", "rotated 10"): "four values that are apart stay apart on an axis that "
     "turns by 10 degrees, so that trees never cut the other latent; so for dci_completeness",
     ("factor_vae", "rotated 10"): "the latent that stays most still is the same one after 10 "
@@ -140,7 +148,7 @@ AFTERWARDS: Mapping[tuple[str, str], str] = {
     (
         "beta_vae",
         "rotated 45",
-    ): "a linear classifier was meant not to mind a rotation; the absolute "
+    ): "we took a linear classifier not to mind a rotation; the absolute "
     "differences that it sees do not turn with the latents. Who asks it for separate axes expects "
     "lower",
     ("irs", "noise"): "it averages over all latents, and noise moves whatever is fixed",

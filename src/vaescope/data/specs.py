@@ -12,7 +12,7 @@ from pydantic import (
     model_serializer,
 )
 
-__all__ = ["NOISE", "ArraySpec", "DataSpec", "FilesSpec", "PairsSpec", "PerturbedSpec"]
+__all__ = ["CHANGES", "ArraySpec", "DataSpec", "FilesSpec", "PairsSpec", "PerturbedSpec"]
 
 
 def _whole(value: Any) -> Any:
@@ -31,8 +31,11 @@ _Arc = Annotated[
 ]
 Arcs = dict[str, _Arc]
 
-#: Settings of noise on pixels, which are not those of a dataset's own function.
-NOISE = ("pixel_noise", "noise_match", "noise_seed")
+_NOISE = ("pixel_noise", "noise_match", "noise_seed")
+_CORRELATED = ("correlated", "correlated_rows", "correlated_seed")
+#: Settings that change a dataset once it is there, which are not those of its own function.
+CHANGES = (*_NOISE, *_CORRELATED)
+Correlation = Annotated[float, Strict(), Field(gt=-1, lt=1, allow_inf_nan=False)]
 
 
 class _Spec(BaseModel):
@@ -40,20 +43,25 @@ class _Spec(BaseModel):
 
 
 class _ImageSpec(_Spec):
-    """Images, with noise on their pixels where that is asked for."""
+    """Images, with noise on their pixels and correlated factors where that is asked for."""
 
     #: Uniform on [-e, e], frozen per image: e is this, or by variance sqrt(3) times this, which is
     #: then the noise's standard deviation. What leaves [0, 1] is reflected.
     pixel_noise: Annotated[float, Strict(), Field(ge=0, le=1)] = 0.0
     noise_match: Literal["epsilon", "variance"] = "epsilon"
     noise_seed: Seed = 0
+    #: Two factors and the correlation of their classes, e.g. ["x", "scale", 0.6]: rows are drawn so
+    #: that they have it (Traeuble et al. 2021); by default as many as there are.
+    correlated: Annotated[tuple[str, str, Correlation], Strict(False)] | None = None
+    correlated_rows: Count | None = None
+    correlated_seed: Seed = 0
 
     @model_serializer(mode="wrap")
-    def _without_no_noise(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_no_change(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = plain(self)
-        if not self.pixel_noise:  # so that runs from before it keep their digest
-            for name in NOISE:
-                content.pop(name, None)
+        unused = (*(() if self.pixel_noise else _NOISE), *(() if self.correlated else _CORRELATED))
+        for name in unused:  # so that runs from before them keep their digest
+            content.pop(name, None)
         if not content.get("arcs", True):
             del content["arcs"]
         return content

@@ -6,6 +6,7 @@ from typing import final
 
 from vaescope.studies.catalogue import LOOKED, OUTDATED, REVISED
 from vaescope.studies.claim_verdict import ALPHA, ClaimVerdict, Judgement
+from vaescope.studies.claims import Claim
 from vaescope.studies.coverage import COVERAGE, Covered
 from vaescope.studies.registry import Registration
 from vaescope.studies.running import Outcome
@@ -34,6 +35,7 @@ class Judged:
     outcome: Outcome | None
     registered: str
     verdicts: Sequence[ClaimVerdict]
+    listed: bool = True  # in the registry, in this version or an earlier one
 
     @property
     def counts(self) -> bool:
@@ -65,7 +67,12 @@ def _number(verdict: ClaimVerdict) -> str:
     if verdict.effect is None:
         return "none"
     spread = "" if verdict.interval is None else " ({:.3g} to {:.3g})".format(*verdict.interval)
-    return f"{verdict.effect:.3g}{spread}"
+    part = "first part: " if len(verdict.claim.tests) > 1 else ""
+    return f"{part}{verdict.effect:.3g}{spread}"
+
+
+def _says(claim: Claim) -> str:
+    return f"{claim.says} *{claim.remark}*" if claim.remark else claim.says
 
 
 def _control(verdict: ClaimVerdict) -> str:
@@ -91,7 +98,7 @@ def _claims(verdicts: Sequence[ClaimVerdict]) -> list[str]:
             _line(
                 word,
                 v.votes(),
-                v.claim.says,
+                _says(v.claim),
                 v.claim.where,
                 v.claim.words(),
                 _number(v),
@@ -113,12 +120,17 @@ def _formulas(verdicts: Sequence[ClaimVerdict]) -> list[str]:
 
 def _older(judged: Judged) -> list[str]:
     """What to know about a table that was made before its claims were registered."""
-    if judged.registered != "re-analysed":
+    if judged.registered != "re-analysed" or judged.study.formulas_only:
         return []
     changed = OUTDATED.get(judged.study.id)
     since = f" Since it was made, {changed}." if changed else ""
+    made = (
+        "this table was made before the claims below were registered"
+        if judged.listed
+        else "the claims below are not registered yet"
+    )
     return [
-        "**Re-analysed**: this table was made before the claims below were registered, so its "
+        f"**Re-analysed**: {made}, so its "
         "verdicts are not evidence, and columns that they need may be missing. The text below "
         f"describes the present version of the study.{since} It has yet to be run again.",
         "",
@@ -171,11 +183,7 @@ def scoreboard(
     judged: Sequence[Judged], lines: Sequence[Registration], gone: Sequence[ClaimVerdict]
 ) -> str:
     """All claims with their verdicts: what counts, what was re-analysed, and what has not run."""
-    trained = [j for j in judged if any(v.claim.kind != "identity" for v in j.verdicts)]
-    shown = _headline(judged)
-    total = sum(v.claim.primary for j in trained for v in j.verdicts) + len(gone)
-    counts = {kind: sum(v.verdict == kind for v in shown) for kind in _KINDS}
-    said = ", ".join(f"**{count} {kind}**" for kind, count in counts.items() if count)
+    trained = [j for j in judged if not j.study.formulas_only]
     older = sum(j.registered == "re-analysed" for j in trained)
     machines = "; ".join(sorted({j.outcome.machine for j in judged if j.outcome is not None}))
     text = [
@@ -183,10 +191,10 @@ def scoreboard(
         "",
         "![Primary claims by paper and verdict](index.svg)",
         "",
-        f"Of {total} primary claims about trained models, {len(shown)} {_has(shown)} run after "
-        f"they were registered{f': {said}' if shown else ''}. {total - len(shown)} have not; "
+        f"{_headline(trained, own=False)} {_headline(trained, own=True)} The others have not: "
         f"{older} of {len(trained)} studies show an older table, re-analysed by the same rule and "
-        "not counted.",
+        "not counted."
+        + (f" {len(gone)} more {_was(gone)} withdrawn and {_was(gone)} not counted." * bool(gone)),
         "",
         _RULE,
         "",
@@ -237,7 +245,7 @@ def coverage_lines() -> list[str]:
         *_header("row", "tested by", "missing"),
         *(_line(one.name, _tried(one), one.missing) for one in left),
         "",
-        "## What is tested",
+        "## What has a study or a test",
         "",
         *_header("row", "tested by"),
         *(_line(one.name, _tried(one)) for one in whole),
@@ -256,12 +264,28 @@ _LOOKED = (
 )
 
 
-def _has(things: Sequence[object]) -> str:
-    return "has" if len(things) == 1 else "have"
+def _was(things: Sequence[object]) -> str:
+    return "was" if len(things) == 1 else "were"
 
 
-def _headline(judged: Sequence[Judged]) -> list[ClaimVerdict]:
-    return [v for j in judged if j.counts for v in j.verdicts if v.claim.primary]
+def _headline(judged: Sequence[Judged], *, own: bool) -> str:
+    """How primary claims came out, of the papers or our own."""
+    primary = [
+        (j, v)
+        for j in judged
+        for v in j.verdicts
+        if v.claim.primary and (v.family in _HEADINGS) == own
+    ]
+    run = [v for j, v in primary if j.counts]
+    counts = {kind: sum(v.verdict == kind for v in run) for kind in _KINDS}
+    said = ", ".join(f"**{count} {kind}**" for kind, count in counts.items() if count)
+    whose = (
+        f"Of our own {len(primary)}"
+        if own
+        else f"Of the papers' {len(primary)} primary claims about trained models"
+    )
+    have = "has" if len(run) == 1 else "have"
+    return f"{whose}, {len(run)} {have} run after registration" + (f": {said}." if run else ".")
 
 
 def _primaries(judged: Sequence[Judged], family: str) -> list[str]:
@@ -274,6 +298,8 @@ def _primaries(judged: Sequence[Judged], family: str) -> list[str]:
             if v.family != family or not v.claim.primary:
                 continue
             sentence = f'"{v.claim.quote}" ({v.claim.where})' if v.claim.quote else v.claim.says
+            if v.claim.remark:
+                sentence += f" *{v.claim.remark}*"
             word, number = "not run", ""
             if j.outcome is not None:
                 word = f"**{v.verdict}**: {v.votes()}" + (f"; {v.why}" if v.why else "")
@@ -287,7 +313,7 @@ def _primaries(judged: Sequence[Judged], family: str) -> list[str]:
                     word,
                     number,
                     v.claim.paper,
-                    j.registered,
+                    "registered, not run" if j.outcome is None and j.listed else j.registered,
                     scale,
                     v.claim.substituted,
                 )
@@ -315,7 +341,7 @@ def _registrations(registered: Sequence[Registration]) -> list[str]:
     if not registered:
         return ["Nothing yet."]
     lines = _header("date", "study", "work", "claims", "first unit", "cap", "primary claims")
-    for one in registered:
+    for one in sorted(registered, key=lambda one: one.date):
         lines.append(
             _line(
                 one.date,

@@ -147,6 +147,7 @@ class _Evidence:
     values: Floats
     lacks: str  # what the table does not have
     leads: int | None = None  # units in which the effect is farther than its control
+    own_support: float = 0.0  # whatever the control does
 
 
 def _counted(test: Test, values: Floats) -> Count:
@@ -190,6 +191,7 @@ def _evidence(claim: Claim, table: Table | None) -> _Evidence:
     excluded = int((~voting).sum())
     values = [one[voting] for one in values]
     support = _least([_support(t, v) for t, v in zip(claim.tests, values, strict=True)])
+    own_support = float(support[-1]) if support.size else 0.0
     against = [_contradiction(t, v) for t, v in zip(claim.tests, values, strict=True)]
     control_count, control_support, leads = None, 0.0, None
     if claim.control is not None:
@@ -205,7 +207,7 @@ def _evidence(claim: Claim, table: Table | None) -> _Evidence:
         support = _least([support, running(lead.tolist())])
     return _Evidence(
         _conjunction(claim, values), support, np.mean(against, axis=0), control_count,
-        control_support, excluded, values[0], lacks, leads,
+        control_support, excluded, values[0], lacks, leads, own_support,
     )  # fmt: skip
 
 
@@ -284,7 +286,7 @@ def _verdict(
         judgement = _checked(found.count)
     elif found.excluded > MOST_EXCLUDED * (units + found.excluded):
         why = f"{found.excluded} of {units + found.excluded} units do not meet its condition"
-    elif claim.control is not None and found.control_support >= AS_WELL and not contradicted:
+    elif not contradicted and min(found.control_support, found.own_support) >= AS_WELL:
         judgement = "not specific"
         why = f"its control shows the same (e = {found.control_support:.2g})"
     elif contradicted:

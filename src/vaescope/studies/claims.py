@@ -107,6 +107,9 @@ class Claim:
     control: Control | None = None
     needs: Condition | None = None
     own: bool = False  # a claim of ours: no paper's sentence
+    #: What a reader must know of its words, printed beside them. Not registered: words that were
+    #: registered stay, and what they say too much is said here.
+    remark: str = ""
 
     @property
     def kind(self) -> Kind:
@@ -138,6 +141,7 @@ class Claim:
             "own": self.own,
             "paper": self.paper,
             "substituted": self.substituted,
+            "remark": self.remark,
         }
 
     def registered(self) -> dict[str, Any]:

@@ -75,7 +75,7 @@ PRINTED: Mapping[str, Printed] = {
         for name, place, data, objective, more in (
             ("beta 8", "section 3.3, Fig. 4", "dsprites", "beta-vae", {"objective.beta": 8.0}),
             ("beta 16", "Fig. 11", "dsprites-colour", "beta-vae", {"objective.beta": 16.0}),
-            ("snapshots", "section 4.5", "dsprites", "beta-vae",
+            ("snapshots", "section 5", "dsprites", "beta-vae",
              {"objective.beta": 8.0, "steps": 300_000, "logging.correlations": 1_000}),
             ("dSprites", "section 4, Fig. 6", "dsprites", "beta-vae", {**_FIFTY, "strengths": 6}),
             ("smallNORB", "Fig. 7 and 8a", "smallnorb", "beta-tcvae", {**_FIFTY, "strengths": 6}),

@@ -127,6 +127,11 @@ class Study:
     def paper(self) -> str:
         return self.id.partition("/")[0]
 
+    @property
+    def formulas_only(self) -> bool:
+        """Whether all its claims are equations, which are never registered or counted."""
+        return all(claim.kind == "identity" for claim in self.claims)
+
     def of_units(self, scale: Scale, units: Sequence[int]) -> Work:
         """The work of these units, usually seeds."""
         if self.extend is not None:

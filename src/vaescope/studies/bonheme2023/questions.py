@@ -170,7 +170,7 @@ READOUTS = Study(
     (
         Claim(
             "Passive means are more correlated than random readouts of the encoder's last layer.",
-            "bonheme2023 section 4.5, a question", Level("excess"), "above", 0.0,
+            "bonheme2023 section 5, a question", Level("excess"), "above", 0.0,
             "not compared with a null", primary=True, own=True,
             control=Control("readouts against other readouts", Level("excess_readouts")),
             needs=_PASSIVE,

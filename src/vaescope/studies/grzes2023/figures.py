@@ -272,11 +272,11 @@ STUDY = Study(
     "(1.9 to 2.6), far from the printed zero, and .48 for passive ones, as the prior's variances "
     "are 446 and .49: what the figure shows depends on a scale that the objective leaves free, "
     "what the proposition says in units of the prior does not. Passive latents have the prior's "
-    "variance within 8% image by image, means whose variance is .006 of the prior's, and samples "
-    "at a KS distance of .02 from the prior (active .18). Samples of active latents are at .02 "
-    "from their means (passive .43). In one seed of ten an active latent is wide for some images: "
-    "a ratio of .18 to the prior, where the others have .03 to .07. By the KL a latent or two are "
-    "called mixed in six seeds of ten, where the paper saw none of 30; in untrained networks there "
-    "are more. By the decoder, on the other half of the images, each latent is clearly used or "
-    "unused. Four or five of ten latents are active, for four factors of u.",
+    "variance within 7% in the mean over images, means whose variance is .006 of the prior's, and "
+    "samples at a KS distance of .02 from the prior (active .18). Samples of active latents are at "
+    ".02 from their means (passive .43). In one seed of ten an active latent is wide for some "
+    "images: a ratio of .18 to the prior, where the others have .03 to .07. By the KL a latent or "
+    "two are called mixed in six seeds of ten, where the paper saw none of 30; in untrained "
+    "networks there are more. By the decoder, on the other half of the images, each latent is "
+    "clearly used or unused. Four or five of ten latents are active, for four factors of u.",
 )  # fmt: skip

@@ -218,8 +218,10 @@ STUDY = Study(
         "so the match is judged by the discrepancy too."
     ),
     found=(
-        "Overlap and the encoder's deviation rise with beta in every seed: 1.03 of 400 points "
-        "share a code at beta 0.01, 111 at 1 and 395 at 10; deviations are .007, .20 and .61. "
+        "Overlap rises with beta at every step in every seed; the encoder's deviation falls a "
+        "little from .01 to .1 in 15 of 16 and then rises (rank correlations .89 to 1). 1.03 of "
+        "400 points share a code at beta 0.01, 111 at 1 and 395 at 10; deviations are .007, .20 "
+        "and .61. "
         "Alpha improves the match in every seed, by the divergence that it trains on (KL(p||q) of "
         "209 nats at alpha 0, 1.4 at 1 and .10 at 8) and by the discrepancy (1.36, .21 and .001), "
         "and covers all four modes from alpha 3 on; overlap rises to 33 points. Untrained networks "

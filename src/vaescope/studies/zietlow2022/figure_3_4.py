@@ -77,9 +77,8 @@ STUDY = Study(
     "Among restarts of one length a smaller DtO goes with a higher DS: rank correlations over 16 "
     "restarts are -.83, -.83 and -.87 at 400, 1,200 and 2,000 steps, and -.75 over all 48 runs, "
     "pooled as in the thesis. Length does not matter here: DtO is .48, .49 and .56 and DS .41, .52 "
-    "and .43 at the three lengths, while distortion falls from 39 to 21 nats. Axes are found "
-    "early, as in zietlow2022/dto-steps, where so large a beta has aligned them before "
-    "reconstruction converges; so across the three lengths of a restart there is little to rank.",
+    "and .43 at the three lengths, while distortion falls from 39 to 21 nats: across "
+    "the three lengths of a restart there is little to rank.",
     extend=_work,
     cap=64,
 )  # fmt: skip

@@ -104,7 +104,7 @@ STUDY = Study(
     "1/sqrt(inputs). Training is on 80% of 50,000 rows; Delta_KL is measured on 1,000 of another "
     "10% every 500 batches; each seed is of model and data (for the nonlinear task another random "
     "network). The share is 1 - (last step with 3% or more) / steps, so that it depends on the "
-    "length of training: an earlier table, of 16,000 steps, could say nothing about the claim and "
-    "was replaced by this one before it was registered.",
-    "Not run since it was registered.",
+    "length of training.",
+    "The table is the older one, of 16,000 steps, which can say nothing about the claim; the "
+    "registered study of 375,000 steps has not run.",
 )  # fmt: skip
