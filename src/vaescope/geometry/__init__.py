@@ -28,6 +28,12 @@ from vaescope.geometry.local_decoder import (
     StochasticLoss,
     local_decoders,
 )
+from vaescope.geometry.local_encoder import (
+    LocalEncoder,
+    encoder_jacobians,
+    local_encoder,
+    local_encoder_of,
+)
 from vaescope.geometry.neighbours import Neighbours, neighbours
 from vaescope.geometry.od_score import LegacyOD, ODScore, legacy_od, od_score, od_score_of
 from vaescope.geometry.orthogonality import (
@@ -81,6 +87,7 @@ __all__ = [
     "Jacobians",
     "LegacyOD",
     "LocalDecoders",
+    "LocalEncoder",
     "LocalErrors",
     "Mechanism",
     "Neighbours",
@@ -109,6 +116,7 @@ __all__ = [
     "distance_of",
     "distance_to_orthogonality",
     "elbo_under_rotation",
+    "encoder_jacobians",
     "grams",
     "grams_of",
     "haar_baseline",
@@ -117,6 +125,8 @@ __all__ = [
     "jacobians",
     "legacy_od",
     "local_decoders",
+    "local_encoder",
+    "local_encoder_of",
     "nearest_signed_permutation",
     "neighbours",
     "od_score",

@@ -21,10 +21,10 @@ from vaescope.geometry.space import Decode, LikelihoodOf, Space, choose, read
 from vaescope.types import Array, Floats
 from vaescope.vae import Decoder
 
-__all__ = ["Reader", "as_points", "columns_of", "read_at", "spaced", "variances_of"]
+__all__ = ["Reader", "as_points", "columns_of", "own_type", "read_at", "spaced", "variances_of"]
 
 
-def _own(decode: object) -> dict[str, Any]:
+def own_type(decode: object) -> dict[str, Any]:
     """Type and place of a module's weights; float32 for functions, which do not say."""
     if isinstance(decode, nn.Module):
         for weight in decode.parameters():
@@ -39,7 +39,7 @@ def as_points(points: Floats | Tensor, decode: object = None) -> Tensor:
     if isinstance(points, Tensor):
         z = points.detach().contiguous()
     else:
-        z = torch.as_tensor(np.ascontiguousarray(points), **_own(decode))
+        z = torch.as_tensor(np.ascontiguousarray(points), **own_type(decode))
     if z.ndim != 2 or z.numel() == 0 or not z.is_floating_point():
         raise ShapeError(
             f"Points have shape {tuple(z.shape)} and type {z.dtype}; wanted codes of shape (n, d), "
