@@ -186,9 +186,10 @@ def build_data(spec: Any) -> Dataset:
             named = f"{dataset.name} with noise {noise:g}"  # never by the original's name alone
             dataset = replace(dataset, card=replace(dataset.card, name=named))
         if chosen := getattr(spec, "correlated", None):
+            first, second, rho = chosen
             n = spec.correlated_rows or len(dataset)
-            named = f"{dataset.name} with {chosen[0]} and {chosen[1]} correlated by {chosen[2]:g}"
-            dataset = correlated(dataset, *chosen, n, spec.correlated_seed)
+            named = f"{dataset.name} with {first} and {second} correlated by {rho:g}"
+            dataset = correlated(dataset, first, second, rho, n, spec.correlated_seed)
             dataset = replace(dataset, card=replace(dataset.card, name=named))
     return replace(dataset, recipe=spec.model_dump(mode="json"))
 

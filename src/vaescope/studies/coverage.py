@@ -176,7 +176,8 @@ _BHOWAL = (
         missing="against KL over a beta sweep: no study yet",
     ),
     Covered("bhowal2024", "correlated factors (section 3.3)",
-            missing="`Dataset.correlated` has no setting yet, and no study"),
+            tests=("tests/data/test_splits.py::test_data_correlated_draws_rows_and_is_named",),
+            missing="`data.correlated` draws such data; no study yet"),
     Covered(
         "bhowal2024", "the encoder's side (Lemma 2)",
         tests=tuple(f"tests/geometry/test_local_encoder.py::{name}" for name in (
