@@ -151,7 +151,7 @@ def test_data_correlated_draws_rows_and_is_named() -> None:
     place = int(np.flatnonzero((rows == own[7]).all(axis=1))[0])
     np.testing.assert_array_equal(data.rows(np.array([7])), whole.rows(np.array([place])))
     assert not any("correlated" in key for key in whole.recipe or {})
-    with pytest.raises(UsageError, match="can be between"):
-        build_data(from_python("vae", {**plain, "correlated": ["y", "scale", 0.999]}, {}).data)
+    with pytest.raises(UsageError, match=r"got x, hue.*The factors are scale, x, y"):
+        build_data(from_python("vae", {**plain, "correlated": ["x", "hue", 0.5]}, {}).data)
     with pytest.raises(UsageError, match=r"data\.correlated"):
         from_python("vae", {**plain, "correlated": ["x", "scale", 2.0]}, {})

@@ -89,6 +89,9 @@ def test_a_control_that_does_the_same_makes_a_claim_not_specific() -> None:
     same = judged(CONTROLLED, a=[2.0] * 12, c=[2.0] * 12)
     assert (same.verdict, same.control and same.control.votes_for) == ("not specific", 12)
     assert judged(CONTROLLED, a=[2.0] * 12, c=[1.8] * 12).verdict == "not specific"
+    # Units that do not support the claim cannot show the same as a control that does.
+    other = judged(CONTROLLED, a=[2.0, 0.0] * 6, c=[2.0] * 12)
+    assert other.verdict == "undecided" and "stronger than its control in only 0" in other.why
 
 
 def test_support_needs_a_lead_over_the_control() -> None:

@@ -9,7 +9,7 @@ from vaescope.studies.bonheme2023.bank import STRENGTHS, STRENGTHS_OF, arm
 from vaescope.studies.bonheme2023.scores import scores
 from vaescope.studies.bonheme2023.type_counts import CARS, NORB
 from vaescope.studies.claims import Claim, Condition, Control, Test
-from vaescope.studies.effects import Level, Trend
+from vaescope.studies.effects import Level, Trend, Where
 from vaescope.studies.panels import Curves, Scatter
 from vaescope.studies.study import Scale, Study, Trained
 
@@ -21,7 +21,7 @@ _COLOUR = {"family": "beta-tcvae", "data": "colour"}
 _DIP = {"family": "dip-vae-ii", "data": "dsprites"}
 #: The strength within which runs are compared that differ in their seed alone.
 _STRONG = STRENGTHS["beta-tcvae"][-1]
-_STRONG_NORB = {**_NORB, "strength": STRENGTHS_OF["beta-tcvae", "norb"][-1]}
+_STRONG_NORB: Where = {**_NORB, "strength": STRENGTHS_OF["beta-tcvae", "norb"][-1]}
 _MIDDLE = STRENGTHS["dip-vae-ii"][-2]
 _SMALL = (
     "MLPs of 64-64, 3,000 steps at learning rate 1e-3, 16 pixels, weight of the rate 1/16 (1/8 for "
