@@ -20,6 +20,7 @@ METHODS: Mapping[str, str] = {
     "pinwheel": "mathieu2019",
     "student-t-vae": "mathieu2019",
     "sparse-vae": "mathieu2019",
+    "sparse-vae-celeba": "mathieu2019",
     "anisotropic-vae": "mathieu2019",
     "ivae": "khemakhem2020",
     "ivae-dsprites": "khemakhem2020",
