@@ -25,6 +25,7 @@ METHODS: Mapping[str, str] = {
     "ivae": "khemakhem2020",
     "ivae-dsprites": "khemakhem2020",
     "entropy-vae": "mathieu2019",
+    "subspaces": "mathieu2019",
     "decomposition": "mathieu2019",
     "orthogonal": "zietlow2022",
     "orthogonal-ae": "zietlow2022",
