@@ -22,6 +22,7 @@ from vaescope.prior_density import (
     PriorDensity,
     SparseDensity,
     StudentTDensity,
+    SubspacesDensity,
     standard_normal,
 )
 from vaescope.settings import from_command_line
@@ -36,6 +37,7 @@ PRIORS: dict[str, PriorDensity] = {
     "sparse": SparseDensity(0.8, 0.05, np.zeros(D), 2.0),
     "mixture": MixtureDensity(np.array([0.3, 0.7]), np.eye(2), np.full((2, 2), 0.03)),
     "laplace": LaplaceDensity(np.zeros(D), np.ones(D)),
+    "subspaces": SubspacesDensity(3.0, np.zeros(D), np.ones(D), np.array([0, 0])),
 }
 
 
@@ -129,6 +131,10 @@ def test_damaged_priors_are_refused_by_name(
         (["prior.name=normal"], "N(0, I)"),
         (["prior.name=student-t", "prior.df=5"], "Student-t with 5 degrees of freedom"),
         (["prior.name=sparse", "prior.gamma=0.8"], "spike and slab with 0.8 in the spike"),
+        (
+            ["prior.name=subspaces", "prior.df=5"],
+            "one subspace of 2 latents, Student-t with 5 degrees of freedom",
+        ),
         (["prior.name=mixture"], "a mixture of 4 Gaussians"),
         (["prior.name=anisotropic"], "a diagonal Gaussian"),
     ],

@@ -36,6 +36,7 @@ PRIORS: dict[str, dict[str, Any]] = {
     "normal": {"name": "normal"},
     "anisotropic": {"name": "anisotropic"},
     "student-t": {"name": "student-t", "df": 10.0},
+    "subspaces": {"name": "subspaces", "size": 2, "df": 10.0},
     "sparse": {"name": "sparse", "gamma": 0.8},
     "mixture": {"name": "mixture", "means": [[0, 0, 0, 0, 0, -1], [0, 0, 0, 0, 0, 1]],
                 "variance": 0.3},
@@ -49,7 +50,7 @@ START = {"sparse": -6.0, "anisotropic": -3.0}
 #: There is no unused posterior, for a reason that is given.
 NONE = {
     ("dip-vae-ii", "conditional"), ("decomposition", "student-t"), ("decomposition", "sparse"),
-    ("decomposition", "mixture"),
+    ("decomposition", "mixture"), ("decomposition", "subspaces"),
 }  # fmt: skip
 #: The settings are refused: one prior for all codes, and there is one for each u.
 REFUSED = {("beta-tcvae", "conditional"), ("decomposition", "conditional")}
@@ -60,6 +61,8 @@ PAIRS = [
     ("entropy-vae", "student-t"),
     ("beta-vae", "mixture"), ("beta-tcvae", "mixture"), ("factor-vae", "mixture"),
     ("dip-vae-ii", "mixture"), ("entropy-vae", "mixture"),
+    ("beta-vae", "subspaces"), ("beta-tcvae", "subspaces"), ("factor-vae", "subspaces"),
+    ("dip-vae-ii", "subspaces"), ("entropy-vae", "subspaces"),
     ("dip-vae-ii", "sparse"),
     ("beta-vae", "anisotropic"), ("beta-tcvae", "anisotropic"), ("factor-vae", "anisotropic"),
     ("dip-vae-ii", "anisotropic"),
@@ -214,7 +217,7 @@ def check_two_are_used_and_four_pruned(run: Run, data: Dataset, folder: Path) ->
     assert abs(after_distortion - distortion) < 0.05
     assert before.unused is not None
     floors = before.unused.floor_nats[list(result.dropped)].sum()
-    if np.isnan(floors):  # of a mixture only the floor of all latents together is known
+    if np.isnan(floors):  # of latents that depend on each other only that of all is known
         assert after_rate - rate < 0.0
     else:
         assert after_rate - rate == pytest.approx(-floors, abs=0.05)

@@ -53,6 +53,7 @@ from vaescope.priors import (
     SparsePrior,
     StandardNormal,
     StudentTPrior,
+    SubspacesPrior,
 )
 from vaescope.priors.anisotropic import log_principal_variances, log_released_variances
 from vaescope.scheduling import build_schedule
@@ -139,6 +140,9 @@ STARTS: Mapping[str, Callable[[Dataset, int], Tensor]] = {
 PRIORS: Mapping[str, Callable[[Any, int], Prior]] = {
     "normal": lambda spec, latent: StandardNormal(latent),
     "student-t": lambda spec, latent: StudentTPrior(latent, spec.df, variance=spec.variance),
+    "subspaces": lambda spec, latent: SubspacesPrior(
+        spec.sizes(latent), spec.df, variance=spec.variance
+    ),
     "mixture": lambda spec, latent: MixturePrior(
         torch.tensor(spec.means), variance=spec.variance, legacy=spec.legacy
     ),

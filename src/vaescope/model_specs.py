@@ -27,6 +27,7 @@ __all__ = [
     "PriorSpec",
     "PrunedSpec",
     "SquaredErrorSpec",
+    "SubspacesPriorSpec",
     "whole",
 ]
 
@@ -92,6 +93,25 @@ class StudentTPriorSpec(Group):
     name: Literal["student-t"] = "student-t"
     df: Positive = 10.0
     variance: Positive = 1.0
+
+
+class SubspacesPriorSpec(Group):
+    """Groups of `size` latents, or of sizes that add up to all: dependent inside, not outside.
+
+    No paper prints degrees of freedom: 3 are few, so that latents of a group depend on each other,
+    and enough for a variance.
+    """
+
+    name: Literal["subspaces"] = "subspaces"
+    size: Count | Annotated[tuple[Count, ...], Strict(False), Field(min_length=1)] = 2
+    df: Positive = 3.0
+    variance: Positive = 1.0
+
+    def sizes(self, latent: int) -> tuple[int, ...]:
+        """Of each group of that many latents; those of one size that divides them evenly."""
+        if isinstance(self.size, tuple):
+            return self.size
+        return (self.size,) * (latent // self.size)
 
 
 class MixturePriorSpec(Group):
@@ -176,6 +196,7 @@ NetSpec = Annotated[AutoNet | LinearNet | MlpNet | ConvNet | DcganNet, Field(dis
 PriorSpec = Annotated[
     NormalPriorSpec
     | StudentTPriorSpec
+    | SubspacesPriorSpec
     | MixturePriorSpec
     | SparsePriorSpec
     | AnisotropicPriorSpec

@@ -42,6 +42,7 @@ from vaescope.model_specs import (
     PriorSpec,
     PrunedSpec,
     SquaredErrorSpec,
+    SubspacesPriorSpec,
     whole,
 )
 from vaescope.objective_specs import (
@@ -231,6 +232,14 @@ def _check(spec: Experiment) -> None:
             raise UsageError(
                 f"prior.means have {sorted(sizes)} coordinates; there are {spec.latent} latents.",
                 "Give each mean as many coordinates as latent=...",
+            )
+    if isinstance(spec.prior, SubspacesPriorSpec):
+        grouped = sum(spec.prior.sizes(spec.latent))
+        if grouped != spec.latent:
+            raise UsageError(
+                f"prior.size={spec.prior.size} makes groups of {grouped} latents together; "
+                f"there are {spec.latent}.",
+                "Give a size that divides latent=..., or a list of sizes that add up to it.",
             )
     if isinstance(spec.prior, ConditionalPriorSpec):
         if spec.net.name not in ("mlp", "conv"):

@@ -10,6 +10,7 @@ from vaescope.priors import (
     SparsePrior,
     StandardNormal,
     StudentTPrior,
+    SubspacesPrior,
 )
 from vaescope.vae import Prior
 
@@ -17,6 +18,7 @@ LATENT = 4
 
 REDUCED = {
     "student-t": lambda: StudentTPrior(LATENT, 1e12),
+    "subspaces": lambda: SubspacesPrior((LATENT - 1, 1), 1e12),
     "mixture": lambda: MixturePrior(torch.zeros(1, LATENT), variance=1.0),
     "sparse": lambda: SparsePrior(LATENT, 0.0),
 }
@@ -62,6 +64,7 @@ def every_prior() -> list[Prior]:
         StandardNormal(LATENT),
         AnisotropicPrior(torch.arange(float(LATENT))),
         StudentTPrior(LATENT, 5.0),
+        SubspacesPrior((LATENT - 1, 1), 5.0),
         MixturePrior(torch.eye(LATENT)),
         SparsePrior(LATENT, 0.8),
     ]

@@ -75,9 +75,10 @@ def pruned(run: Run, folder: Path) -> Pruning:
         (*VECTORS, "net.name=mlp", "net.encoder=[8]", "net.decoder=[]"),
         ("latent=4",),
         ("latent=4", "prior.name=student-t"),
+        ("latent=4", "prior.name=subspaces", "prior.size=[1, 3]"),
         ("latent=4", "likelihood.name=gaussian", "likelihood.learned=true"),
     ],
-    ids=["linear", "mlp", "mlp-no-hidden", "conv", "student-t", "gaussian"],
+    ids=["linear", "mlp", "mlp-no-hidden", "conv", "student-t", "subspaces", "gaussian"],
 )
 def test_latents_that_are_constant_go_without_a_trace(
     settings: tuple[str, ...], tmp_path: Path

@@ -22,6 +22,7 @@ PRIORS = {
     "normal": ["prior.name=normal"],
     "student-t": ["prior.name=student-t", "prior.df=3"],
     "wide student-t": ["prior.name=student-t", "prior.df=3", "prior.variance=4"],
+    "subspaces": ["prior.name=subspaces", "prior.size=[2, 1]"],
     "anisotropic": ["prior.name=anisotropic", "latent=2"],
     "sparse": ["prior.name=sparse", "prior.gamma=0.8"],
     "pinwheel": ["prior.name=mixture", "latent=2"],

@@ -35,6 +35,9 @@ DIFFERENT = experiments(
     "seed=7 objective.beta=1 optimiser.lr=5e-3",
 )
 FULL = experiments(*(f"seed={k} posterior.name=full optimiser.lr=1e-3" for k in range(4)))
+SUBSPACES = experiments(
+    *(f"seed={k} prior.name=subspaces optimiser.lr=1e-3" for k in range(2))
+)  # fmt: skip
 #: betas whose second moment falls soon, so that AMSGrad's largest one is another.
 AMSGRAD = experiments(
     *(f"seed={k} optimiser.amsgrad=true optimiser.betas=[0.9,0.9] optimiser.lr=1e-3"
@@ -64,6 +67,7 @@ LINEAR = [
         (DIFFERENT, "c"),
         (DIFFERENT, "torch"),
         (FULL, "torch"),
+        (SUBSPACES, "torch"),
         (AMSGRAD, "c"),
         (AMSGRAD, "torch"),
         (DEEP, "c"),

@@ -1,14 +1,22 @@
 """Points of a linear VAE with summed squared error, from its closed form: a latent with eigenvalue
 lambda has posterior variance beta / (2 lambda) and adds beta / 2 to the distortion; where that is
-above lambda it is passive and adds lambda. zietlow2022; Lucas et al. 2019."""
+above lambda it is passive and adds lambda. zietlow2022; Lucas et al. 2019.
 
-from collections.abc import Sequence
+Its codes are N(0, I) altogether, so that their information about Gaussian data is half the sum of
+-log posterior variances, and of n data points n times the product of the standard deviations share
+a code, but at least one."""
+
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from vaescope.tuning.curve import CurvePoint
-from vaescope.tuning.plan import Range, next_run
+from vaescope.tuning.plan import Next, Range, next_overlap_run, next_run
 
-__all__ = ["linear_point", "planned"]
+__all__ = ["ROWS", "linear_point", "planned", "planned_by_overlap"]
+
+#: Data points among which codes are shared.
+ROWS = 2_000
 
 
 def linear_point(
@@ -24,8 +32,23 @@ def linear_point(
         "mixed": sum(0.1 < one < 0.9 for one in variance),
         "distortion": lost + sum(min(beta / 2.0, one) for one in kept), "distortion_error": 1e-6,
         "dto": 0.5 / beta if used > 1 else None, "steps": 100, "settled": True, "start": None,
+        "effective_number": max(1.0, ROWS * math.sqrt(math.prod(variance))), "rows": ROWS,
+        "drift": 0.0,
     }  # fmt: skip
     return CurvePoint(**(point | facts))
+
+
+def _made(
+    eigenvalues: Sequence[float], latent: int, plan: Callable[[list[CurvePoint]], Next | None]
+) -> list[CurvePoint]:
+    curve: list[CurvePoint] = []
+    while following := plan(curve):
+        assert following.beta not in [point.beta for point in curve], "nothing is run twice"
+        assert following.start is None or following.start < following.beta, "runs go upwards"
+        curve.append(linear_point(following.beta, eigenvalues, latent, start=following.start))
+        curve.sort(key=lambda point: point.beta)
+        assert len(curve) < 60
+    return curve
 
 
 def planned(
@@ -37,11 +60,13 @@ def planned(
     factors: int | None = None,
 ) -> list[CurvePoint]:
     """The curve that the plan asks for, in order of beta."""
-    curve: list[CurvePoint] = []
-    while plan := next_run(curve, where, given=given, factors=factors):
-        assert plan.beta not in [point.beta for point in curve], "nothing is run twice"
-        assert plan.start is None or plan.start < plan.beta, "runs go upwards"
-        curve.append(linear_point(plan.beta, eigenvalues, latent, start=plan.start))
-        curve.sort(key=lambda point: point.beta)
-        assert len(curve) < 60
-    return curve
+    return _made(
+        eigenvalues, latent, lambda curve: next_run(curve, where, given=given, factors=factors)
+    )
+
+
+def planned_by_overlap(
+    eigenvalues: Sequence[float], latent: int, where: Range, *, share: float | None = None
+) -> list[CurvePoint]:
+    """The same where overlap is looked for."""
+    return _made(eigenvalues, latent, lambda curve: next_overlap_run(curve, where, share=share))

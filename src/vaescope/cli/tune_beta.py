@@ -55,9 +55,12 @@ class _Teller:
         what = "check from scratch at beta" if told.checking else "beta"
         if point is not None:
             dto = "" if point.dto is None else f", DtO {point.dto:.3f}"
+            shared = (
+                f", {point.effective_number:,.4g} share a code" if point.effective_number else ""
+            )
             line = (
                 f"{what} {told.beta:g}: {point.active} of {len(point.mean_variance)} latents in "
-                f"use, distortion {point.distortion:.4g}{dto}, {point.steps} steps"
+                f"use, distortion {point.distortion:.4g}{dto}{shared}, {point.steps} steps"
             )
         elif time.monotonic() - self.spoken > PAUSE:
             line = f"{what} {told.beta:g}: step {told.step} of at most {told.most}"
@@ -71,7 +74,7 @@ def tune_beta(
     preset: Annotated[str, typer.Argument(help="A preset, e.g. beta-vae.")],
     settings: Annotated[list[str] | None, typer.Argument(help="key=value ...")] = None,
     by: Annotated[
-        str, typer.Option(help="Choose beta by onset (of passive latents) or by dto.")
+        str, typer.Option(help="Choose beta by onset (of passive latents), dto or overlap.")
     ] = "onset",
     needed: Annotated[
         int | None,
@@ -81,6 +84,13 @@ def tune_beta(
     ] = None,
     between: Annotated[
         str | None, typer.Option(help="Range of beta, LOW,HIGH. [default: from the data]")
+    ] = None,
+    overlap_share: Annotated[
+        float | None,
+        typer.Option(
+            help="With --by overlap: share of the data that shall share a code. [default: the "
+            "geometric middle of one data point and all]"
+        ),
     ] = None,
     steps: Annotated[
         int | None,
@@ -114,7 +124,7 @@ def tune_beta(
         found = tune_experiment(
             spec, preset, None, by=cast("By", by), needed=needed, between=_range(between),
             round_steps=steps, short_lr=lr, folder=runs_folder() if out is None else out,
-            device=device, watch=_Teller(console), stop=signalled,
+            device=device, watch=_Teller(console), overlap_share=overlap_share, stop=signalled,
         )  # fmt: skip
     page = Folder(found.folder).page
     save_tuning(found, page)

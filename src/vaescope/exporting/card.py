@@ -26,6 +26,7 @@ PRIORS: Mapping[str, str] = {
     "mixture": "pinwheel",
     "sparse": "sparse-vae",
     "student-t": "student-t-vae",
+    "subspaces": "subspaces",
 }
 
 

@@ -20,9 +20,11 @@ from torch import Tensor, nn
 from vaescope.distributions import DiagonalGaussian, Reparameterised
 from vaescope.errors import UsageError
 from vaescope.objectives.terms import Objective, Pull
+from vaescope.prior_density.subspaces import group_floor, least_ratio
 from vaescope.priors import ConditionalPrior
 from vaescope.priors.mixture import GaussianMixture
 from vaescope.priors.sparse import SpikeAndSlab
+from vaescope.priors.subspaces import Subspaces
 from vaescope.vae import Prior
 
 __all__ = ["UnusedPosterior", "rate_law", "unused_posterior"]
@@ -153,6 +155,8 @@ def _of_density(p: Reparameterised, pull: Pull) -> UnusedPosterior:
         return _none(p.mean.shape[-1], pull.no_unused)
     if gaussian:
         return _of_gaussian(p.variance[0].numpy(), pull)
+    if isinstance(p, Subspaces) and bool((p.scale == p.scale[0, 0]).all()):
+        return _of_subspaces(p, pull)
     tables = _tables(p)
     return _jointly(p, pull) if tables is None else _of_product(tables, pull)
 
@@ -194,6 +198,27 @@ def _of_gaussian(s: Vector, pull: Pull) -> UnusedPosterior:
     v = np.where(b > 0, 2.0 * pull.factor / (b + root), (root - b) / (2.0 * a if a else 1.0))
     floor = np.asarray(_gaussian_floor(v / s))
     return UnusedPosterior(v, 1, floor, float(floor.sum()), v)
+
+
+_HEAVY = "the prior's tails are too heavy for it: the more it spreads the less it costs"
+
+
+def _of_subspaces(p: Subspaces, pull: Pull) -> UnusedPosterior:
+    """Of groups that are unused as a whole, each N(0, v I); only groups of one have a floor of
+    their own."""
+    assert pull.factor is not None
+    scale = float(p.scale[0, 0])
+    ratios = [
+        least_ratio(p.df, size, factor=pull.factor, spread=pull.spread, scale=scale)
+        for size in p.sizes
+    ]
+    if np.isnan(ratios).any():
+        return _none(sum(p.sizes), _HEAVY)
+    floors = [group_floor(p.df, size, v) for size, v in zip(p.sizes, ratios, strict=True)]
+    each = [f if size == 1 else math.nan for size, f in zip(p.sizes, floors, strict=True)]
+    group = p.groups.numpy()
+    variance = scale**2 * np.array(ratios)[group]
+    return UnusedPosterior(variance, 1, np.array(each)[group], sum(floors), variance)
 
 
 # Priors that are products of densities, each symmetric and falling outwards: the best mean is their
@@ -255,8 +280,7 @@ def _of_product(tables: list[_Table], pull: Pull) -> UnusedPosterior:
     assert pull.factor is not None
     found = [_nearest(table, pull.factor, pull.spread) for table in tables]
     if any(one is None for one in found):
-        why = "the prior's tails are too heavy for it: the more it spreads the less it costs"
-        return _none(len(tables), why)
+        return _none(len(tables), _HEAVY)
     variance, floor = np.array(found, dtype=np.float64).T
     return UnusedPosterior(variance, 1, floor, float(floor.sum()), variance)
 

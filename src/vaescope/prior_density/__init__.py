@@ -12,6 +12,7 @@ from vaescope.prior_density.laplace import LaplaceDensity
 from vaescope.prior_density.mixture import MixtureDensity
 from vaescope.prior_density.sparse import SparseDensity
 from vaescope.prior_density.student_t import StudentTDensity
+from vaescope.prior_density.subspaces import SubspacesDensity
 
 __all__ = [
     "FAMILIES",
@@ -21,6 +22,7 @@ __all__ = [
     "PriorDensity",
     "SparseDensity",
     "StudentTDensity",
+    "SubspacesDensity",
     "from_json",
     "gaussian_kl",
     "standard_normal",

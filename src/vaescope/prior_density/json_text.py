@@ -13,6 +13,7 @@ from vaescope.prior_density.laplace import LaplaceDensity
 from vaescope.prior_density.mixture import MixtureDensity
 from vaescope.prior_density.sparse import SparseDensity
 from vaescope.prior_density.student_t import StudentTDensity
+from vaescope.prior_density.subspaces import SubspacesDensity
 from vaescope.reading import parse_json
 from vaescope.types import Floats
 
@@ -20,8 +21,11 @@ __all__ = ["FAMILIES", "from_json"]
 
 FAMILIES: Mapping[str, type[PriorDensity]] = {
     family.name: family
-    for family in (GaussianDensity, StudentTDensity, SparseDensity, MixtureDensity, LaplaceDensity)
-}
+    for family in (
+        GaussianDensity, StudentTDensity, SparseDensity, MixtureDensity, LaplaceDensity,
+        SubspacesDensity,
+    )
+}  # fmt: skip
 
 _REMEDY = "Write it by PriorDensity.to_json, or leave `prior` out: N(0, I) is then assumed."
 

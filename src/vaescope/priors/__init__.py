@@ -8,6 +8,7 @@ from vaescope.priors.gaussian import StandardNormal
 from vaescope.priors.mixture import MixturePrior
 from vaescope.priors.sparse import SparsePrior
 from vaescope.priors.student_t import StudentTPrior
+from vaescope.priors.subspaces import SubspacesPrior
 
 __all__ = [
     "AnisotropicPrior",
@@ -17,5 +18,6 @@ __all__ = [
     "SparsePrior",
     "StandardNormal",
     "StudentTPrior",
+    "SubspacesPrior",
     "as_prior",
 ]

@@ -17,10 +17,12 @@ from vaescope.prior_density import (
     PriorDensity,
     SparseDensity,
     StudentTDensity,
+    SubspacesDensity,
 )
 from vaescope.priors.mixture import GaussianMixture
 from vaescope.priors.sparse import SpikeAndSlab
 from vaescope.priors.student_t import StudentT
+from vaescope.priors.subspaces import Subspaces
 from vaescope.types import Floats
 from vaescope.vae import Prior
 
@@ -113,10 +115,17 @@ def _laplace(p: LaplaceDensity, tensor: _Tensors) -> LaplaceVariable:
     return LaplaceVariable(tensor(p.location), tensor(p.scale))
 
 
+def _subspaces(p: SubspacesDensity, tensor: _Tensors) -> Subspaces:
+    location, sizes = tensor(p.location), tuple(p.sizes.tolist())
+    groups = torch.from_numpy(p.group_of).to(location.device)
+    return Subspaces(p.df, location, tensor(p.scale), groups, sizes)
+
+
 _DISTRIBUTIONS: Mapping[type[PriorDensity], Callable[[Any, _Tensors], Reparameterised]] = {
     GaussianDensity: _gaussian,
     StudentTDensity: _student_t,
     SparseDensity: _sparse,
     MixtureDensity: _mixture,
     LaplaceDensity: _laplace,
+    SubspacesDensity: _subspaces,
 }

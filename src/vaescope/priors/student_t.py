@@ -14,6 +14,7 @@ from torch import Tensor
 
 from vaescope.distributions import Reparameterised, sum_event
 from vaescope.prior_density import StudentTDensity
+from vaescope.priors.hermite import hermite
 from vaescope.vae import Prior
 
 __all__ = ["StudentT", "StudentTPrior"]
@@ -42,18 +43,9 @@ def _knots(df: float) -> Tensor:
 
 
 def _quantile(noise: Tensor, df: float) -> Tensor:
-    """F^-1(Phi(noise)) by cubic Hermite interpolation, odd in the noise."""
+    """F^-1(Phi(noise)) odd in the noise."""
     knots = _knots(df).to(noise.device)
-    place = (noise.abs().double() * _PER_UNIT).clamp(max=_END * _PER_UNIT)
-    left = place.floor().clamp(max=_END * _PER_UNIT - 1)
-    index, t = left.long(), place - left
-    (value, slope), (next_value, next_slope) = knots[:, index], knots[:, index + 1]
-    height: Tensor = (
-        (1.0 + 2.0 * t) * (1.0 - t) ** 2 * value
-        + t * (1.0 - t) ** 2 * slope
-        + t**2 * (3.0 - 2.0 * t) * next_value
-        - t**2 * (1.0 - t) * next_slope
-    )
+    height = hermite(knots, noise.abs().double() * _PER_UNIT)
     return (height.sinh() * noise.sign()).to(noise.dtype)
 
 

@@ -5,6 +5,7 @@ made of the constants goes into that layer's bias.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +14,12 @@ from torch import Tensor, nn
 
 from vaescope.build import build_vae
 from vaescope.errors import RunError
-from vaescope.model_specs import AnisotropicPriorSpec, MixturePriorSpec, PrunedSpec
+from vaescope.model_specs import (
+    AnisotropicPriorSpec,
+    MixturePriorSpec,
+    PrunedSpec,
+    SubspacesPriorSpec,
+)
 from vaescope.models import OpenModel
 from vaescope.opening import open_vae
 from vaescope.own_parts.specs import is_own
@@ -102,6 +108,12 @@ def _prior(spec: Experiment, vae: VAE, kept: list[int]) -> tuple[Any, dict[str, 
     if isinstance(prior, MixturePriorSpec):
         means = tuple(tuple(mean[latent] for latent in kept) for mean in prior.means)
         return prior.model_copy(update={"means": means}), weights
+    if isinstance(prior, SubspacesPriorSpec):
+        # Some latents of a Student-t are one of as many degrees of freedom.
+        sizes = prior.sizes(spec.latent)
+        groups = [group for group, size in enumerate(sizes) for _ in range(size)]
+        counts = Counter(groups[latent] for latent in kept)
+        return prior.model_copy(update={"size": tuple(counts.values())}), weights
     if isinstance(prior, AnisotropicPriorSpec):
         # Shares sum to one over fewer latents: what the dropped ones had goes into `variance`.
         shares = weights["prior.log_shares"].double().softmax(0)

@@ -17,10 +17,10 @@ from vaescope.report.page import (
 )
 from vaescope.report.render import render
 from vaescope.tuning import Tuning
+from vaescope.tuning.overlap import END
 
 __all__ = ["save_tuning", "tuning_page"]
 
-_MARKS = ("onset", "over-pruning", "recommended")
 _COLOURS = ["var(--mixed)", "var(--warning)", "var(--active)"]
 _DASHES = [[2, 3], [8, 4], [1, 0]]
 
@@ -40,12 +40,13 @@ def tuning_page(found: Tuning) -> str:
         ),
         Section(
             "curve", "Curve",
-            "Distortion, latents in use (not passive) and distance to orthogonality.",
+            "Distortion, latents in use (not passive), distance to orthogonality, and how many "
+            "data points share a code.",
             (_measures(found),),
         ),
         Section(
             "notes", "What to know", "How to read these numbers.",
-            tuple(Prose(note) for note in (found.needed.summary(), *found.notes)),
+            tuple(Prose(note) for note in (*_reasons(found), *found.notes)),
         ),
     )  # fmt: skip
     steps = sum(point.steps for point in found.curve)
@@ -62,7 +63,33 @@ def _number(value: float | None) -> str:
     return "\N{EN DASH}" if value is None else f"{value:.3g}"
 
 
+def _reasons(found: Tuning) -> tuple[str, ...]:
+    return (found.needed.summary() if found.overlap is None else found.overlap.reason,)
+
+
+def _marks(found: Tuning) -> dict[str, float | None]:
+    """The two ends that the rule looks at, and the value."""
+    if found.overlap is None:
+        ends = {"onset": found.onset, "over-pruning": found.over_pruning}
+    else:
+        lookup, lost = found.overlap.lookup, found.overlap.lost
+        ends = {
+            "end of the lookup table": None if lookup is None else lookup.beta,
+            "lost": None if lost is None else lost.beta,
+        }
+    return {**ends, "recommended": found.beta}
+
+
 def _facts(found: Tuning) -> tuple[Fact, ...]:
+    if found.overlap is not None:
+        first, second, _ = _marks(found).values()
+        shared = f"{found.overlap.target:,.4g} of {found.overlap.n:,} share a code"
+        return (
+            Fact("recommended beta", _number(found.beta), "by overlap, not calibrated"),
+            Fact("lookup table", _number(first), f"until {END:g} share a code"),
+            Fact("lost", _number(second), f"from one in {END:g} of all"),
+            Fact("wanted", f"{found.overlap.target:,.4g}", shared),
+        )
     onset = found.reading.onset
     bound = "or below: " if onset is not None and onset.below is None else ""
     return (
@@ -76,28 +103,30 @@ def _facts(found: Tuning) -> tuple[Fact, ...]:
 def _statement(found: Tuning) -> PageStatement:
     doubt = found.beta is None or any(note.startswith("Doubt") for note in found.notes)
     first, ends, *_ = found.summary().splitlines()
+    uses = "uses the needed latents" if found.overlap is None else "has that overlap, to a bit"
     return PageStatement(
         "warning" if doubt else "good", _number(found.beta), first,
-        "Good if a run from scratch there uses the needed latents", ends, "notes",
+        f"Good if a run from scratch there {uses}", ends, "notes",
     )  # fmt: skip
 
 
 def _rules(found: Tuning) -> dict[str, Any]:
     """Vertical lines at the three strengths, those that there are."""
-    at = zip(_MARKS, (found.onset, found.over_pruning, found.beta), strict=True)
+    marks = _marks(found)
+    there = [{"mark": name, "at": beta} for name, beta in marks.items() if beta is not None]
     return {
-        "data": {"values": [{"mark": name, "at": beta} for name, beta in at if beta is not None]},
+        "data": {"values": there},
         "mark": {"type": "rule", "strokeWidth": 2},
         "encoding": {
             "x": {"field": "at", "type": "quantitative"},
             "color": {
                 "field": "mark", "type": "nominal",
                 "legend": {"title": None, "symbolType": "stroke", "symbolStrokeWidth": 3},
-                "scale": {"domain": list(_MARKS), "range": _COLOURS},
+                "scale": {"domain": list(marks), "range": _COLOURS},
             },
             "strokeDash": {
                 "field": "mark", "type": "nominal",
-                "scale": {"domain": list(_MARKS), "range": _DASHES},
+                "scale": {"domain": list(marks), "range": _DASHES},
             },
         },
     }  # fmt: skip
@@ -141,21 +170,27 @@ def _variances(found: Tuning) -> Figure:
     return Figure(caption, f"Line chart. {found.summary()}", spec, table)
 
 
+_SCALES = {"active": {"zero": True}, "effective_number": {"type": "log"}}
+
+
 def _measures(found: Tuning) -> Figure:
-    panels = {"Distortion (nats)": "distortion", "Latents in use": "active", "DtO": "dto"}
+    panels = {
+        "Distortion (nats)": "distortion", "Latents in use": "active", "DtO": "dto",
+        "Data points that share a code": "effective_number",
+    }  # fmt: skip
     spec = {
         "usermeta": {"cell": 230, "most": 3, "axis": 46},
         "concat": [
             {
                 "title": title,
                 "height": 150,
-                "layer": [_line(field, scale={"zero": field == "active"}), _rules(found)],
+                "layer": [_line(field, scale=_SCALES.get(field, {"zero": False})), _rules(found)],
             }
             for title, field in panels.items()
         ],
     }
-    names = ("beta", "distortion", "active", "mixed", "dto", "steps")
+    names = ("beta", "distortion", "active", "mixed", "dto", "effective_number", "steps")
     rows = tuple(tuple(getattr(point, name) for name in names) for point in found.curve)
     columns = tuple(Column(name, "number", 5 if name == "beta" else 3) for name in names)
-    caption = "Distortion, latents in use and DtO along beta."
+    caption = "Distortion, latents in use, DtO and overlap along beta."
     return Figure(caption, caption, spec, PageTable("curve", caption, columns, rows))

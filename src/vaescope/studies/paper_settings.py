@@ -293,6 +293,7 @@ FOLLOWERS: tuple[Follower, ...] = (
     ),
     Follower("pinwheel", "mathieu2019 pinwheel", {}, _PINWHEEL),
     Follower("sparse-vae", "mathieu2019 CelebA", {}, _SPARSE),
+    Follower("sparse-vae-celeba", "mathieu2019 CelebA"),
     Follower(
         "beta-vae", "zietlow2022 chapter 4 beta-VAE", {},
         {"objective.beta": "4, the value of Higgins et al. and of Tab. 3.1"},

@@ -19,13 +19,15 @@ __all__ = [
     "CurveReading",
     "Event",
     "Needed",
+    "event_of",
     "jumps",
     "loses_a_tenth",
     "needed_of",
     "read_curve",
+    "rounded",
 ]
 
-By = Literal["onset", "dto"]
+By = Literal["onset", "dto", "overlap"]
 
 #: Neighbouring strengths around an event are at most this far apart.
 RESOLUTION = 1.05
@@ -57,6 +59,9 @@ class CurvePoint:
     steps: int
     settled: bool
     start: float | None  # the beta whose weights it began with; None: from scratch
+    effective_number: float | None = None  # of examples that share a code: `decomposition.overlap`
+    rows: int | None = None  # examples that were measured; None in folders of older versions
+    drift: float | None = None  # of log effective_number, by the variances, in the last round
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "mean_variance": list(self.mean_variance)}
@@ -111,7 +116,7 @@ def _span(curve: Sequence[CurvePoint]) -> float:
     return max(values) - min(values)
 
 
-def _event(curve: Sequence[CurvePoint], happened: Callable[[CurvePoint], bool]) -> Event | None:
+def event_of(curve: Sequence[CurvePoint], happened: Callable[[CurvePoint], bool]) -> Event | None:
     """After the last point where it had not: a latent that is dead does not come back, one that
     is not yet there at a low beta has not been learnt."""
     before = [place for place, point in enumerate(curve) if not happened(point)]
@@ -125,7 +130,7 @@ def _event(curve: Sequence[CurvePoint], happened: Callable[[CurvePoint], bool]) 
 def loses_a_tenth(curve: Sequence[CurvePoint]) -> Event | None:
     """Where the model has lost `SPARE_LOSS` of what it explains."""
     limit = min(point.distortion for point in curve) + SPARE_LOSS * _span(curve)
-    return _event(curve, lambda point: point.distortion > limit)
+    return event_of(curve, lambda point: point.distortion > limit)
 
 
 def needed_of(curve: Sequence[CurvePoint], *, given: int | None, factors: int | None) -> Needed:
@@ -158,9 +163,9 @@ def read_curve(
     """What the points say, in order of beta."""
     latent = len(curve[0].mean_variance)
     needed = needed_of(curve, given=given, factors=factors)
-    onset = _event(curve, lambda point: point.active < latent)
-    lost = _event(curve, lambda point: point.active < needed.latents)
-    only_needed = _event(curve, lambda point: point.active <= needed.latents)
+    onset = event_of(curve, lambda point: point.active < latent)
+    lost = event_of(curve, lambda point: point.active < needed.latents)
+    only_needed = event_of(curve, lambda point: point.active <= needed.latents)
     narrow = [
         jump
         for jump in jumps(curve)
@@ -168,11 +173,13 @@ def read_curve(
     ]
     over = narrow[0] if narrow else lost
     beta, reasons = _RULES[by](curve, needed.latents, only_needed, over)
+    # Overlap is looked for elsewhere than passive latents are: their absence then says nothing.
+    remarks = [] if by == "overlap" else _remarks(curve, latent, needed, onset, over)
     return CurveReading(
         needed, onset, over,
         None if over is None else "reconstruction" if narrow else "latents",
         only_needed, beta,
-        (*_remarks(curve, latent, needed, onset, over), *reasons),
+        (*remarks, *_unsettled(curve), *reasons),
     )  # fmt: skip
 
 
@@ -210,13 +217,15 @@ def _remarks(
         notes.append(
             f"Nothing was over-pruned up to beta {curve[-1].beta:g}: go higher with --between."
         )
-    moving = [point for point in curve if not point.settled]
-    if moving:
-        listed = ", ".join(f"{point.beta:g}" for point in moving)
-        notes.append(
-            f"At beta {listed} latents still changed when the run ended: raise --steps to be sure."
-        )
     return notes
+
+
+def _unsettled(curve: Sequence[CurvePoint]) -> list[str]:
+    moving = [point for point in curve if not point.settled]
+    if not moving:
+        return []
+    listed = ", ".join(f"{point.beta:g}" for point in moving)
+    return [f"At beta {listed} latents still changed when the run ended: raise --steps to be sure."]
 
 
 Chosen = tuple[float | None, list[str]]
@@ -232,8 +241,8 @@ def _between(
     reach = max(curve[0].beta, over.beta / (REACH if spare else DECADE))
     if only_needed is None or only_needed.above >= over.above:
         note = f"No beta was found that leaves exactly {needed} latents; the one given leaves more."
-        return _rounded(math.sqrt(reach * over.below)), [note]
-    return _rounded(math.sqrt(max(only_needed.above, reach) * over.below)), []
+        return rounded(math.sqrt(reach * over.below)), [note]
+    return rounded(math.sqrt(max(only_needed.above, reach) * over.below)), []
 
 
 def _least_dto(
@@ -254,8 +263,17 @@ def _least_dto(
     return beta, [*reasons, note]
 
 
-_RULES: dict[By, Callable[..., Chosen]] = {"onset": _between, "dto": _least_dto}
+def _elsewhere(*_: Any) -> Chosen:
+    """Overlap knows nothing of latents in use: `tuning.overlap.read_overlap` chooses."""
+    return None, []
 
 
-def _rounded(beta: float) -> float:
+_RULES: dict[By, Callable[..., Chosen]] = {
+    "onset": _between,
+    "dto": _least_dto,
+    "overlap": _elsewhere,
+}
+
+
+def rounded(beta: float) -> float:
     return float(f"{beta:.3g}")

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import torch
 
+from vaescope.decomposition.overlap import overlap
 from vaescope.geometry.jacobian import grams
 from vaescope.geometry.orthogonality import distance_of
 from vaescope.latents import types
@@ -18,7 +19,14 @@ EXAMPLES, JACOBIANS = 2_000, 50
 
 
 def measured(
-    model: OpenModel, beta: float, *, unit: float, steps: int, settled: bool, start: float | None
+    model: OpenModel,
+    beta: float,
+    *,
+    unit: float,
+    steps: int,
+    settled: bool,
+    start: float | None,
+    drift: float,
 ) -> CurvePoint:
     """The point of a model. `unit` is the variance of a latent that ignores x over the prior's: an
     entropy-regularised VAE is the beta-VAE with its latents scaled up (mathieu2019 Corollary 2),
@@ -31,6 +39,7 @@ def measured(
         beta, tuple((found.mean_variance / unit).tolist()), len(used), len(found.mixed),
         float(distortion.mean()), float(distortion.std() / math.sqrt(len(places))),
         _dto(model, used), steps, settled, start,
+        overlap(model.codes).effective_number, model.codes.n, drift,
     )  # fmt: skip
 
 

@@ -16,8 +16,9 @@ from vaescope.tuning.curve import (
     loses_a_tenth,
     read_curve,
 )
+from vaescope.tuning.overlap import read_overlap
 
-__all__ = ["Next", "Range", "next_run"]
+__all__ = ["Next", "Range", "next_overlap_run", "next_run"]
 
 #: Ratio of neighbours before events are narrowed down.
 COARSE = math.sqrt(10.0)
@@ -63,6 +64,27 @@ def next_run(
     events += [found.only_needed, found.onset]
     if found.needed.source == "curve":
         events.append(loses_a_tenth(curve))
+    return _narrower(events)
+
+
+def next_overlap_run(
+    curve: Sequence[CurvePoint], where: Range, *, share: float | None
+) -> Next | None:
+    """The same where overlap is looked for: upwards until codes are lost, downwards until they are
+    a lookup table, then towards the ends and what is between them."""
+    if not curve or curve[0].beta > _short(where.low):
+        return _next(where.low, None)
+    found, lowest, top = read_overlap(curve, share), curve[0].beta, curve[-1].beta
+    if found.lost is None and top < _short(where.high):
+        return _next(min(COARSE * top, where.high), top)
+    at_all = found.lookup is not None and found.lookup.below is None
+    if at_all and lowest > _short(where.floor):
+        return _next(max(lowest / LOWER, where.floor), None)
+    return _narrower([found.middle, found.lookup, found.lost])
+
+
+def _narrower(events: Sequence[Event | None]) -> Next | None:
+    """A run amid the first event that is not narrow."""
     for event in events:
         if event is not None and event.below is not None and _wide(event.below, event.above):
             return _next(event.beta, event.below)

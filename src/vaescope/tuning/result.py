@@ -7,6 +7,7 @@ from typing import Any
 
 from vaescope.notebook_card import bars_of, card_of
 from vaescope.tuning.curve import By, CurvePoint, CurveReading, Event, Needed
+from vaescope.tuning.overlap import END, OverlapReading
 
 __all__ = ["Tuning", "tuning_of"]
 
@@ -24,6 +25,7 @@ class Tuning:
     by: By
     notes: tuple[str, ...]
     folder: Path
+    overlap: OverlapReading | None = None  # by overlap only
 
     @property
     def needed(self) -> Needed:
@@ -41,12 +43,17 @@ class Tuning:
             f"Onset, the first passive latent: {_told(found.onset)}. Over-pruning, "
             f"{_cause(found)}: {_told(found.over_pruning)}."
         )
+        if self.overlap is not None:
+            return "\n".join([first, *_shared(self.overlap), *self.notes])
         return "\n".join([first, ends, found.needed.summary(), *self.notes])
 
     def _place(self, beta: float) -> str:
         """Where the value lies, in words."""
         if self.by == "dto":
             return "where the distance to orthogonality is least"
+        if self.overlap is not None:
+            number = f"{self.overlap.target:,.4g} of {self.overlap.n:,} data points"
+            return f"where {number} share a code (not calibrated)"
         if self.onset is not None and self.onset <= beta:
             return "between onset and over-pruning"
         return "below over-pruning" + (" and onset" if self.onset is not None else "")
@@ -64,6 +71,7 @@ class Tuning:
             "over_pruning_by": found.over_pruning_by,
             "onset_between": _ends(found.onset),
             "over_pruning_between": _ends(found.over_pruning),
+            "overlap": None if self.overlap is None else self.overlap.to_dict(),
             "notes": list(self.notes),
             "check": None if self.check is None else self.check.to_dict(),
             "curve": [point.to_dict() for point in self.curve],
@@ -78,6 +86,15 @@ class Tuning:
                 "latents in use",
             ),
         )
+
+
+def _shared(found: OverlapReading) -> list[str]:
+    lookup = f"A lookup table, fewer than {END:g} data points to a code, until"
+    return [
+        f"{lookup}: {_told(found.lookup)}. Lost, more than one in {END:g} of all, from: "
+        f"{_told(found.lost)}.",
+        found.reason,
+    ]
 
 
 def _ends(event: Event | None) -> list[float | None] | None:
@@ -104,16 +121,22 @@ def tuning_of(
     check: CurvePoint | None,
     by: By,
     folder: Path,
+    *,
+    overlap: OverlapReading | None = None,
 ) -> Tuning:
     """The result of a curve that is complete."""
     notes = list(reading.notes)
-    if check is not None:
+    if overlap is not None:
+        notes += overlap.notes
+    if check is not None and overlap is not None:
+        notes.append(_checked_overlap(check, overlap))
+    elif check is not None:
         notes.append(_checked(check, reading.needed.latents))
     return Tuning(
-        reading.beta,
+        reading.beta if overlap is None else overlap.beta,
         None if reading.onset is None else reading.onset.beta,
         None if reading.over_pruning is None else reading.over_pruning.beta,
-        reading, tuple(curve), check, by, tuple(notes), folder,
+        reading, tuple(curve), check, by, tuple(notes), folder, overlap,
     )  # fmt: skip
 
 
@@ -125,4 +148,15 @@ def _checked(check: CurvePoint, needed: int) -> str:
     return (
         f"Doubt: {found}, not {needed}. Runs of the curve begin with the weights of the beta "
         "below; train a few seeds in full before relying on this value."
+    )
+
+
+def _checked_overlap(check: CurvePoint, wanted: OverlapReading) -> str:
+    number = check.effective_number or 0.0
+    found = f"in a run from scratch at beta {check.beta:g} {number:,.4g} data points share a code"
+    if wanted.target / END <= number <= wanted.target * END:
+        return f"Checked: {found}."
+    return (
+        f"Doubt: {found}, not {wanted.target:,.4g}. Runs of the curve begin with the weights of "
+        "the beta below; train a few seeds in full before relying on this value."
     )

@@ -21,7 +21,8 @@ from vaescope.training.precision import Precision, choose, threads_for
 from vaescope.training.run import CHECKPOINT_SECONDS, check_range, environment
 from vaescope.tuning.curve import By, CurvePoint, read_curve
 from vaescope.tuning.measure import EXAMPLES, measured
-from vaescope.tuning.plan import Range, next_run
+from vaescope.tuning.overlap import DRIFT, drift_of, read_overlap
+from vaescope.tuning.plan import Next, Range, next_overlap_run, next_run
 from vaescope.tuning.result import Tuning, tuning_of
 from vaescope.tuning.store import Folder
 
@@ -59,6 +60,7 @@ def tune(
     by: By,
     given: int | None,
     factors: int | None,
+    share: float | None,
     device: torch.device,
     stop: Callable[[], int],
     watch: Watcher,
@@ -66,19 +68,26 @@ def tune(
     """Measures what the folder has not yet, and reads the curve. `template.steps` is the length of
     a round; its beta does not count. Stopped by a signal, it saves and raises `Interrupted`."""
     with folder.run.lock():
-        runner = _Runner(template, data, folder, device, stop, watch)
+        runner = _Runner(template, data, folder, device, stop, watch, by)
 
         def curve() -> list[CurvePoint]:
             return where.within(folder.points("curve"))
 
-        while plan := next_run(curve(), where, given=given, factors=factors):
+        def following() -> Next | None:
+            if by == "overlap":
+                return next_overlap_run(curve(), where, share=share)
+            return next_run(curve(), where, given=given, factors=factors)
+
+        while plan := following():
             runner.run("curve", plan.beta, plan.start)
         reading = read_curve(curve(), by=by, given=given, factors=factors)
+        shared = read_overlap(curve(), share) if by == "overlap" else None
+        beta = reading.beta if shared is None else shared.beta
         check = None
-        if reading.beta is not None:
-            runner.run("checks", reading.beta, None)
-            check = next(p for p in folder.points("checks") if p.beta == reading.beta)
-    return tuning_of(curve(), reading, check, by, folder.path)
+        if beta is not None:
+            runner.run("checks", beta, None)
+            check = next(p for p in folder.points("checks") if p.beta == beta)
+    return tuning_of(curve(), reading, check, by, folder.path, overlap=shared)
 
 
 def _unit(state: State) -> float:
@@ -124,8 +133,9 @@ class _Runner:
         device: torch.device,
         stop: Callable[[], int],
         watch: Watcher,
+        by: By = "onset",
     ) -> None:
-        self.template, self.data, self.folder = template, data, folder
+        self.template, self.data, self.folder, self.by = template, data, folder, by
         self.device, self.stop, self.watch = device, stop, watch
         self.rows = data.sample(EXAMPLES, seed=0)
         self.auxiliary = build_auxiliary(template, data)
@@ -141,13 +151,16 @@ class _Runner:
         name = self._name(beta, checking=kind == "checks")
         state = self._begin(name, beta, start)
         told = TuningProgress(beta, state.step, 0, kind == "checks")
-        settled = self._train(name, state, told, SCRATCH if start is None else WARM)
+        rounds = self._train(name, state, told, SCRATCH if start is None else WARM)
         unit = _unit(state)
         opened = open_vae(
             state.vae, self.data, spec=at_beta(self.template, beta), auxiliary=self.auxiliary,
             rows=self.rows,
         )  # fmt: skip
-        point = measured(opened, beta, unit=unit, steps=state.step, settled=settled, start=start)
+        point = measured(
+            opened, beta, unit=unit, steps=state.step, settled=_has_settled(rounds), start=start,
+            drift=drift_of(*rounds[-2:]),
+        )  # fmt: skip
         self.folder.add_point(kind, point)
         self.watch(replace(told, step=state.step, most=state.step, point=point))
 
@@ -171,8 +184,9 @@ class _Runner:
 
     def _train(
         self, name: str, state: State, told: TuningProgress, limits: tuple[int, int]
-    ) -> bool:
-        """Rounds until the latents have settled, which it says, and one that is cooled."""
+    ) -> list[list[float]]:
+        """Rounds until the latents have settled, and one that is cooled: mean variances after each
+        but the last."""
         length, beta = self.template.steps, told.beta
         spec = at_beta(self.template, beta)
         precision = choose(spec.precision, self.device, state.vae)
@@ -183,7 +197,7 @@ class _Runner:
         told = replace(told, most=(limits[1] + 1) * length)
         self.watch(told)
         try:
-            while not _is_over(rounds, limits):
+            while not _is_over(rounds, limits, self.by):
                 until = (state.step // length + 1) * length
                 record = self._round(name, state, until_step(spec, until), beta, precision)
                 self.folder.add_round(name, state.step, record.variance)
@@ -195,7 +209,7 @@ class _Runner:
         finally:
             torch.set_num_threads(threads)
         self._save(name, state)
-        return _has_settled(rounds)
+        return rounds
 
     def _round(
         self, name: str, state: State, spec: Experiment, beta: float, precision: Precision
@@ -242,6 +256,9 @@ def _has_settled(rounds: list[list[float]]) -> bool:
     return max(abs(a - b) for a, b in zip(last, before, strict=True)) <= SETTLED
 
 
-def _is_over(rounds: list[list[float]], limits: tuple[int, int]) -> bool:
+def _is_over(rounds: list[list[float]], limits: tuple[int, int], by: By) -> bool:
     least, most = limits
-    return len(rounds) >= most or (len(rounds) >= least and _has_settled(rounds))
+    if len(rounds) < least:
+        return False
+    moves = by == "overlap" and drift_of(*rounds[-2:]) > DRIFT
+    return len(rounds) >= most or (_has_settled(rounds) and not moves)

@@ -19,6 +19,8 @@ from vaescope.tuning.curve import CurvePoint
 __all__ = ["Folder"]
 
 _POINT = {entry.name for entry in fields(CurvePoint)}
+#: Of points; folders of older versions are without them.
+_LATER = {"effective_number", "rows", "drift"}
 _ROUND = {"run", "step", "variance"}
 
 
@@ -50,7 +52,7 @@ class Folder:
 
     def points(self, kind: str) -> list[CurvePoint]:
         """Points of the `curve` or of its `checks`, in order of beta."""
-        rows = {row["beta"]: row for row in _rows(self.path / f"{kind}.jsonl", _POINT)}
+        rows = {row["beta"]: row for row in _rows(self.path / f"{kind}.jsonl", _POINT, _LATER)}
         return [
             CurvePoint(**{**rows[beta], "mean_variance": tuple(rows[beta]["mean_variance"])})
             for beta in sorted(rows)
@@ -95,14 +97,14 @@ def _end_line(path: Path) -> None:
         os.truncate(path, whole)
 
 
-def _rows(path: Path, keys: Set[str]) -> Iterator[dict[str, Any]]:
-    """Rows with just these keys."""
+def _rows(path: Path, keys: Set[str], optional: Set[str] = frozenset()) -> Iterator[dict[str, Any]]:
+    """Rows with just these keys; some may be missing."""
     if not path.exists():
         return
     number = 1
     try:
         for row in sealed_rows(read_regular(path)):
-            if row.keys() != keys:
+            if not keys - optional <= row.keys() <= keys:
                 raise ValueError("its keys are not those of such a row")
             yield row
             number += 1

@@ -16,6 +16,7 @@ from vaescope.settings import from_python
 from vaescope.specs import Experiment, LoggingSpec, digest, resolve, to_dict
 from vaescope.training.api import choose_device
 from vaescope.tuning.curve import By
+from vaescope.tuning.measure import EXAMPLES
 from vaescope.tuning.plan import Range
 from vaescope.tuning.result import Tuning
 from vaescope.tuning.run import TuningProgress, Watcher, at_beta, tune
@@ -44,6 +45,7 @@ def tune_beta(
     by: By = "onset",
     needed: int | None = None,
     between: tuple[float, float] | None = None,
+    overlap_share: float | None = None,
     round_steps: int | None = None,
     short_lr: float | None = None,
     out: str | Path | None = None,
@@ -54,17 +56,20 @@ def tune_beta(
 
     `needed` latents must stay: by default one for each factor where the data are a full grid or
     have known sources, else as many as are in use before reconstruction suffers. `between` fixes
-    the range of beta. `by="dto"` takes the beta of least distance to orthogonality. `round_steps`
-    is the length of a round, of which a short run has 2 to 20; `short_lr` its learning rate, by
-    default the preset's and at least 1e-3. Other arguments as for `vs.train`. Do not trust the
-    numbers where `.notes` say that latents still moved.
+    the range of beta. `by="dto"` takes the beta of least distance to orthogonality, `by="overlap"`
+    that at which `overlap_share` of the examples share a code, which nobody has calibrated.
+    `round_steps` is the length of a round, of which a short run has 2 to 20; `short_lr` its
+    learning rate, by default the preset's and at least 1e-3. Other arguments as for `vs.train`. Do
+    not trust the numbers where `.notes` say that latents still moved.
 
     Args:
         preset: name of a preset.
         data: a dataset, its name or path, or an array; None takes the run's own.
-        by: `onset` or `dto`: what chooses the value.
+        by: `onset`, `dto` or `overlap`: what chooses the value.
         needed: latents that must stay in use.
         between: betas to look between.
+        overlap_share: with `by="overlap"`, share of the examples that shall share a code; None is
+            the geometric middle of one of them and all, a convention.
         round_steps: steps of one round.
         short_lr: learning rate of the short runs.
         out: folder for runs; None is `$VAESCOPE_RUNS`.
@@ -90,7 +95,7 @@ def tune_beta(
     return tune_experiment(
         spec, preset, given, by=by, needed=needed, between=between, round_steps=round_steps,
         short_lr=short_lr, folder=runs_folder() if out is None else Path(out), device=device,
-        watch=_say,
+        watch=_say, overlap_share=overlap_share,
     )  # fmt: skip
 
 
@@ -112,6 +117,7 @@ def tune_experiment(
     folder: Path,
     device: str,
     watch: Watcher,
+    overlap_share: float | None = None,
     stop: Callable[[], int] = lambda: 0,
 ) -> Tuning:
     """The same for an experiment; points are kept below `folder` and reused."""
@@ -122,18 +128,24 @@ def tune_experiment(
     place = Folder(folder / f"tune-{name}-s{spec.seed}-{digest(at_beta(template, 0.0))[:8]}")
     rows = build_data(template.data) if data is None else data
     where = _range(template, rows, between)
+    _check_share(by, overlap_share, min(EXAMPLES, len(rows)))
     place.create({"preset": name, "template": to_dict(template)})
     found = tune(
         template, rows, where, place, by=by, given=needed, factors=known_factors(rows),
-        device=choose_device(device), stop=stop, watch=watch,
+        share=overlap_share, device=choose_device(device), stop=stop, watch=watch,
     )  # fmt: skip
-    if template.optimiser == resolve(spec).optimiser:
-        return found
-    note = (
-        f"Short runs had learning rate {template.optimiser.lr}, not the {spec.optimiser.lr} of the "
-        "settings, to settle; --lr sets it."
-    )
-    return replace(found, notes=(*found.notes, note))
+    notes = []
+    if found.overlap is not None and found.overlap.n < len(rows):
+        notes.append(
+            f"Codes are shared among {found.overlap.n:,} of {len(rows):,} data points; among all "
+            "more share each, so that a lookup table ends at a lower beta."
+        )
+    if template.optimiser != resolve(spec).optimiser:
+        notes.append(
+            f"Short runs had learning rate {template.optimiser.lr}, not the {spec.optimiser.lr} of "
+            "the settings, to settle; --lr sets it."
+        )
+    return replace(found, notes=(*found.notes, *notes))
 
 
 def template_of(
@@ -201,6 +213,19 @@ def _check(
         raise UsageError(f"--steps is {round_steps}; wanted at least 1.", "Give --steps 500 or so.")
     if short_lr is not None and not 0 < short_lr < float("inf"):
         raise UsageError(f"--lr is {short_lr}; wanted a positive number.", "Give --lr 1e-3 or so.")
+
+
+def _check_share(by: By, share: float | None, n: int) -> None:
+    if share is None:
+        return
+    if by != "overlap":
+        raise UsageError(f"--by {by} takes no --overlap-share.", "Give --by overlap.")
+    if not 1.0 / n < share < 1.0:
+        raise UsageError(
+            f"--overlap-share is {share:g}; of {n:,} data points more than one and fewer than all "
+            "can share a code.",
+            f"Give a share between {1.0 / n:.2g} and 1.",
+        )
 
 
 def _range(template: Experiment, data: Dataset, between: tuple[float, float] | None) -> Range:
