@@ -126,6 +126,6 @@ STUDY = Study(
     "a full covariance has (56%). So on these data the diagonal posterior does not fix the axes "
     "over seeds. Two autoencoders are not the same up to an affine map (78%), of which a rotation "
     "recovers 88%. The primary claim says nothing: at beta 4 these beta-VAEs have collapsed (own "
-    "cost 26.99 nats, the mean image 27.00), so that shares are noise over noise and eight pairs "
+    "cost 26.99 nats, the mean image 27.00), so that shares are noise over noise and seven pairs "
     "have none. It needs a smaller beta and a new registration.",
 )  # fmt: skip
