@@ -12,8 +12,9 @@ from tests.waiting import LIMIT, until
 
 #: Each of two processes says who it is, and then works for longer than any test waits.
 CODE = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` leaves it ignored
 sys.path.insert(0, sys.argv[2])
 from endless import work
 from vaescope.process_pool import process_pool

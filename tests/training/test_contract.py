@@ -39,6 +39,7 @@ OBJECTIVE_CASES: dict[str, list[str]] = {
 PRIOR_CASES: dict[str, list[str]] = {
     **{f"{name} prior": [f"prior.name={name}"] for name in PRIORS},
     "mixture prior": ["prior.name=mixture", "prior.means=[[0, 0, 1], [1, 0, 0]]"],
+    "subspaces prior": ["prior.name=subspaces", "prior.size=[1, 2]"],
     "conditional prior": ["prior.name=conditional", "prior.u=one-hot", "prior.width=4"],
     "learned anisotropic prior": ["prior.name=anisotropic", "prior.learned=true"],
     "learned conditional mean": ["prior.name=conditional", "prior.width=1",

@@ -193,8 +193,7 @@ def scoreboard(
         "",
         f"{_headline(trained, own=False)} {_headline(trained, own=True)} The others have not: "
         f"{older} of {len(trained)} studies show an older table, re-analysed by the same rule and "
-        "not counted."
-        + (f" {len(gone)} more {_was(gone)} withdrawn and {_was(gone)} not counted." * bool(gone)),
+        "not counted." + (f" {len(gone)} more {_was(gone)} withdrawn." if gone else ""),
         "",
         _RULE,
         "",
