@@ -83,6 +83,14 @@ TYPES = dict.fromkeys(KINDS, "mixed") | {
 MIXED = tuple(kind for kind, name in TYPES.items() if name == "mixed")
 
 
+#: Factors that are sums of the first two latents: at 45 and at 20 degrees, and at no right angle.
+SUMS = {
+    "rotated": ((1.0, 1.0), (1.0, -1.0)),
+    "leaning": ((1.0, 0.36), (-0.36, 1.0)),
+    "joined": ((1.0, 0.36), (0.36, 1.0)),
+}
+
+
 @dataclass(frozen=True)
 class Situation:
     """A model of which everything is known."""
@@ -94,7 +102,7 @@ class Situation:
     loud: tuple[int, ...] = ()  # latents that the decoder uses; empty: it has no traversals
     deaf: bool = False  # the decoder uses none
     losses: tuple[float, ...] = ()
-    factors: str = ""  # "used", "weak", "passive", "shared", "rotated" or "none": who knows them
+    factors: str = ""  # "used", "weak", "passive", "shared", "none", or a name of `SUMS`: who knows
     supervised: bool = False
     price: tuple[bool, bool] | None = None  # what linear models and neighbours lose matters
     axes: str = ""  # "own", "equal", "skewed", "between", "turned" or "free": the decoder's columns
@@ -154,10 +162,10 @@ def _factors(what: Situation, mean: NDArray[np.float64]) -> NDArray[np.int64]:
     which = sorted(what.indices(wanted.get(what.factors, "")))[:2]
     if what.factors == "shared":
         which = which[:1] * 2
-    if what.factors == "rotated":  # both latents hold both factors, at 45 degrees
-        one, other = mean[:, 0] + mean[:, 1], mean[:, 0] - mean[:, 1]
-        for k, sums in enumerate((one, other)):
-            classes[:, k] = sums.argsort().argsort() * what.classes // N
+    if what.factors in SUMS:
+        for k, weights in enumerate(SUMS[what.factors]):
+            ranks = (mean[:, :2] @ weights).argsort().argsort()
+            classes[:, k] = ranks * what.classes // N
     for k, j in enumerate(which):
         rank = mean[:, j].argsort().argsort()
         sure = np.ones(N, dtype=bool) if what.factors != "weak" else rng.random(N) < what.sure
@@ -308,7 +316,7 @@ def situations() -> list[Situation]:
         Situation(pair, factors="used", axes=axes) for axes in ("turned", "own", "skewed", "free")
     ]
     made += [Situation((*pair, "passive"), factors="passive", correlated=c) for c in (True, False)]
-    made += [Situation(kinds, factors="rotated") for kinds in (pair, (*pair, "passive"))]
+    made += [Situation(kinds, factors=f) for kinds in (pair, (*pair, "passive")) for f in SUMS]
     made += [Situation((*pair, "passive"), factors="passive", loud=(0, 1))]
     made += [Situation(pair, maps=maps) for maps in ("shifted", "channels", "off")]
     made += [Situation(pair, unexplained=0.954, read=read) for read in (True, False)]

@@ -184,6 +184,21 @@ def test_no_page_contradicts_itself(one: str, other: str) -> None:
             assert not all(both), (what, every)
 
 
+def test_no_factor_is_told_apart_that_the_groups_find_in_several_latents() -> None:
+    together = 0
+    for what in ALL:
+        found = inspected(what)
+        if found.groups is None or what.supervised:
+            continue
+        joint = {n for g in found.groups.groups if len(g.latents) > 1 for n in g.factors}
+        together += bool(joint)
+        said = next(one.says for one in found.verdicts if one.id == "mig")
+        assert not (joint and "tell the factors apart." in said.replace("do not tell", "")), what
+        for some in re.findall(r"factors apart \((.*?)\)", said):
+            assert not joint & set(some.split(" and ")), (what, said)
+    assert together >= 6
+
+
 def test_causes_come_by_weight_and_consequences_right_under_them() -> None:
     tones = ("warning", "note", "good")
     nested = 0

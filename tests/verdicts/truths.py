@@ -207,7 +207,17 @@ OF_MODELS: Mapping[str, Truth] = {
     r"A rotation separates them: a and b in \d+ and \d+, rotated by about 4\d degrees": (
         lambda s, _: s.factors == "rotated"
     ),
-    r"Rotate these latents before you name them: vs\.rotate": lambda s, _: s.factors == "rotated",
+    r"A rotation separates them: a and b in 0 and 1, rotated by about (19|2\d) degrees": (
+        lambda s, _: s.factors == "leaning"
+    ),
+    r"Rotate these latents before you name them: vs\.rotate": lambda s, _: (
+        s.factors in ("rotated", "leaning")
+    ),
+    r"no latent alone is enough for a and b": lambda s, _: s.factors in ("joined", "leaning"),
+    r"Several latents together: a and b in 0 and 1, mixed in a way that no rotation undoes": (
+        lambda s, _: s.factors == "joined"
+    ),
+    r"Name these latents together, not one by one": lambda s, _: s.factors == "joined",
     r"the axes do not tell the factors apart": lambda s, _: not known_factors(s),
     r"there are too few examples to tell which latents encode the factors": lambda s, _: (
         s.classes > N // 4

@@ -97,6 +97,11 @@ class LatentGroup:
         return f"; borderline: perhaps {listed(self.otherwise)}" if self.otherwise else ""
 
     @property
+    def straight(self) -> bool:
+        """Whether each of its factors has an axis of its own already."""
+        return self.angle is not None and self.angle < STRAIGHT
+
+    @property
     def place(self) -> str:
         """E.g. `in 4 and 8, rotated by about 45 degrees`."""
         latents = listed(self.latents)
@@ -110,7 +115,7 @@ class LatentGroup:
             return f"split over {latents}"
         if self.angle is None:
             return f"in {latents}, mixed in a way that no rotation undoes"
-        if self.angle < STRAIGHT:
+        if self.straight:
             return f"in {latents}, an axis each"
         return f"in {latents}, rotated by about {self.angle:.0f} degrees"
 

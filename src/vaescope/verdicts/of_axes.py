@@ -23,6 +23,7 @@ from vaescope.verdicts.thresholds import (
 if TYPE_CHECKING:
     from vaescope.inspection import FactorSummary, Latent
     from vaescope.latents import LatentGroups, Types
+    from vaescope.latents.group_results import LatentGroup
     from vaescope.measures import Measures
     from vaescope.pruning.price import Price
 
@@ -184,6 +185,11 @@ def separated(
     seen = ", supervised" if factors.supervised else ""
     number = f"MIG is {value:.2f} (one seed{seen}{chance}, n = {factors.mig.protocol.n:,}): "
     undecided = close(known.gap, high, "Their mean gap")
+    found = () if groups is None or factors.supervised else _several(groups)
+    # The gap of MIG is that to the second latent; it does not ask whether both do better together.
+    joint = {name for group in found for name in group.factors}
+    apart = [name for name in known.apart if name not in joint]
+    joined = [own for own in found if own.angle is None and set(own.factors) & set(known.apart)]
     tone: Tone = "note"
     if factors.supervised:
         says = "the encoder saw the factors, so this does not show what it finds without them."
@@ -193,22 +199,27 @@ def separated(
     elif known.few.all():
         says = "there are too few examples to tell which latents encode the factors."
         advice = "Encode more examples that have factors."
-    elif len(known.apart) == k and known.gap >= high:
+    elif len(apart) == k and known.gap >= high:
         tone = "good"
         says = f"the axes tell the factors apart.{undecided}"
         advice = "Train other seeds before you rely on it: they can differ as much as methods do."
-    elif len(known.apart) == k:
+    elif len(apart) == k:
         says = f"the axes tell the factors apart by little.{undecided}"
         advice = "Look at the table of factors for latents that encode the same factor."
-    elif known.apart:
-        says = f"the axes tell {len(known.apart)} of {k} factors apart ({listed(known.apart)})."
+    elif apart:
+        says = f"the axes tell {len(apart)} of {k} factors apart ({listed(apart)})."
         advice = "Look at the table of factors for the others."
+    elif known.apart:
+        says = f"no latent alone is enough for {listed(known.apart)}."
+        advice = "Name these latents together, not one by one."
     else:
         tone = "warning"
         says = "the axes do not tell the factors apart."
         advice = "Treat the latents as coordinates without meaning; do not name them."
+    if joined:
+        says += f" Several latents together: {'; '.join(group.says for group in joined)}."
     rotated = () if groups is None or factors.supervised else groups.rotated
-    if rotated and len(known.apart) < k:
+    if rotated:
         tone = "note"
         says += f" A rotation separates them: {listed([group.says for group in rotated])}."
         advice = "Rotate these latents before you name them: vs.rotate."
@@ -224,6 +235,11 @@ def separated(
         advice=advice, section="factors", latents=tuple(sorted(which)), paper="mig",
         borderline=bool(undecided) and undecided in says,
     )  # fmt: skip
+
+
+def _several(groups: "LatentGroups") -> "list[LatentGroup]":
+    """Groups whose factors need several latents, rotated or not."""
+    return [own for own in groups.groups if len(own.latents) > 1 and not own.straight]
 
 
 def _shared(
