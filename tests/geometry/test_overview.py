@@ -32,6 +32,12 @@ MEAN = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
 VARIANCE = np.tile(np.array([0.02, 0.05, 0.1], np.float32), (300, 1))
 
 
+def test_without_fits_the_loss_is_left_out_with_the_reason() -> None:
+    found = overview(decoder(), MEAN[:20], VARIANCE[:20], fits=0)
+    assert found.to_dict()["stochastic_loss"] is None
+    assert "no local decoders were asked for" in found.skipped["stochastic_loss"]
+
+
 def test_every_key_of_the_interface_is_there_as_strict_json() -> None:
     model = decoder()
     found = overview(

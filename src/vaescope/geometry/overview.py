@@ -32,7 +32,7 @@ KEYS = (
     "ima_contrast", "variance_law", "stochastic_loss",
 )  # fmt: skip
 
-#: Points at which each untrained decoder is measured. They differ between decoders by half of what
+#: Points at which each untrained decoder is measured, or a quarter of all. They differ between decoders by half of what
 #: they do between points (standard deviations .045 and .094 for 64 x 64 convolutions): at 50
 #: points instead of 200 the mean moved by .005 and its interval's half-width from .056 to .062.
 _UNTRAINED_POINTS = 50
@@ -102,7 +102,7 @@ def overview(
         scale: standard deviation of the prior.
         untrained: makes a decoder with fresh weights of a seed.
         points: posteriors that are looked at.
-        fits: posteriors at which linear decoders are fitted.
+        fits: posteriors at which linear decoders are fitted; 0 leaves them out.
         nonlinear: points at which the nonlinear models are fitted.
 
     Returns:
@@ -152,7 +152,7 @@ def overview(
         axes = ("dto", "dto_haar", "dto_random_decoder", "od_score", "column_cosine")
         skipped |= dict.fromkeys((*axes, "ima_contrast"), alone)
     else:
-        start = at[spaced(len(at), _UNTRAINED_POINTS)]
+        start = at[spaced(len(at), min(_UNTRAINED_POINTS, max(1, points // 4)))]
         points_in_units = (start - torch.tensor(middle).to(at)) / torch.tensor(unit).to(at)
         baseline, missing = _untrained_distance(
             untrained, points_in_units, space, likelihood, chosen
@@ -176,6 +176,9 @@ def overview(
         measures["variance_law"] = law
     else:
         skipped["variance_law"] = "column norms do not differ, so there is no slope"
+    if not fits:
+        skipped["stochastic_loss"] = "no local decoders were asked for; `--effort default` fits them"
+        return _ordered(measures, skipped, found, notes)
     few = rows[spaced(len(rows), fits)]
     try:
         fitted = local_decoders(
