@@ -29,7 +29,7 @@ ROUNDS = 7
 Seconds = dict[str, float]
 
 #: Put before a program on PYTHONPATH: it counts what the program waits for the disk.
-WAITING = '''
+WAITING = """
 import atexit, json, os, time
 spent = {}
 def timed(module, name):
@@ -47,7 +47,7 @@ def kept():
     with open(os.path.join(os.environ["WAITING"], str(os.getpid())), "w") as file:
         json.dump(spent, file)
 atexit.register(kept)
-'''
+"""
 
 
 class Clock:
@@ -78,7 +78,10 @@ class Clock:
 def inspection(effort: str) -> Seconds:
     """Parts of an inspection; those of the geometry apart."""
     from vaescope.allocator import keep_freed_memory
-    overview = import_module("vaescope.geometry.overview")  # the package has a function of this name
+
+    overview = import_module(
+        "vaescope.geometry.overview"
+    )  # the package has a function of this name
 
     clock = Clock()
     clock.watch(overview, "grams", "geometry: Jacobians of the decoder")

@@ -1,9 +1,9 @@
 """Installs the built wheel with each extra alone and runs the extra's main command there.
 
-`python scripts/extras.py [--only serve,onnx] [--core FOLDER]` builds the wheel, makes an
-environment with the core (or takes one that holds this wheel), and for each extra another one that
-borrows the core's packages (a .pth file): pip adds only what the extra asks for. Prints one line
-for each; exits 1 where one fails.
+`python scripts/extras.py [--only core,serve,onnx] [--core FOLDER]` builds the wheel, makes an
+environment with the core (or takes one that holds this wheel) and runs the demo there; then for
+each extra another one that borrows the core's packages (a .pth file): pip adds only what the extra
+asks for. Prints one line for each; exits 1 where one fails.
 """
 
 import argparse
@@ -21,6 +21,8 @@ RUN = "vaescope train beta-vae data.name=synth-linear latent=2 steps=20 --out ru
 GRID = "preset: beta-vae, fixed: {data.name: synth-linear, steps: 5}, grid: {seed: [0, 1]}"
 SWEEP = f"echo '{{{GRID}}}' > s.yaml && "
 CODES = "import vaescope as vs; c = vs.known.codes(); "
+#: With the wheel alone.
+CORE = 'python -c "import vaescope" && vaescope demo --out demo --quiet && ls demo/report.html'
 #: What somebody would install the extra for, as a shell command in an empty folder.
 COMMANDS = {
     "h5": "python -c \"import h5py, numpy; h5py.File('a.h5', 'w')['x'] = numpy.ones(3)\" && "
@@ -75,15 +77,20 @@ def tried(extra: str, wheel: Path, folder: Path, core: Path) -> str:
     if wrong := environment(folder / "venv", core, f"{wheel}[{extra}]"):
         return wrong
     bin_folder = folder / "venv" / "bin"
-    path = {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
     vaescope = bin_folder / "vaescope"
     if not vaescope.exists():  # the wheel itself is borrowed
         vaescope.write_text(f"#!{bin_folder / 'python'}\nfrom vaescope.cli import main\nmain()\n")
         vaescope.chmod(0o755)
     (folder / "work").mkdir()
+    return ran(COMMANDS[extra], bin_folder, folder / "work")
+
+
+def ran(command: str, bin_folder: Path, folder: Path) -> str:
+    """ "" where the command runs in the folder with the environment's programs first."""
+    path = {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-c", COMMANDS[extra]], check=False, capture_output=True, text=True,
-        cwd=folder / "work", env=clean() | path, timeout=1200,
+        ["bash", "-c", command], check=False, capture_output=True, text=True, cwd=folder,
+        env=clean() | path, timeout=1200,
     )  # fmt: skip
     return "" if done.returncode == 0 else (done.stdout + done.stderr)[-600:]
 
@@ -104,6 +111,14 @@ def main() -> None:
         core = arguments.core or out / "core"
         if arguments.core is None and (wrong := environment(core, None, str(wheel))):
             sys.exit(wrong)
+        if arguments.only is None or "core" in extras:
+            extras = [name for name in extras if name != "core"]
+            started = time.monotonic()
+            (out / "empty").mkdir()
+            wrong = ran(CORE, core.resolve() / "bin", out / "empty")
+            failed += bool(wrong)
+            sys.stdout.write(f"core: {wrong or 'runs'} ({time.monotonic() - started:.0f} s)\n")
+            sys.stdout.flush()
         for extra in extras:
             started = time.monotonic()
             (out / extra).mkdir()
