@@ -41,7 +41,7 @@ COMMANDS = {
     "code=$?; kill %1; exit $code)",
     "tensorboard": f"{RUN} --logger tensorboard && find runs -name '*tfevents*' | grep .",
     "wandb": f"WANDB_MODE=offline {RUN} --logger wandb",
-    "mlflow": f"MLFLOW_TRACKING_URI=file:./m {RUN} --logger mlflow",
+    "mlflow": f"MLFLOW_ALLOW_FILE_STORE=true MLFLOW_TRACKING_URI=file:./m {RUN} --logger mlflow",
     "lightning": 'python -c "from vaescope.integrations.lightning import WatchLatents as W; W()"',
     "torchmetrics": 'python -c "from vaescope.metrics.torchmetrics import MIGMetric; MIGMetric()"',
     "keras": 'KERAS_BACKEND=torch python -c "import vaescope.integrations.keras"',

@@ -179,6 +179,20 @@ def test_a_file_store_of_mlflow_is_written_and_read_back(
     close(got, run)
 
 
+def test_a_store_that_mlflow_refuses_is_an_error_of_its_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="the extra mlflow is not installed")
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
+    mlflow.set_tracking_uri("nowhere://at/all")
+    try:
+        with pytest.raises(UsageError, match="MLflow cannot be used: ") as caught:
+            train(tmp_path / "runs", loggers=("mlflow",))
+    finally:
+        mlflow.set_tracking_uri("")
+    assert "MLFLOW_TRACKING_URI" in caught.value.remedy
+
+
 def test_loggers_that_are_not_there_are_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

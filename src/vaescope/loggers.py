@@ -93,11 +93,12 @@ def wandb(run: Run, experiment: Experiment, step: int) -> Iterator[Sink]:
     is sent, and whether at all, W&B's own settings say, e.g. WANDB_MODE=offline."""
     del step
     module = import_module("wandb")
-    begun = module.init(
-        project=PROJECT, name=run.path.name, id=digest(experiment)[:16], resume="allow",
-        dir=str(run.path), config=to_dict(public(resolve(experiment))),
-        settings=module.Settings(silent=True),
-    )  # fmt: skip
+    with _opening("W&B", "Log in with `wandb login`, or set WANDB_MODE=offline."):
+        begun = module.init(
+            project=PROJECT, name=run.path.name, id=digest(experiment)[:16], resume="allow",
+            dir=str(run.path), config=to_dict(public(resolve(experiment))),
+            settings=module.Settings(silent=True),
+        )  # fmt: skip
     try:
         yield lambda row: begun.log(numbers(row), step=row["step"])
     finally:
@@ -110,18 +111,13 @@ def mlflow(run: Run, experiment: Experiment, step: int) -> Iterator[Sink]:
     (MLFLOW_TRACKING_URI). A run that is resumed is found by its digest."""
     del step
     entities = import_module("mlflow.entities")
-    client = import_module("mlflow").MlflowClient()
-    folder = client.get_experiment_by_name(PROJECT)
-    place = client.create_experiment(PROJECT) if folder is None else folder.experiment_id
-    own = digest(experiment)
-    found = client.search_runs([place], f"tags.`vaescope.digest` = '{own}'", max_results=1)
-    if found:
-        number = found[0].info.run_id
-    else:
-        begun = client.create_run(place, run_name=run.path.name, tags={"vaescope.digest": own})
-        number = begun.info.run_id
-        for key, value in _flat(to_dict(public(resolve(experiment)))).items():
-            client.log_param(number, key, value)
+    with _opening(
+        "MLflow",
+        "Set MLFLOW_TRACKING_URI to that of a server, or MLFLOW_ALLOW_FILE_STORE=true to keep runs "
+        "as files.",
+    ):
+        client = import_module("mlflow").MlflowClient()
+        number = _mlflow_run(client, run, experiment)
 
     def add(row: Row) -> None:
         now = int(time.time() * 1000)
@@ -136,6 +132,30 @@ def mlflow(run: Run, experiment: Experiment, step: int) -> Iterator[Sink]:
         client.set_terminated(number, "KILLED")
         raise
     client.set_terminated(number)
+
+
+def _mlflow_run(client: Any, run: Run, experiment: Experiment) -> str:
+    """The identifier of the run, which is begun where there is none of its digest."""
+    folder = client.get_experiment_by_name(PROJECT)
+    place = client.create_experiment(PROJECT) if folder is None else folder.experiment_id
+    own = digest(experiment)
+    found = client.search_runs([place], f"tags.`vaescope.digest` = '{own}'", max_results=1)
+    if found:
+        return str(found[0].info.run_id)
+    begun = client.create_run(place, run_name=run.path.name, tags={"vaescope.digest": own})
+    for key, value in _flat(to_dict(public(resolve(experiment)))).items():
+        client.log_param(begun.info.run_id, key, value)
+    return str(begun.info.run_id)
+
+
+@contextmanager
+def _opening(name: str, advice: str) -> Iterator[None]:
+    """A service that cannot be had is a matter of its settings, whatever it raises."""
+    try:
+        yield
+    except Exception as error:
+        says = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+        raise UsageError(f"{name} cannot be used: {says}.", advice) from error
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

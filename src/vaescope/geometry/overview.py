@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vaescope.errors import ShapeError, VaescopeError
+from vaescope.errors import ShapeError, UsageError, VaescopeError
 from vaescope.geometry.columns import column_cosine_of, column_norm_of
 from vaescope.geometry.ima_contrast import ima_contrast_of
 from vaescope.geometry.jacobian import Grams, grams
-from vaescope.geometry.local_decoder import local_decoders
+from vaescope.geometry.local_decoder import LocalDecoders, local_decoders
 from vaescope.geometry.od_score import od_score_of
 from vaescope.geometry.orthogonality import distance_of, random_decoder_baseline
 from vaescope.geometry.reader import as_points, columns_of, spaced
@@ -32,9 +32,10 @@ KEYS = (
     "ima_contrast", "variance_law", "stochastic_loss",
 )  # fmt: skip
 
-#: Points at which each untrained decoder is measured, or a quarter of all. They differ between decoders by half of what
-#: they do between points (standard deviations .045 and .094 for 64 x 64 convolutions): at 50
-#: points instead of 200 the mean moved by .005 and its interval's half-width from .056 to .062.
+#: Points at which each untrained decoder is measured, or a quarter of all. They differ between
+#: decoders by half of what they do between points (standard deviations .045 and .094 for 64 x 64
+#: convolutions): at 50 points instead of 200 the mean moved by .005 and its interval's half-width
+#: from .056 to .062.
 _UNTRAINED_POINTS = 50
 
 
@@ -176,19 +177,29 @@ def overview(
         measures["variance_law"] = law
     else:
         skipped["variance_law"] = "column norms do not differ, so there is no slope"
-    if not fits:
-        skipped["stochastic_loss"] = "no local decoders were asked for; `--effort default` fits them"
-        return _ordered(measures, skipped, found, notes)
     few = rows[spaced(len(rows), fits)]
     try:
-        fitted = local_decoders(
-            decode, z[few], noise[few], nonlinear=nonlinear, likelihood=likelihood, columns=chosen,
-            fresh=False,
-        )  # fmt: skip
+        fitted = _local(decode, z[few], noise[few], nonlinear, likelihood, chosen)
         measures["stochastic_loss"] = fitted.stochastic_loss
-    except VaescopeError as error:  # too many latents or outputs to fit
+    except VaescopeError as error:  # none asked for, or too many latents or outputs to fit
         skipped["stochastic_loss"] = error.message
     return _ordered(measures, skipped, found, notes)
+
+
+def _local(
+    decode: Decode,
+    mean: Tensor,
+    variance: Floats,
+    nonlinear: int,
+    likelihood: LikelihoodOf | None,
+    columns: list[int],
+) -> LocalDecoders:
+    if not len(mean):
+        raise UsageError("no local decoders were asked for; `--effort default` fits them", "")
+    return local_decoders(
+        decode, mean, variance, nonlinear=nonlinear, likelihood=likelihood, columns=columns,
+        fresh=False,
+    )  # fmt: skip
 
 
 def _axes(

@@ -26,8 +26,8 @@ class Effort:
     whole: bool = True  # False: types and rates of the latents alone
 
 
-#: Ten thousand examples as in bonheme2023. Fast leaves out what learns: classifiers, trees and local
-#: decoders.
+#: Ten thousand examples as in bonheme2023. Fast leaves out what learns: classifiers, trees and
+#: local decoders.
 EFFORTS: Mapping[str, Effort] = {
     "latents": Effort(10_000, 0, 0, 0, 0, 0, 0, 0, (), whole=False),
     "fast": Effort(2_000, 500, 50, 16, 50, 0, 0, 100,
