@@ -245,7 +245,8 @@ def bound() -> Seconds:
         vae = new_state(experiment, cpu).vae
         x = fetch(build_data(experiment.data), np.arange(batch), cpu).x
         if layout is not None:
-            vae, x = vae.to(memory_format=layout), x.contiguous(memory_format=layout)
+            vae.to(memory_format=layout)  # type: ignore[call-overload]
+            x = x.contiguous(memory_format=layout)
         for module in vae.modules():
             if not bias and isinstance(module, (torch.nn.Conv2d, torch.nn.ConvTranspose2d)):
                 module.bias = None
