@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +107,18 @@ def correlated(what: Situation) -> bool:
     mean = codes_of(what).mean
     used = [j for j in range(mean.shape[1]) if j not in what.passive]
     return _total_correlation(mean) - _total_correlation(mean[:, used]) >= 0.1
+
+
+def most_of_it(what: Situation) -> bool:
+    """Whether means without the passive latents have less total correlation, by the threshold, than
+    means without as many others: over all sets of latents."""
+    mean = codes_of(what).mean
+    d = mean.shape[1]
+    used = [j for j in range(d) if j not in what.passive]
+    if len(used) < 2:
+        return True
+    others = [_total_correlation(mean[:, kept]) for kept in combinations(range(d), len(used))]
+    return float(np.mean(others)) - _total_correlation(mean[:, used]) >= 0.1
 
 
 def known_factors(what: Situation) -> set[str]:

@@ -99,6 +99,7 @@ class Situation:
     scale: float = 1.0  # of prior and codes together
     shift: float = 0.0  # of the first latent's samples from the prior
     correlated: bool = False  # passive means copy the first latent's
+    tied: bool = False  # the second latent's means copy the first latent's
     loud: tuple[int, ...] = ()  # latents that the decoder uses; empty: it has no traversals
     deaf: bool = False  # the decoder uses none
     losses: tuple[float, ...] = ()
@@ -199,6 +200,8 @@ def codes_of(what: Situation) -> Codes:
     rng = np.random.default_rng(3)
     parts = [KINDS[kind](rng) for kind in what.latents]
     mean, variance = (np.stack(columns, axis=1) for columns in zip(*parts, strict=True))
+    if what.tied:
+        mean[:, 1] = mean[:, 0] + 1e-3 * rng.normal(size=N)
     if what.correlated:
         for j in what.indices("passive"):
             mean[:, j] = 0.01 * mean[:, 0] + 1e-4 * rng.normal(size=N)
@@ -316,6 +319,7 @@ def situations() -> list[Situation]:
         Situation(pair, factors="used", axes=axes) for axes in ("turned", "own", "skewed", "free")
     ]
     made += [Situation((*pair, "passive"), factors="passive", correlated=c) for c in (True, False)]
+    made += [Situation((*pair, "passive"), correlated=c, tied=True) for c in (True, False)]
     made += [Situation(kinds, factors=f) for kinds in (pair, (*pair, "passive")) for f in SUMS]
     made += [Situation((*pair, "passive"), factors="passive", loud=(0, 1))]
     made += [Situation(pair, maps=maps) for maps in ("shifted", "channels", "off")]

@@ -14,6 +14,7 @@ from tests.verdicts.facts import (
     heard,
     known_factors,
     lists,
+    most_of_it,
     named,
     other_shape,
     quarters,
@@ -155,16 +156,26 @@ OF_MODELS: Mapping[str, Truth] = {
         bool(heard(s)) and settled(s) is True
     ),
     r"(\d+ of \d+ latents are|Latent \d+ of \d+ is) passive \(.*\)\. The total correlation of the "
-    r"means is .* nats, of the samples .*, and of the means without the passive latents [\d.]+": (
+    r"means is .* nats, of the samples .*, and of the means without the passive latents [\d.]+"
+    r"(, without as many at random [\d.]+)?": (
         lambda s, says: s.passive == named(
             re.findall(r"Latent (\d+) of|passive \(([\d, and]+);", says)[0][len(s.passive) > 1]
         )
     ),
-    r": the passive latents make the means look correlated": lambda s, _: correlated(s),
+    r": the passive latents make the means look correlated": (
+        lambda s, _: correlated(s) and most_of_it(s)
+    ),
+    r": dropping at random does about as much, so the passive latents are not the whole reason": (
+        lambda s, _: correlated(s) and not most_of_it(s)
+    ),
+    r"Look for correlated pairs among the used latents: [\d, and]+": (
+        lambda s, _: correlated(s) and not most_of_it(s) and not heard(s) and s.price is None
+    ),
     r": the passive latents add little to it": lambda s, _: not correlated(s),
-    r"Drop the passive latents before you feed means to a linear model: keep [\d, and]+\. If "
-    r"you have labels, `vaescope prune` measures what that costs": lambda s, _: (
-        correlated(s) and not heard(s) and s.price is None
+    r"Before you leave them out of a model on means, measure what that costs: with labels "
+    r"`vaescope prune` does\. bonheme2023 advises it, but in our runs linear classifiers lost "
+    r"accuracy by it\. Used: [\d, and]+": lambda s, _: (
+        correlated(s) and most_of_it(s) and not heard(s) and s.price is None
     ),
     r"Drop the passive latents where you feed samples to another model: their samples are noise": (
         lambda s, _: not heard(s) and s.price is None
