@@ -60,6 +60,33 @@ LINEAR = [
     for k in range(4)
 ]  # fmt: skip
 
+SPRITES = [
+    "data.name=dsprites", "data.size=16", "latent=3", "net.name=mlp", "net.encoder=[16,8]",
+    "net.decoder=[16]", "batch=32", "steps=100", "logging.every=50",
+    'data.grid={"shape":[0,1],"orientation":[0],"scale":[0,5],"x":[0,9,30],"y":[1,5,9,30]}',
+]  # fmt: skip
+#: Images of three channels on noise, 768 numbers, with layers wider than a block of inputs, and not
+#: by a multiple of what is multiplied at once: bonheme2023 figure 10 and zietlow2022 chapter 4.
+WIDE = [*SPRITES, "data.name=dsprites-noisy", "net.encoder=[131,128]", "net.decoder=[128,101]"]
+_WARM = [
+    "objective.beta.name=linear", "objective.beta.start=0.0", "objective.beta.stop=4.0",
+    "objective.beta.steps=11", "optimiser.lr.name=cosine", "optimiser.lr.start=2e-3",
+    "optimiser.lr.stop=0.0", "optimiser.lr.steps=100",
+]  # fmt: skip
+NOISY = [
+    from_command_line(
+        "beta-tcvae", [*WIDE, "optimiser.lr=1e-3", f"objective.beta={k}.0", f"seed={k}"]
+    )
+    for k in range(1, 4)
+]
+WARM = [
+    from_command_line(
+        "beta-vae",
+        [*WIDE, *_WARM, "data.name=dsprites-colour", "data.pixel_noise=0.175", f"seed={k}"],
+    )
+    for k in range(2)
+]
+
 
 @pytest.mark.parametrize(
     ("together", "way"),
@@ -99,6 +126,30 @@ def test_a_stacked_model_equals_its_solo_run_over_100_steps(
             torch.testing.assert_close(parameter, expected, rtol=1e-3, atol=2e-3)
 
 
+@pytest.mark.parametrize("together", [NOISY, WARM])
+def test_wide_stacked_models_move_as_they_would_alone(
+    together: list[Experiment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """100 steps on frozen noise, strengths and rates that change on the way. Where a gradient is
+    rounding Adam moves a single weight by chance, so all weights are compared at once."""
+    data = build_data(together[0].data)
+    if library("stack", BATCH=32) is None:
+        pytest.skip("there is no C compiler")
+    monkeypatch.delattr(many._Stack, "advance")  # nothing but the steps in C
+    *_, last = train_many(together, data)
+    assert last.records is not None
+    for k, experiment in enumerate(together):
+        state = new_state(experiment, CPU)
+        begun = torch.nn.utils.parameters_to_vector(state.vae.parameters()).detach().clone()
+        *_, record = [r for r in steps(state, experiment, data, "fp32") if r is not None]
+        assert last.records[k].loss == pytest.approx(record.loss, rel=1e-5)
+        assert last.records[k].types == record.types
+        np.testing.assert_allclose(last.records[k].variance, record.variance, rtol=1e-3)
+        wanted = torch.nn.utils.parameters_to_vector(state.vae.parameters())
+        ours = torch.nn.utils.parameters_to_vector(last.weights(k).parameters())
+        assert ((ours - wanted).norm() / (wanted - begun).norm()).item() < 0.1
+
+
 @pytest.mark.parametrize(
     "change",
     ["posterior.name=full", "likelihood.name=laplace", "batch=30", "net.decoder_activation=xtanh",
@@ -112,18 +163,6 @@ def test_models_of_another_kind_are_left_to_torch(change: str) -> None:
 
 
 #: Objectives whose terms are written in C: preset, and strengths of three models.
-SPRITES = [
-    "data.name=dsprites",
-    "data.size=16",
-    "latent=3",
-    "net.name=mlp",
-    "net.encoder=[16,8]",
-    "net.decoder=[16]",
-    "batch=32",
-    "steps=100",
-    "logging.every=50",
-    'data.grid={"shape":[0,1],"orientation":[0],"scale":[0,5],"x":[0,9,30],"y":[1,5,9,30]}',
-]
 IN_C = {
     "beta-vae": "objective.beta={k}",
     "beta-tcvae": "objective.beta={k} objective.rate=0.25",
@@ -132,6 +171,7 @@ IN_C = {
     "annealed-vae": "objective.gamma=20.0 objective.capacity.name=linear "
     "objective.capacity.start=0.0 objective.capacity.stop={k} objective.capacity.steps=4",
     "colour": "objective.beta={k}",
+    "noisy": "objective.beta={k} objective.rate=0.5",
     "ramp": "objective.beta.name=linear objective.beta.start=0.1 objective.beta.stop={k} "
     "objective.beta.steps=4",
 }  # fmt: skip
@@ -144,6 +184,8 @@ def test_a_block_of_steps_in_c_is_that_of_torch(name: str) -> None:
     changes = [f"seed={k} optimiser.lr=1e-3 {IN_C[name].format(k=k)}" for k in range(1, 4)]
     if name == "ramp":
         together = experiments(*changes)
+    elif name == "noisy":
+        together = [from_command_line("beta-tcvae", [*WIDE, *one.split()]) for one in changes]
     elif name == "colour":
         coloured = [*SPRITES, "data.name=dsprites-colour"]
         together = [from_command_line("beta-vae", [*coloured, *one.split()]) for one in changes]
@@ -151,7 +193,8 @@ def test_a_block_of_steps_in_c_is_that_of_torch(name: str) -> None:
         together = [from_command_line(name, [*SPRITES, *one.split()]) for one in changes]
     data = build_data(together[0].data)
     stack, flat = _stack(together, data)
-    flat = flat + 0.3 * torch.randn(flat.shape, generator=torch.Generator().manual_seed(0))
+    apart = 0.03 if name == "noisy" else 0.3  # sums over 768 numbers grow faster
+    flat = flat + apart * torch.randn(flat.shape, generator=torch.Generator().manual_seed(0))
     own = many._in_c(stack, together[0].batch)
     if own is None:
         pytest.skip("there is no C compiler")
@@ -210,6 +253,23 @@ def test_groups_depend_on_the_list_and_on_what_pays() -> None:
     assert [len(group) for group in groups(seeds(8, "steps=1000000"))] == [4, 4]
     assert [len(group) for group in groups(seeds(8, "steps=1000001"))] == [1] * 8
     assert not stackable(from_command_line("beta-vae", ["data.size=32"]))
+
+
+def test_a_group_of_larger_models_has_fewer_steps_to_lose() -> None:
+    if library("stack", BATCH=64) is None:
+        pytest.skip("there is no C compiler")
+    images = ["data.name=dsprites-noisy", "data.size=32", "net.name=mlp", "net.encoder=[128,128]"]
+    wide = [*images, "net.decoder=[128,128]"]  # 826,644 parameters
+
+    def sizes(steps: int, *change: str) -> list[int]:
+        settings = [*wide, f"steps={steps}", *change]
+        many = [from_command_line("beta-tcvae", [*settings, f"seed={k}"]) for k in range(16)]
+        return [len(group) for group in groups(many)]
+
+    assert sizes(4_000) == [16]
+    assert sizes(20_000) == [6, 5, 5]
+    assert sizes(200_000) == [1] * 16
+    assert sizes(4_000, "net.encoder=[512,512]") == [1] * 16  # products in bf16 are as fast
 
 
 def test_what_differs_in_more_than_numbers_is_refused() -> None:

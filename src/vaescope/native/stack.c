@@ -4,96 +4,13 @@
    of steps. BATCH is a multiple of 16. */
 
 #include "exponential.h"
+#include "products.h"
 #include <stdlib.h>
 #ifdef __SSE__
 #include <xmmintrin.h>
 #endif
 
-#define LANES 16
-#define PARTS (BATCH / LANES)
 #define MOST_LAYERS 16
-
-typedef float lanes __attribute__((vector_size(64), aligned(64)));
-typedef float loose __attribute__((vector_size(64), aligned(4)));
-
-static inline float sum_of(lanes v)
-{
-    float sum = 0.0f;
-    for (int i = 0; i < LANES; i++) sum += v[i];
-    return sum;
-}
-
-/* z[r] = start[r] + sum_i w[r * row + i * inner] a[i], of rows of BATCH numbers. */
-static inline void product_of(int tile, int64_t r, int64_t count, const float *w, int64_t row,
-                              int64_t inner, const float *start, const lanes *a, lanes *z)
-{
-    lanes sums[4][PARTS];
-    for (int t = 0; t < tile; t++)
-        for (int n = 0; n < PARTS; n++) sums[t][n] = (lanes){0} + (start ? start[r + t] : 0.0f);
-    for (int64_t i = 0; i < count; i++)
-        for (int t = 0; t < tile; t++) {
-            const float by = w[(r + t) * row + i * inner];
-            for (int n = 0; n < PARTS; n++) sums[t][n] += by * a[i * PARTS + n];
-        }
-    for (int t = 0; t < tile; t++)
-        for (int n = 0; n < PARTS; n++) z[(r + t) * PARTS + n] = sums[t][n];
-}
-
-static void product(int64_t rows, int64_t count, const float *w, int64_t row, int64_t inner,
-                    const float *start, const lanes *a, lanes *z)
-{
-    int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) product_of(4, r, count, w, row, inner, start, a, z);
-    for (; r < rows; r++) product_of(1, r, count, w, row, inner, start, a, z);
-}
-
-/* g[i][o] = sum over the batch of a[i] d[o]: tile rows of g, wide vectors of them at a time. */
-static inline void outer_of(int tile, int wide, int64_t i, int64_t o, int64_t padded,
-                            const float *a, const float *turned, lanes sums[4][4])
-{
-    for (int t = 0; t < tile; t++)
-        for (int n = 0; n < wide; n++) sums[t][n] = (lanes){0};
-    for (int64_t b = 0; b < BATCH; b++)
-        for (int t = 0; t < tile; t++) {
-            const float by = a[(i + t) * BATCH + b];
-            for (int n = 0; n < wide; n++)
-                sums[t][n] += by * *(const loose *)(turned + b * padded + o + n * LANES);
-        }
-}
-
-static void outer(int64_t in, int64_t out, const lanes *a, const lanes *d, float *turned, float *g)
-{
-    if (in <= 8) {
-        for (int64_t i = 0; i < in; i++)
-            for (int64_t o = 0; o < out; o++) {
-                lanes sum = a[i * PARTS] * d[o * PARTS];
-                for (int n = 1; n < PARTS; n++) sum += a[i * PARTS + n] * d[o * PARTS + n];
-                g[i * out + o] = sum_of(sum);
-            }
-        return;
-    }
-    const int64_t padded = (out + LANES - 1) / LANES * LANES;
-    const float *by_output = (const float *)d, *rows = (const float *)a;
-    for (int64_t b = 0; b < BATCH; b++)
-        for (int64_t o = 0; o < out; o++) turned[b * padded + o] = by_output[o * BATCH + b];
-    lanes sums[4][4];
-    for (int64_t i = 0; i < in;) {
-        const int tile = in - i >= 4 ? 4 : 1;
-        for (int64_t o = 0; o < padded;) {
-            const int wide = padded - o >= 4 * LANES ? 4 : (padded - o >= 2 * LANES ? 2 : 1);
-            if (tile == 4 && wide == 4) outer_of(4, 4, i, o, padded, rows, turned, sums);
-            else if (tile == 4 && wide == 2) outer_of(4, 2, i, o, padded, rows, turned, sums);
-            else if (tile == 4) outer_of(4, 1, i, o, padded, rows, turned, sums);
-            else outer_of(1, wide, i, o, padded, rows, turned, sums);
-            for (int t = 0; t < tile; t++)
-                for (int n = 0; n < wide; n++)
-                    for (int l = 0; l < LANES && o + n * LANES + l < out; l++)
-                        g[(i + t) * out + o + n * LANES + l] = sums[t][n][l];
-            o += wide * LANES;
-        }
-        i += tile;
-    }
-}
 
 enum { NONE, TANH, RELU };
 
@@ -298,7 +215,8 @@ static float correlation_penalty(const added *a, int64_t latent, float weight, f
 
 /* -log p(x|z) of logits; its derivative into slope. A product of 64 numbers between 1 and 2 has one
    logarithm. */
-static float bernoulli(int64_t data, const float *output, const float *input, float *slope)
+static float bernoulli(int64_t data, const float *restrict output, const float *restrict input,
+                       float *restrict slope)
 {
     const float share = 1.0f / BATCH;
     double sum = 0.0;
@@ -308,11 +226,11 @@ static float bernoulli(int64_t data, const float *output, const float *input, fl
         for (int b = 0; b < BATCH; b++) products[b] = 1.0f;
         for (int64_t i = first; i < last; i++)
             for (int b = 0; b < BATCH; b++) {
-                const float o = output[i * BATCH + b], x = input[i * BATCH + b];
-                const float e = exp_float(o > 0.0f ? -o : o), under = 1.0f / (1.0f + e);
+                const float o = output[i * BATCH + b], x = input[i * BATCH + b], size = fabsf(o);
+                const float e = exp_float(-size), under = 1.0f / (1.0f + e);
                 products[b] *= 1.0f + e;
-                rest += (o > 0.0f ? o : 0.0f) - x * o;
-                slope[i * BATCH + b] = ((o > 0.0f ? under : e * under) - x) * share;
+                rest += 0.5f * (o + size) - x * o;
+                slope[i * BATCH + b] = ((o > 0.0f ? 1.0f : e) * under - x) * share;
             }
         for (int b = 0; b < BATCH; b++) rest += logf(products[b]);
         sum += rest;
@@ -333,9 +251,8 @@ static int advance_all(const plan *p)
         widest = encoder.widths[l] > widest ? encoder.widths[l] : widest;
     for (int64_t l = 0; l <= decoder.layers; l++)
         widest = decoder.widths[l] > widest ? decoder.widths[l] : widest;
-    const int64_t padded = (widest + LANES - 1) / LANES * LANES, rounded = (count + 15) / 16 * 16;
-    const int64_t kept = 5 * latent + 1;
-    const int64_t floats = (rows + 2 * widest + padded + kept) * BATCH + rounded;
+    const int64_t rounded = (count + 15) / 16 * 16, kept = 5 * latent + 1;
+    const int64_t floats = (rows + 2 * widest + PANEL + kept) * BATCH + rounded;
     float *memory = aligned_alloc(64, sizeof(float) * ((floats + 15) / 16 * 16));
     if (!memory) return 0;
     memset(memory, 0, sizeof(float) * floats);
@@ -347,7 +264,7 @@ static int advance_all(const plan *p)
     float *eps = at; at += latent * BATCH;
     lanes *d = (lanes *)at; at += widest * BATCH;
     lanes *other = (lanes *)at; at += widest * BATCH;
-    float *turned = at; at += padded * BATCH;
+    float *turned = at; at += PANEL * BATCH;
     float *extra = at; at += 3 * latent * BATCH; /* by means, log-variances and codes */
     float *scratch = at; at += (2 * latent + 1) * BATCH;
     float *restrict g = at;
@@ -364,11 +281,15 @@ static int advance_all(const plan *p)
             const float *noise = p->noise + here * BATCH * latent;
             const float size = p->size[here], root = p->root[t];
             float beta = p->beta[here];
-            for (int64_t b = 0; b < BATCH; b++) {
-                const float *x = p->x + p->index[here * BATCH + b] * data;
-                for (int64_t j = 0; j < data; j++) input[j * BATCH + b] = x[j];
-                for (int64_t j = 0; j < latent; j++) eps[j * BATCH + b] = noise[b * latent + j];
+            for (int64_t first = 0; first < data; first += BATCH) { /* turned part by part */
+                const int64_t last = first + BATCH < data ? first + BATCH : data;
+                for (int64_t b = 0; b < BATCH; b++) {
+                    const float *x = p->x + p->index[here * BATCH + b] * data;
+                    for (int64_t j = first; j < last; j++) input[j * BATCH + b] = x[j];
+                }
             }
+            for (int64_t b = 0; b < BATCH; b++)
+                for (int64_t j = 0; j < latent; j++) eps[j * BATCH + b] = noise[b * latent + j];
             forward(&encoder, w);
             float nats = 0.0f;
             for (int64_t j = 0; j < latent; j++) {

@@ -39,8 +39,9 @@ _LOG = logging.getLogger("vaescope")
 
 #: Steps that one compiled call makes, and one call of steps in C.
 UNROLL, BLOCK = 10, 50
-#: Parameters of a model that, with its moments, stays in a core's cache for a block of steps in C.
-IN_CACHE = 200_000
+#: Parameters up to which steps in C pay: 4 times the solo run's processor time at 140,000, 1.7 at
+#: 1,100,000, nothing from 2,200,000 on, where products in bf16 catch up.
+MOST_IN_C = 1_500_000
 #: Models of a group. Below four stacking costs more than it saves; compiled, sixteen train as fast
 #: per model as fifty, and several groups keep several workers busy.
 LEAST, MOST = 4, 16
@@ -48,6 +49,8 @@ LEAST, MOST = 4, 16
 WORTH = 20_000
 #: Steps over all models of a group: as much as may be lost when it is killed, some minutes.
 BUDGET = 4_000_000
+#: The same for larger models, in steps times parameters: some ten minutes.
+WORK = 100_000_000_000
 #: Steps over all models of a group from which compiling them, most of a minute, is made good.
 COMPILE_FROM = 1_000_000
 
@@ -68,22 +71,27 @@ def _without_numbers(tree: Any) -> Any:
 
 
 def stackable(experiment: Experiment) -> bool:
-    """Whether stacking pays for this architecture: small, fully connected, one optimiser group,
-    no u, no pairs, no validation, no KL by latent, from fresh weights, and all parts ours."""
+    """Whether stacking pays for this architecture: fully connected, small or written in C, one
+    optimiser group, no u, no pairs, no validation, no KL by latent, from fresh weights, and all
+    parts ours."""
     spec = resolve(experiment)
     if spec.validation is not None or spec.pairs is not None:
         return False
     if spec.logging.latent_kl:
         return False
     vae, objective = build_vae(spec), build_objective(spec)
-    size = sum(parameter.numel() for parameter in vae.parameters())
+    size = _size(vae)
     plain = spec.net.name in ("linear", "mlp") and isinstance(spec.optimiser, AdamSpec)
     sees_u = isinstance(spec.prior, ConditionalPriorSpec)
     if spec.own or spec.init_from is not None:  # own code may not be one that vmap takes
         return False
     if not plain or sees_u or objective.modules:
         return False
-    return size < SMALL or (size < IN_CACHE and _writes_in_c(spec, vae, objective))
+    return size < SMALL or (size < MOST_IN_C and _writes_in_c(spec, vae, objective))
+
+
+def _size(vae: VAE) -> int:
+    return sum(parameter.numel() for parameter in vae.parameters())
 
 
 def _writes_in_c(spec: Experiment, vae: VAE, objective: Objective) -> bool:
@@ -99,12 +107,18 @@ def groups(experiments: Sequence[Experiment]) -> list[list[int]]:
         together.setdefault(signature(experiment), []).append(position)
     found = []
     for positions in together.values():
-        first = experiments[positions[0]]
-        most = min(MOST, BUDGET // first.steps)
-        enough = min(most, len(positions)) >= LEAST and len(positions) * first.steps >= WORTH
-        parts = math.ceil(len(positions) / most) if enough and stackable(first) else len(positions)
+        first, count = experiments[positions[0]], len(positions)
+        enough = count >= LEAST and count * first.steps >= WORTH
+        most = _most(first) if enough and stackable(first) else 1
+        parts = math.ceil(count / most) if most >= LEAST else count
         found += [part.tolist() for part in np.array_split(positions, parts)]
     return sorted(found)
+
+
+def _most(experiment: Experiment) -> int:
+    """How many models of this kind one group may have."""
+    size = _size(build_vae(resolve(experiment)))
+    return min(MOST, BUDGET // experiment.steps, WORK // (experiment.steps * size))
 
 
 def compiling_pays(experiments: Sequence[Experiment]) -> bool:
@@ -298,7 +312,8 @@ def train_many(
     moments = (torch.zeros_like(flat), torch.zeros_like(flat), torch.zeros_like(flat))
     native = _in_c(stack, spec.batch)
     fast = _compiled(stack.advance) if compiled and native is None else native
-    most = UNROLL if native is None else BLOCK
+    # Rows that are not all in memory are gathered for a block of steps.
+    most = UNROLL if native is None or feed.rows is None else BLOCK
     failed: dict[int, int] = {}
     window: list[dict[str, Tensor]] = []
     step = 0
