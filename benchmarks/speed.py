@@ -309,10 +309,12 @@ def page(figures: dict[str, dict[str, Any]]) -> str:
         "time), sixty convolutions, a plain loop, a sort; of memory, to 1.5 GB, or 2 GB for a",
         "million codes. Median (least to greatest). `others` is how many of the machine's two",
         "cores other processes took meanwhile: seconds say little where that is much.", "",
-        "| what | ratio | seconds | target | rounds | others |", "|---|---|---|---|---|---|",
+        "| what | ratio | seconds, or GB | target | rounds | others |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for figure, own in figures.items():
         ratio, seconds = ("{:.3g} ({:.3g} to {:.3g})".format(*own[k]) for k in ("ratio", "seconds"))
+        if own["seconds"][0] < 0.001 or figure.startswith("growth"):
+            seconds = ""  # below what is kept; an exponent
         others = own["others"] if "others" in own else f"load {own['load']}"
         lines.append(
             f"| {figure} | {ratio} | {seconds} | {_target(figure, own)} | {own['rounds']} "

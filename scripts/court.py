@@ -1,7 +1,7 @@
 """Holds the court and keeps what it found: docs/results/court.md, its picture, and the counts that
 `Score.validity` quotes.
 
-    python scripts/court.py --out court [--draws 32] [--dear-draws 32] [--workers 2] [--read]
+    python scripts/court.py --out court [--draws 32] [--slow-draws 32] [--workers 2] [--read]
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("court"))
     parser.add_argument("--draws", type=int, default=DRAWS)
-    parser.add_argument("--dear-draws", type=int, default=DRAWS)
+    parser.add_argument("--slow-draws", type=int, default=DRAWS)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--read", action="store_true", help="what the record has, without more")
     given = parser.parse_args()
@@ -45,7 +45,7 @@ def main() -> None:
         court = read_court(given.out)
     else:
         court = hold_court(
-            given.out, draws=given.draws, dear_draws=given.dear_draws, workers=given.workers
+            given.out, draws=given.draws, slow_draws=given.slow_draws, workers=given.workers
         )
     found = judge(court)
     results = ROOT / "docs" / "results"

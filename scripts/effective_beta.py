@@ -6,7 +6,7 @@ Sixty runs, all combinations of CELLS, fixed before the first was trained togeth
 - Truth is the beta of the objective. The estimate is read from the finished weights on training
   rows, 1,000 of them, with the settings that a user gets.
 - A run is at rest where the estimate moved by less than REST over the last quarter of its steps.
-- Excluded and counted: runs without an estimate (the reason is given), and runs not at rest.
+- Excluded and counted: runs without an estimate (the reason is given), and runs not converged.
 - Wanted: estimate / truth within BAND in 90% of the runs that remain, the truth within the 95%
   interval in 85%. Runs of which it says "no single weight" count as wrong if outside the band.
 
@@ -198,7 +198,7 @@ def outcome(run: dict[str, Any]) -> str:
     if found["value"] is None:
         return f"excluded: {found['reason']}"
     if before is None or abs(found["value"] / before - 1) > REST:
-        return "excluded: not at rest"
+        return "excluded: not converged"
     ratio = found["value"] / run["beta"]
     return "within" if BAND[0] <= ratio <= BAND[1] else "outside"
 
@@ -234,7 +234,7 @@ def page(runs: list[dict[str, Any]], cells: int) -> list[str]:
             else []
         ),
         f"- Excluded: {len(unreadable)} without an estimate, "
-        f"{len(runs) - len(judged) - len(unreadable)} not at rest.",
+        f"{len(runs) - len(judged) - len(unreadable)} not converged.",
         f"- Estimate over truth within {BAND[0]} and {BAND[1]} (wanted: 90%): {share(within)}; "
         f"least {min(ratios):.3f}, median {np.median(ratios):.3f}, greatest {max(ratios):.3f}.",
         f"- The 95% interval covers the truth (wanted: 85%): "

@@ -244,7 +244,7 @@ def statements(found: LatentGroups) -> dict[str, str]:
         elif group is None:
             said[factor.name] = WORDS[factor.standing]
         else:
-            manner = re.sub(r"in [\d, and]+\d,? ?|by about \d+ degrees", "", group.place).strip()
+            manner = re.sub(r"in [\d, and]*\d,? ?|by about \d+ degrees", "", group.place).strip()
             said[factor.name] = f"in {', '.join(map(str, factor.latents))} {manner}".strip()
     return said
 

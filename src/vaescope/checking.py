@@ -66,7 +66,7 @@ class Check:
     def summary(self) -> str:
         """A line for each file that is not sound, then the counts."""
         lines = [
-            f"{one.state}: {one.path}: {one.says} {one.remedy}".strip()
+            f"{one.state}: {one.path}: {one.says} {one.remedy}".rstrip(": ")
             for one in self.findings
             if one.state != "sound"
         ]

@@ -376,9 +376,9 @@ def _notes(spec: Experiment) -> tuple[str, ...]:
     if spec.data == experiment(preset("demo")).data:
         notes.append(
             "The demo shows the ellipse with a third of x's range for y. With equal ranges x and y "
-            "would be the degenerate case of zietlow2022: their directions of largest variance may "
-            "rotate freely, so the model still polarises, but its axes mean nothing and MIG stays "
-            "near 0.1."
+            "would be the degenerate case of zietlow2022 (section 3.3.4): their directions of "
+            "largest variance may rotate freely, so the model would still polarise, but its axes "
+            "could mix x and y."
         )
     return tuple(notes)
 

@@ -65,14 +65,14 @@ def test_a_record_is_continued_and_a_torn_line_is_left_out(
     cells = (CourtCell("independent", "identity"), CourtCell("independent", "duplicated"))
     monkeypatch.setattr(trial, "CELLS", cells)
     seen: list[int] = []
-    hold_court(tmp_path, draws=1, dear_draws=0, on_cell=lambda done, total: seen.append(total))
+    hold_court(tmp_path, draws=1, slow_draws=0, on_cell=lambda done, total: seen.append(total))
     assert seen == [2, 2]
     record = tmp_path / trial.RECORD
     first = record.read_text()
     record.write_text(first + '{"generator": "indep')
     with record.open("a") as file:
         file.write("\n")
-    court = hold_court(tmp_path, draws=2, dear_draws=0, on_cell=lambda done, _: seen.append(done))
+    court = hold_court(tmp_path, draws=2, slow_draws=0, on_cell=lambda done, _: seen.append(done))
     assert seen[2:] == [1, 2]
     assert len(court.of("mig", cells[1])) == 2
     assert court.of("mig", cells[1])[0] == read_court(tmp_path).of("mig", cells[1])[0]
@@ -97,7 +97,7 @@ def test_a_key_between_two_cells_leaves_no_queue_behind(
 
     monkeypatch.setattr(trial, "_measured", measured)
     with pytest.raises(KeyboardInterrupt) as held:
-        hold_court(tmp_path, draws=1, dear_draws=0, on_cell=pressed)
+        hold_court(tmp_path, draws=1, slow_draws=0, on_cell=pressed)
     assert held.value.__traceback__ is not None and closed == [True]
 
 

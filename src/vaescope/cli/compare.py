@@ -20,12 +20,12 @@ def compare(
     model: Annotated[
         str | None, typer.Option(help="module:factory that builds the checkpoints' module.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The page to write, F.html.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The page to write, e.g. betas.html.")] = None,
     data: Annotated[
         str | None, typer.Option(help="A dataset's name or a file, instead of the first run's.")
     ] = None,
     metrics: Annotated[
-        str, typer.Option(help="quick (those without training), all, or names separated by commas.")
+        str, typer.Option(help="quick (those that fit no predictor), all, or names separated by commas.")
     ] = "quick",
     no_images: Annotated[
         bool, typer.Option("--no-images", help="Leave pictures out of the page.")

@@ -19,7 +19,7 @@ def court(
         "court"
     ),
     draws: Annotated[int, typer.Option(help="Draws per cell.", min=1)] = 32,
-    dear_draws: Annotated[
+    slow_draws: Annotated[
         int | None,
         typer.Option(help="Draws for the slow metrics. [default: --draws]", min=0),
     ] = None,
@@ -49,10 +49,10 @@ def court(
         held = hold_court(
             out,
             draws=draws,
-            dear_draws=draws if dear_draws is None else dear_draws,
+            slow_draws=draws if slow_draws is None else slow_draws,
             cells=None if cell is None else [cell_named(cell)],
             workers=workers or os.cpu_count() or 1,
-            on_cell=lambda done, total: status.update(f"Holding court: cell {done} of {total}"),
+            on_cell=lambda done, total: status.update(f"cell {done} of {total}"),
         )
         found = judge(held)
         if cell is not None:

@@ -40,12 +40,16 @@ def how_many(
 
     Example: vaescope how-many mnist net.name=mlp --minutes 5
     """
+    from vaescope.data import DATASETS
     from vaescope.settings import from_command_line
     from vaescope.tuning.latent_count import STEPS, count_latents
+    from vaescope.user_data import unknown_dataset
 
     named = [f"data.name={data}"]
     if Path(data).exists():
         named = ["data.name=files", f"data.path={data}"]
+    elif data not in DATASETS:
+        raise unknown_dataset(data)
     given = settings_with_seed([*named, f"steps={STEPS}", *(settings or [])], seed)
     spec = from_command_line(preset, given)
     with messages(quiet=quiet).status("how many latents") as status:

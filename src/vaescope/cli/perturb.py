@@ -46,7 +46,9 @@ def perturb(
     least_contrast: Annotated[float, typer.Option(help="Smallest MIG gap between sides.")] = 0.2,
     steps: Annotated[int, typer.Option(help="Steps of the perturbation network.")] = 1500,
     lr: Annotated[float, typer.Option(help="Learning rate, also of the decoders.")] = 1e-3,
-    hidden: Annotated[int, typer.Option(help="Width of the hidden layer; 0 for none.")] = 0,
+    hidden: Annotated[
+        int, typer.Option(help="Width of a layer before the network's one neuron; 0: no layer.")
+    ] = 0,
     factor: Annotated[str | None, typer.Option(help="With --kind one-factor: its name.")] = None,
     rms: Annotated[float | None, typer.Option(help="With --kind untrained: RMS change.")] = None,
     seed: SeedOption = None,

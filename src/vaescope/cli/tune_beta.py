@@ -88,8 +88,8 @@ def tune_beta(
     overlap_share: Annotated[
         float | None,
         typer.Option(
-            help="With --by overlap: share of the data that shall share a code. [default: the "
-            "geometric middle of one data point and all]"
+            help="With --by overlap: wanted share of the data whose codes overlap. [default: the "
+            "geometric mean of one data point and all]"
         ),
     ] = None,
     steps: Annotated[

@@ -26,7 +26,7 @@ from vaescope.wording import commas
 __all__ = [
     "CELLS",
     "CORE",
-    "DEAR",
+    "SLOW",
     "DRAWS",
     "IMPOSSIBLE",
     "RECORD",
@@ -41,8 +41,8 @@ DRAWS = 32
 #: The first of them. Draws 0 to 31 were looked at while the rules of judging were made; these were
 #: not drawn before the rules, the answers and the cells were committed as they are.
 FIRST = 100
-#: Metrics that learn trees: two thirds of the time. `--dear-draws` gives them fewer draws.
-DEAR = (
+#: Metrics that learn trees: two thirds of the time. `--slow-draws` gives them fewer draws.
+SLOW = (
     "dci_disentanglement", "dci_completeness", "dci_informativeness", "dci_explicitness",
 )  # fmt: skip
 RECORD = "court.jsonl"
@@ -126,14 +126,14 @@ def cell_named(name: str) -> CourtCell:
     return known[name]
 
 
-def _wanted(cell: CourtCell, draw: int, draws: int, dear_draws: int) -> tuple[str, ...]:
+def _wanted(cell: CourtCell, draw: int, draws: int, slow_draws: int) -> tuple[str, ...]:
     """Of draw number `draw`, from 0."""
     if cell.variant:
         if draw >= _VARIANT_DRAWS:
             return ()
         if "bins" in cell.variant:
             return _BINNED
-    return tuple(m for m in METRICS if draw < (dear_draws if m in DEAR else draws))
+    return tuple(m for m in METRICS if draw < (slow_draws if m in SLOW else draws))
 
 
 def measure_cell(
@@ -186,7 +186,7 @@ def hold_court(
     out: Path,
     *,
     draws: int = DRAWS,
-    dear_draws: int = DRAWS,
+    slow_draws: int = DRAWS,
     cells: Sequence[CourtCell] | None = None,
     workers: int = 1,
     on_cell: Callable[[int, int], None] | None = None,
@@ -195,14 +195,14 @@ def hold_court(
 
     Args:
         out: folder of the record; the same call again continues it.
-        draws: of each cell; `dear_draws` of the metrics in `DEAR`.
+        draws: of each cell; `slow_draws` of the metrics in `SLOW`.
         cells: those to try, with the perfect codes that they are compared with; None: all.
         workers: processes that measure side by side.
         on_cell: told after each cell how many are done, and of how many.
     """
-    if draws < 1 or dear_draws < 0 or workers < 1:
+    if draws < 1 or slow_draws < 0 or workers < 1:
         raise UsageError(
-            f"{draws} and {dear_draws} draws by {workers} workers were asked for.",
+            f"{draws} and {slow_draws} draws by {workers} workers were asked for.",
             "Ask for 32, by one worker or more.",
         )
     chosen = (
@@ -221,10 +221,10 @@ def hold_court(
         [cell for cell in asked if cell in CORE],
         [cell for cell in asked if cell not in CORE],
     ):
-        for place in range(max(draws, dear_draws)):
+        for place in range(max(draws, slow_draws)):
             for cell in cells_of_draw:
                 have = recorded.get((cell, FIRST + place), {})
-                missing = [m for m in _wanted(cell, place, draws, dear_draws) if m not in have]
+                missing = [m for m in _wanted(cell, place, draws, slow_draws) if m not in have]
                 if missing:
                     todo.append((cell, FIRST + place, missing))
     # Closed even if a key was pressed between two cells: else all that is queued is measured first.

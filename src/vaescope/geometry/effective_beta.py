@@ -170,7 +170,7 @@ def effective_beta(
     """The weight of the rate that `model` obeys on `data`; arguments as for `vs.open_model`.
 
     `nominal` is the beta in the training code: the result names the reductions (means instead of
-    sums over pixels or latents) that would explain a difference. Believe it for models at rest,
+    sums over pixels or latents) that would explain a difference. Trust it for converged models,
     on the data that they were trained on.
 
     Args:

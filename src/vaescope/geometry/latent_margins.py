@@ -48,11 +48,12 @@ class LatentMargins:
             f"{self.collapse[nearest]:.3g}, {times:.2g} times this beta."
         ]
         if self.more_at_half is not None and self.more_now is not None:
-            least = "at least " if self.more_at_half == self.limit else ""
+            more = "no" if self.more_at_half == 0 else str(self.more_at_half)
+            if 0 < self.more_at_half == self.limit:
+                more = f"at least {more}"
             plural = "" if self.more_at_half == 1 else "s"
             lines.append(
-                f"At half of this beta the residuals would justify {least}{self.more_at_half} more "
-                f"latent{plural}."
+                f"At half of this beta the residuals would justify {more} more latent{plural}."
             )
             if self.more_now:
                 lines.append(

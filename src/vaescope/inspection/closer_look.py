@@ -123,8 +123,8 @@ def _overlap_says(found: Overlap) -> str:
     return (
         f"{found.effective_number:.3g} of {found.n:,} data points share a code (pairs overlap by "
         f"{found.bhattacharyya:.2g}). 1 would be a lookup table, in which nearby codes say "
-        f"nothing about nearby data; {found.n:,} would be codes that have lost the data. Which "
-        "values in between are good is not calibrated: compare models on the same data."
+        f"nothing about nearby data; {found.n:,} would be codes that say nothing about the data. "
+        "Which values in between are good is not calibrated: compare models on the same data."
     )
 
 

@@ -203,5 +203,5 @@ def _measured(metric: str, finding: BrokenAssumption) -> str:
         return ""
     kind, count, draws = own
     if kind == "rank":
-        return f" (court: the better of two codes ranked first in {count} of {draws} such draws)"
-    return f" (court: right in {count} of {draws} such draws)"
+        return f" (of two such codes the better one ranked first in {count} of {draws} trials)"
+    return f" (right in {count} of {draws} trials with such codes)"

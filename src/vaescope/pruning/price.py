@@ -73,7 +73,7 @@ class Price:
 
 def _sentence(who: str, loss: Loss) -> str:
     verb = "lose" if who.endswith("s") else "loses"
-    used = f"{loss.by_lot:.3f} without as many used latents"
+    used = f"{loss.by_lot:.3f} without as many of the used latents"
     figures = f"{loss.before:.3f} with them, {loss.after:.3f} without, {used}"
     if loss.matters:
         return (

@@ -45,9 +45,9 @@ def correlation(inspection: Inspection) -> Section | None:
     table = PageTable(
         "correlation", f"Means and samples over {measures.n:,} examples.",
         (
-            Column("Of"), Column("Total correlation", "number"),
-            Column("Of ranks", "number"), Column("Mutual information", "number"),
-            Column("Effective rank", "number", 2), Column("Of correlations", "number", 2),
+            Column("Representation"), Column("Total correlation", "number"),
+            Column("TC of ranks", "number"), Column("Mutual information", "number"),
+            Column("Effective rank", "number", 2), Column("Rank of correlations", "number", 2),
         ),
         tuple(rows),
     )  # fmt: skip

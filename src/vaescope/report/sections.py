@@ -212,7 +212,7 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
     shown = inspection.reconstructions
     if shown is None or not images:
         return None
-    lead = "What the latents lose."
+    lead = "What encoding and decoding lose."
     fit = inspection.fit
     parts: list[Part]
     pairs = None
@@ -304,8 +304,8 @@ def _factors(inspection: Inspection) -> Section | None:
         f"{score.protocol.settings['bins']} equal bins of the means, n = {score.protocol.n:,}, one "
         f"seed. {_chance(score)}Means of passive latents may encode factors too; their samples do "
         f"not.{SUPERVISED if factors.supervised else ''}"
-        + (f" These codes violate what it assumes: {'; '.join(score.validity)}."
-           if score.validity else "")
+        + (f" These codes violate assumptions of MIG: {'; '.join(score.validity)}. Trials are "
+           "those of the court of metrics (vaescope court)." if score.validity else "")
     )  # fmt: skip
     chart = factors_chart(factors, latents[:SHOWN_LATENTS])
     parts = (figure("factors", chart, caption + cut(latents), alt), table)

@@ -82,7 +82,7 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
         key = "free"
         says = (
             f"the decoder's directions are nearly orthogonal ({parallel}, the largest), but "
-            "they are not its principal components."
+            "they are not the local principal components of its output."
         )
         advice = "Compare seeds before you give latents names: their axes may rotate."
     elif dto < random:
