@@ -25,7 +25,10 @@ def compare(
         str | None, typer.Option(help="A dataset's name or a file, instead of the first run's.")
     ] = None,
     metrics: Annotated[
-        str, typer.Option(help="quick (those that fit no predictor), all, or names separated by commas.")
+        str,
+        typer.Option(
+            help="quick (those that fit no predictor), all, or names separated by commas."
+        ),
     ] = "quick",
     no_images: Annotated[
         bool, typer.Option("--no-images", help="Leave pictures out of the page.")

@@ -26,10 +26,10 @@ from vaescope.wording import commas
 __all__ = [
     "CELLS",
     "CORE",
-    "SLOW",
     "DRAWS",
     "IMPOSSIBLE",
     "RECORD",
+    "SLOW",
     "Court",
     "CourtCell",
     "cell_named",
