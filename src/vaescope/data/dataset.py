@@ -87,11 +87,6 @@ class Dataset:
             )
         return self.factors
 
-    def sample_factors(self, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
-        """`n` factor vectors, each drawn uniformly from the rows: shape (n, factors)."""
-        factors = self.require_factors("sample_factors")
-        return factors.classes(generator.integers(len(self), size=n))
-
     def observe(self, classes: Integers) -> NDArray[np.float32]:
         """The rows that show these factor classes. Full grids only."""
         return self.rows(self.require_factors("observe").index(classes))

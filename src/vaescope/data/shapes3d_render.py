@@ -22,7 +22,6 @@ from vaescope.errors import UsageError
 from vaescope.types import Integers
 
 __all__ = [
-    "FACTOR_SIZES",
     "ORIENTATIONS",
     "PALETTE",
     "SCALES",
@@ -35,7 +34,6 @@ __all__ = [
 SHAPES = ("cube", "cylinder", "sphere", "capsule")
 SCALES = np.linspace(0.75, 1.25, 8)
 ORIENTATIONS = np.linspace(-30.0, 30.0, 15)  # degrees
-FACTOR_SIZES = {"scale": 8, "shape": 4, "orientation": 15}
 
 #: Ten hues 0.1 apart at full saturation and value, RGB.
 PALETTE: NDArray[np.uint8] = np.array(

@@ -63,12 +63,6 @@ class Slopes:
         """The weight of the rate that each latent's width obeys."""
         return np.asarray(self.pull.sum(0) / self.bracket.sum(0))
 
-    def by_metric(self) -> Vector | None:
-        """The weight by the Fisher metric."""
-        if self.metric is None:
-            return None
-        return np.asarray(self.metric.sum(0) / self.bracket.sum(0))
-
 
 def slopes_of(model: OpenModel, places: Integers, draws: int, *, batch: int = 128) -> Slopes:
     """By `draws` antithetic pairs of posterior noise at rows `places` of the codes."""

@@ -60,24 +60,6 @@ class Counts:
         nats = self.entropy_of_a()[:, None] + self.entropy_of_b() - h_joint
         return np.asarray(np.maximum(nats, 0.0))  # rounding leaves -1e-16 where there is none
 
-    def bias(self) -> Matrix:
-        """Miller and Madow's estimate of the bias of `information`, from the occupied cells.
-
-        (|a, b| - |a| - |b| + 1) / 2n with |.| the number of classes that occur; never negative. Too
-        small where many cells hold less than one row: see `chance`.
-        """
-        of_b = np.add.reduceat((self.joint[0].sum(axis=0) > 0).astype(np.int64), self.starts)
-        of_a = np.array([np.count_nonzero(self._margin(table)) for table in self.joint])
-        of_both = np.array(
-            [np.add.reduceat((table > 0).sum(axis=0), self.starts) for table in self.joint]
-        )
-        degrees = of_both - of_a[:, None] - of_b + 1
-        return np.asarray(np.maximum(degrees / (2.0 * self.n), 0.0))
-
-    def corrected_information(self) -> Matrix:
-        """Mutual information less Miller and Madow's bias; never negative."""
-        return np.maximum(self.information() - self.bias(), 0.0)
-
     def chance(self) -> Matrix:
         """Mean plug-in information if rows were paired at random.
 

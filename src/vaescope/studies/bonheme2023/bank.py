@@ -26,7 +26,6 @@ __all__ = [
     "STRENGTHS_OF",
     "Halves",
     "arm",
-    "bank",
     "halves",
     "untrained",
 ]
@@ -169,11 +168,6 @@ def untrained(trained: Sequence[Cell]) -> tuple[Cell, ...]:
         )
         for cell in trained
     )
-
-
-def bank(scale: Scale) -> tuple[Cell, ...]:
-    """The whole bank on dSprites."""
-    return tuple(cell for family in STRENGTHS for cell in arm(scale, family, "dsprites"))
 
 
 @final
