@@ -3,7 +3,7 @@ twice it. Writes docs/results/latent_margins.md.
 
 Fixed before the first run: MLPs of 12 latents on the waves of scripts/effective_beta.py, its steps
 and its learning rate, Bernoulli and squared error, betas 0.5 to 32 by factors of two, seed 0. Of a
-model at beta it is foretold how many latents are used at beta / 2 (those in use and
+model at beta it is predicted how many latents are used at beta / 2 (those in use and
 `margins.more_at_half`, at most all) and at 2 beta (those of which `margins.collapse` is above it);
 right is what the model has that was trained there. Wanted: within one.
 
@@ -78,7 +78,7 @@ def page(runs: list[dict[str, Any]]) -> list[str]:
                 off[name].append(abs(told - true) <= 1)
         rows.append(cells)
     return [
-        "# What another beta would do: foretold and trained",
+        "# What another beta would do: predicted and trained",
         "",
         "Made by `python scripts/latent_margins.py`; cases and rules are at its head and were "
         "committed before the first run.",
@@ -86,7 +86,7 @@ def page(runs: list[dict[str, Any]]) -> list[str]:
         f"- Used at half of the beta, within one: {sum(off['half'])} of {len(off['half'])}.",
         f"- Used at twice the beta, within one: {sum(off['twice'])} of {len(off['twice'])}.",
         "",
-        "| likelihood | beta | used | at half: foretold | trained | at twice: foretold | trained |",
+        "| likelihood | beta | used | at half: predicted | trained | at twice: predicted | trained |",
         "|---|---|---|---|---|---|---|",
         *[f"| {' | '.join(cells)} |" for cells in rows],
     ]
