@@ -86,7 +86,8 @@ def page(runs: list[dict[str, Any]]) -> list[str]:
         f"- Used at half of the beta, within one: {sum(off['half'])} of {len(off['half'])}.",
         f"- Used at twice the beta, within one: {sum(off['twice'])} of {len(off['twice'])}.",
         "",
-        "| likelihood | beta | used | at half: predicted | trained | at twice: predicted | trained |",
+        "| likelihood | beta | used | at half: predicted | trained | at twice: predicted "
+        "| trained |",
         "|---|---|---|---|---|---|---|",
         *[f"| {' | '.join(cells)} |" for cells in rows],
     ]

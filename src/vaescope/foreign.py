@@ -262,12 +262,12 @@ def _untrained(
     """The same decoder from new weights: only a module can be initialised anew."""
     if isinstance(model, Pruned) and model.of_functions:
         return None
-    again = replace(
-        asked_again(opened.inferred), condition=asked.condition, lengths=asked.lengths,
-        batch_axis=asked.batch_axis, scored=asked.scored,
-    )  # fmt: skip
 
     def anew(seed: int) -> Callable[[Tensor], Tensor]:
+        again = replace(
+            asked_again(opened.inferred), condition=asked.condition, lengths=asked.lengths,
+            batch_axis=asked.batch_axis, scored=asked.scored,
+        )  # fmt: skip
         return adapt(
             reinitialised(model, seed).eval(), opened.data, opened.rows[:2], asked=again
         ).decoder

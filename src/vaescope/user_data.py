@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from vaescope.settings import from_python
 from vaescope.types import Array
 from vaescope.wording import unit_scaling
 
-__all__ = ["as_dataset", "images_of_batch", "is_data", "load_dataset", "unknown_dataset"]
+__all__ = ["as_dataset", "images_of_batch", "is_data", "load_dataset", "refuse_unknown"]
 
 _log = logging.getLogger("vaescope")
 #: Ranges that mean the same whatever part of the images is looked at.
@@ -69,15 +69,15 @@ def load_dataset(name: str | Path, **settings: Any) -> Dataset:
             raise UsageError(f"{name} takes no {', '.join(wrong)}.", "It takes size and grey.")
         return load_files(name, **settings)
     if own:
-        raise unknown_dataset(name)
+        refuse_unknown(name)
     return build_data(from_python("vae", {"name": name, **settings}, {}).data)
 
 
-def unknown_dataset(name: str) -> UsageError:
-    """What to say of a name that is neither a dataset's nor a path that exists."""
+def refuse_unknown(name: str) -> NoReturn:
+    """For a name that is neither a dataset's nor a path that exists."""
     near = get_close_matches(name, DATASETS, n=1)
     hint = f"Did you mean {near[0]}? " if near else ""
-    return UsageError(
+    raise UsageError(
         f"There is no dataset, file or folder {name}.",
         f"{hint}`vaescope data list` lists the datasets.",
     )

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vaescope.adapters.draws import leaves
 from vaescope.adapters.fixed_batches import in_batches
 from vaescope.adapters.input_format import FORMS, forms_of
 from vaescope.adapters.sources import Function, Source
+from vaescope.adapters.tensors import leaves
 
 __all__ = ["with_batches_that_work"]
 

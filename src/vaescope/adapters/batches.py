@@ -10,11 +10,12 @@ from torch import Tensor, nn
 
 from vaescope.adapters.arguments import parameters_of
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.draws import drawn, leaves, same, trace_forward
+from vaescope.adapters.draws import drawn, trace_forward
 from vaescope.adapters.noise import Noise, preserved, sampling
 from vaescope.adapters.posterior_format import LAYOUTS, Candidate, Parts, candidates, posterior_of
 from vaescope.adapters.posterior_inference import line_of, methods_that_draw, spread_of_draws
 from vaescope.adapters.sources import Source, source_of_encoder
+from vaescope.adapters.tensors import leaves, same
 from vaescope.data.in_memory import dataset_of, factors_of
 from vaescope.data.stores import Absent
 from vaescope.distributions import DiagonalGaussian, FullGaussian, Point, Reparameterised

@@ -5,11 +5,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vaescope.adapters.channels import moved_back
-from vaescope.adapters.draws import Forward, leaves, same
+from vaescope.adapters.draws import Forward
 from vaescope.adapters.output_format import Decoded, decoded, event_of
+from vaescope.adapters.posterior_format import moved_back
 from vaescope.adapters.posterior_inference import Opening, line_of
 from vaescope.adapters.sources import Function, Source
+from vaescope.adapters.tensors import leaves, same
 from vaescope.errors import ReadingError
 
 __all__ = ["FROM_LATENTS", "decoders_of", "output_of", "refuse_detour", "vocabulary_told"]

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from vaescope.adapters.arguments import RECORDED
 from vaescope.adapters.fixed_batches import in_batches
-from vaescope.adapters.leaves import leaves
 from vaescope.adapters.noise import Noise, sampling
+from vaescope.adapters.tensors import leaves, same
 
 __all__ = [
     "Drawn",
@@ -191,14 +191,6 @@ def _codes(z: Any, n: int | None) -> bool:
         isinstance(z, Tensor) and z.ndim > 1 and n in (None, len(z)) and z.is_floating_point()
         and bool(torch.isfinite(z).all())
     )  # fmt: skip
-
-
-def same(value: Tensor, other: Tensor, *, share: float = 1e-3) -> bool:
-    """Whether two tensors are equal but for rounding."""
-    if value.shape != other.shape or value.is_complex():
-        return False
-    size = float(value.detach().float().std()) if value.numel() > 1 else 0.0
-    return torch.allclose(value, other, rtol=share, atol=max(1e-6, 1e-4 * size), equal_nan=True)
 
 
 def trace_forward(

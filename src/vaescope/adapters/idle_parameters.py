@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, distributions, nn
 
-from vaescope.adapters.draws import leaves, same
 from vaescope.adapters.noise import Noise
+from vaescope.adapters.tensors import leaves, same
 
 __all__ = ["idle_parameters", "of_likelihood", "of_prior"]
 

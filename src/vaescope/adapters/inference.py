@@ -18,7 +18,6 @@ from torch import Tensor
 from vaescope.adapters.arguments import parameters_of
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.batch_inference import with_batches_that_work
-from vaescope.adapters.counts import of_counts
 from vaescope.adapters.decoders import (
     FROM_LATENTS,
     decoders_of,
@@ -28,7 +27,12 @@ from vaescope.adapters.decoders import (
 )
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
-from vaescope.adapters.likelihood_inference import StatedLikelihood, likelihoods, shown_by
+from vaescope.adapters.likelihood_inference import (
+    StatedLikelihood,
+    likelihoods,
+    of_counts,
+    shown_by,
+)
 from vaescope.adapters.likelihoods import ModelLikelihood
 from vaescope.adapters.output_format import (
     OUTPUTS,

@@ -4,9 +4,9 @@ from torch import Tensor
 
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.input_format import images_of
-from vaescope.adapters.leaves import leaves
 from vaescope.adapters.output_format import ends_of
 from vaescope.adapters.posterior_format import LAYOUTS
+from vaescope.adapters.tensors import leaves
 from vaescope.adapters.variants import Feeding
 from vaescope.models import Inference
 

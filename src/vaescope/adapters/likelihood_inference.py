@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.draws import leaves
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihoods import ModelLikelihood, family_of
 from vaescope.adapters.losses import Call, Given, calls_of, losses_of, named_losses, terms_of
@@ -22,15 +21,19 @@ from vaescope.adapters.output_format import (
     Range,
     decoded,
     ends_of,
+    error_of,
     event_of,
     meanings,
     pixels,
     values_first,
 )
 from vaescope.adapters.posterior_format import SPREADS, Parts
+from vaescope.adapters.reading import CLEARLY, POOR, Reading
 from vaescope.adapters.sources import Function, Source
+from vaescope.adapters.tensors import leaves
+from vaescope.errors import UnscoredError
 
-__all__ = ["LOSSES", "StatedLikelihood", "counts", "likelihoods", "shown_by"]
+__all__ = ["LOSSES", "StatedLikelihood", "likelihoods", "of_counts", "shown_by"]
 
 #: Nodes of autograd that only move values.
 _MOVES = re.compile(r"View|Reshape|Squeeze|Permute|Transpose|Clone|Expand|Copy|Slice|Select|Clamp")
@@ -298,3 +301,27 @@ def _settings(source: Source) -> tuple[str, str] | None:
             if family is not None:
                 return family, f"its {prefix}{name} is {word or type(value).__name__}"
     return None
+
+
+def of_counts(source: Source, first: Reading, x: Tensor, u: Tensor | None, asked: Asked) -> Reading:
+    """Counts may have a softmax over all values of a row, whose logits mean nothing one by one."""
+    if asked.kind != "signals" or first.stated or first.output == "own" or not counts(x):
+        return first
+    z = first.opening.candidate.take(first.way(x, u)).mean
+    output = decoded(first.decoder[1](z.reshape(len(z), *first.shape), u), event_of(x, asked.kind))
+    options = likelihoods(source, output, StatedLikelihood("", "multinomial", ""), x,
+                          Asked(kind=asked.kind), None, UNIT, (UNIT,))  # fmt: skip
+    shares = options[0][0]
+    error = error_of(shares.of_values(output.values).mean, x)
+    if error < CLEARLY * min(1.0, first.error):
+        why = (f"shares of a softmax: as such its error is {error:.3g} times that of a constant, "
+               f"as {OUTPUTS[first.output]} {first.error:.3g}")  # fmt: skip
+        return replace(first, likelihood=shares, error=error, why_output=why)
+    if first.error > POOR and error < first.error:
+        raise UnscoredError(
+            f"{source.name} reconstructs these counts poorly as {OUTPUTS[first.output]}, with "
+            f"{first.error:.3g} times the error of a constant, and as shares of a softmax, "
+            f"{error:.3g}.",
+            f"Say what its outputs are: likelihood=multinomial or {first.likelihood.family}.",
+        )
+    return first

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.adapters.arguments import beside_names, parameters_of
-from vaescope.adapters.draws import Forward, answering, leaves, recorded, same, trace_forward
+from vaescope.adapters.draws import Forward, answering, recorded, trace_forward
 from vaescope.adapters.noise import Noise, sampling
 from vaescope.adapters.posterior_format import SPREADS, Parts
+from vaescope.adapters.tensors import leaves, same
 
 __all__ = [
     "Call", "Given", "Rate", "calls_of", "loss_passes", "losses_of", "named_losses", "rate_of",

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, distributions
 from torch.nn import functional
 
-from vaescope.adapters.draws import leaves
+from vaescope.adapters.tensors import leaves
 from vaescope.errors import ShapeError, UsageError
 
 __all__ = [

@@ -1,16 +1,19 @@
-"""What encoders and decoders of other libraries return, taken apart. Guesses nothing: where two
-readings are possible, both are candidates."""
+"""What encoders of other libraries return, taken apart, and where maps of latents have their
+channels. Guesses nothing: where two readings are possible, both are candidates."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
 import torch
-from torch import Tensor, distributions
+from torch import Tensor, distributions, nn
 from torch.nn import functional
+
+from vaescope.adapters.tensors import same
 
 __all__ = [
     "LAYOUTS",
@@ -19,8 +22,11 @@ __all__ = [
     "Parts",
     "Posterior",
     "candidates",
+    "channels_last",
     "fault_of",
     "kind_named",
+    "moved_back",
+    "moved_first",
     "posterior_of",
     "whole_numbers",
 ]
@@ -298,3 +304,61 @@ def _flat(values: Tensor) -> Tensor:
 
 def _at_least_float32(values: Tensor) -> Tensor:
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
+
+
+#: Layers whose outputs have their channels last; those of convolutions are after the batch.
+_LAST = (nn.Linear, nn.GRU, nn.LSTM, nn.RNN, nn.LayerNorm)
+
+
+def channels_last(module: nn.Module | None, encode: Callable[[], Parts]) -> bool:
+    """Whether the means that an encoder gives, which are maps, come from a layer that has its
+    channels last."""
+    if module is None:
+        return False
+    with _outputs(module) as seen:
+        mean = encode().mean
+    if mean.ndim < 3:
+        return False
+    d = mean.shape[-1]
+    for output in seen:
+        for turned in (output, output.transpose(0, 1)):
+            if turned.shape[:-1] == mean.shape[:-1] and turned.shape[-1] >= d:
+                halves = (turned[..., :d], turned[..., d : 2 * d], turned[..., ::2][..., :d])
+                if any(same(half, mean) for half in halves if half.shape == mean.shape):
+                    return True
+    return False
+
+
+@contextmanager
+def _outputs(module: nn.Module) -> Iterator[list[Tensor]]:
+    seen: list[Tensor] = []
+
+    def note(_: nn.Module, __: Any, output: Any) -> None:
+        first = output[0] if isinstance(output, tuple) else output
+        if isinstance(first, Tensor) and first.ndim > 2:
+            seen.append(first.detach())
+
+    hooks = [part.register_forward_hook(note) for part in module.modules()
+             if isinstance(part, _LAST)]  # fmt: skip
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def moved_first(one: Candidate) -> Candidate:
+    """The same candidate with its channels after the batch."""
+
+    def take(output: Any) -> Parts:
+        parts = one.take(output)
+        mean = parts.mean
+        spread = None if parts.spread is None else parts.spread.expand_as(mean).movedim(-1, 1)
+        return Parts(mean.movedim(-1, 1), spread)
+
+    return replace(one, take=take)
+
+
+def moved_back(decode: Callable[..., Any]) -> Callable[..., Any]:
+    """A decoder of latents with their channels last, given them first."""
+    return lambda z, u=None: decode(z.movedim(1, -1), u)

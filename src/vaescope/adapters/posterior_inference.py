@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, distributions, nn
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.channels import channels_last, moved_first
-from vaescope.adapters.draws import Drawn, Forward, Sampler, drawn, leaves, same, trace_forward
+from vaescope.adapters.draws import Drawn, Forward, Sampler, drawn, trace_forward
 from vaescope.adapters.input_format import FORMS, Way, few_of, forms_of
 from vaescope.adapters.noise import Noise, sampling
 from vaescope.adapters.output_format import Range
@@ -23,10 +22,13 @@ from vaescope.adapters.posterior_format import (
     Candidate,
     Parts,
     candidates,
+    channels_last,
     fault_of,
+    moved_first,
     whole_numbers,
 )
 from vaescope.adapters.sources import Source
+from vaescope.adapters.tensors import leaves, same
 from vaescope.errors import UnreadableError, UsageError, VaescopeError
 
 __all__ = ["Opening", "line_of", "methods_that_draw", "openings", "spread_of_draws"]

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.adapters.condition import ConditionInput
-from vaescope.adapters.draws import leaves
 from vaescope.adapters.losses import Given, calls_of, losses_of, named_losses
 from vaescope.adapters.output_format import event_of, shaped, vocabulary_last
 from vaescope.adapters.posterior_format import Parts
 from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Function, Source
+from vaescope.adapters.tensors import leaves
 from vaescope.errors import UnscoredError
 
 __all__ = ["Counting", "counting_of"]

@@ -17,13 +17,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vaescope.adapters.draws import leaves
 from vaescope.adapters.likelihood_inference import LOSSES
 from vaescope.adapters.losses import Rate, rate_of
 from vaescope.adapters.output_format import decoded, event_of
 from vaescope.adapters.posterior_format import SPREADS, Parts, kind_named, posterior_of
 from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Source
+from vaescope.adapters.tensors import leaves
 from vaescope.distributions import Distribution
 from vaescope.errors import ReadingError
 

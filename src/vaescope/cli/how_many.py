@@ -43,13 +43,13 @@ def how_many(
     from vaescope.data import DATASETS
     from vaescope.settings import from_command_line
     from vaescope.tuning.latent_count import STEPS, count_latents
-    from vaescope.user_data import unknown_dataset
+    from vaescope.user_data import refuse_unknown
 
     named = [f"data.name={data}"]
     if Path(data).exists():
         named = ["data.name=files", f"data.path={data}"]
     elif data not in DATASETS:
-        raise unknown_dataset(data)
+        refuse_unknown(data)
     given = settings_with_seed([*named, f"steps={STEPS}", *(settings or [])], seed)
     spec = from_command_line(preset, given)
     with messages(quiet=quiet).status("how many latents") as status:
