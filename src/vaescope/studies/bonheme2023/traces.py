@@ -202,6 +202,11 @@ FIGURE_11 = Study(
     f"beta-VAEs on colour dSprites; beta 16 in the paper, 1 at laptop scale. {_SMALL}, 3,000 steps "
     "at learning rate 1e-3. Types are decided on one half of the images, correlations are of the "
     "other.",
+    "Passive means correlate with some active mean by .19 in the median of 48 seeds, above .2 in "
+    "18 of them; active means with another active one by as much (.19, above .2 in 21), and passive "
+    "ones more than active ones in 27. So at beta 1 passive means do not stand out from others. "
+    "Means permuted apart have .04, so that the correlation of both is more than chance. Ours is narrower than the paper's sentence: it asks for an active latent, "
+    "the paper for any other.",
 )  # fmt: skip
 
 FIGURE_12 = Study(
@@ -249,6 +254,12 @@ FIGURE_13 = Study(
     ("bonheme2023 Fig 13",),
     f"{_TRACED} The paper shows one active latent of one run; here the mean over all of them and "
     "over all snapshots.",
+    "Active latents correlate more with latents that end passive than with one another in 22 of 24 "
+    "seeds, by .034 in the median. Types given by lot have the same sign in 19 of 24 seeds, by "
+    ".005, a seventh of it. The rule counts signs, so for it the control does the same, which "
+    "ended the study at 24 of 48 units. We do not know why lots favour one side: over all lots the "
+    "mean is 0, and 50 are drawn. A control that ranks the true types among the lots, as in figure "
+    "10, would be sharper; it needs a new registration.",
 )  # fmt: skip
 
 FIRST = Study(
@@ -277,5 +288,10 @@ FIRST = Study(
     f"{_TRACED} An onset is the first snapshot from which a condition holds to the end: a mean "
     "posterior variance within 0.1 of one; a correlation above 0.2 with some other latent. The "
     "effect is the median over passive latents; a run in which any of them has no onset of either "
-    "kind counts as neither: four of 16, each with one such latent of six.",
+    "kind counts as neither.",
+    "The other way round: lasting correlation comes before passivity in 32 of 40 seeds, after it "
+    "in two, and six cannot be said; by 43% of training in the median. Exchanged onsets give the "
+    "same 43%: passive latents of a run do not differ in it. A correlation above .2 with one "
+    "of nine others is easily had: latents that end passive have one in 99% of the snapshots, "
+    "those that end active in 88%. Most of the order is therefore that passivity takes long.",
 )  # fmt: skip
