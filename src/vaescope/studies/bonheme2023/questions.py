@@ -213,11 +213,11 @@ THRESHOLD = Study(
     "the effect is the share of them that leave less of the gap, at the alpha of five at which it "
     "is largest.",
     "It does at .02 and hardly elsewhere. Passive latents do better than most random sets in all "
-    "48 seeds at thresholds of .2 and .3, in 46 at .1 and in 45 at .05, where they leave less than 1% "
-    "of the gap (medians). At .02 three latents are called passive instead of six, 42% of the gap "
-    "is left, and they do better in 29 of the 43 seeds that have any: the others, left among the "
-    "rest, are as correlated. The registered claim asks for all five thresholds: 33 of 48 seeds, "
-    "undecided at its cap.",
+    "48 seeds at thresholds of .2 and .3, in 46 at .1 and in 45 at .05, where they leave less "
+    "than 1% of the gap (medians). At .02 three latents are called passive instead of six, 42% of "
+    "the gap is left, and they do better in 29 of the 43 seeds that have any: the others, left "
+    "among the rest, are as correlated. The registered claim asks for all five thresholds: 33 of "
+    "48 seeds, undecided at its cap.",
 )  # fmt: skip
 
 CONSUMERS = Study(

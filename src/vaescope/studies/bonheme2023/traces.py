@@ -203,10 +203,11 @@ FIGURE_11 = Study(
     "at learning rate 1e-3. Types are decided on one half of the images, correlations are of the "
     "other.",
     "Passive means correlate with some active mean by .19 in the median of 48 seeds, above .2 in "
-    "18 of them; active means with another active one by as much (.19, above .2 in 21), and passive "
-    "ones more than active ones in 27. So at beta 1 passive means do not stand out from others. "
-    "Means permuted apart have .04, so that the correlation of both is more than chance. Ours is narrower than the paper's sentence: it asks for an active latent, "
-    "the paper for any other.",
+    "18 of them; active means with another active one by as much (.19, above .2 in 21), and "
+    "passive ones more than active ones in 27. So at beta 1 passive means do not stand out from "
+    "others. Means permuted apart have .04, so that the correlation of both is more than chance. "
+    "Ours is narrower than the paper's sentence: it asks for an active latent, the paper for any "
+    "other.",
 )  # fmt: skip
 
 FIGURE_12 = Study(
