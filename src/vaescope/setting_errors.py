@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vaescope.errors import UsageError
+from vaescope.own_parts.specs import GROUPS
 
 __all__ = ["explain"]
 
@@ -96,4 +97,6 @@ def explain(
     remedy = f"Change {dotted}=..."
     if dotted == "data.name":
         remedy += " or, for your own files, data.name=files data.path=..."
+    if dotted in {f"{group}.name" for group in GROUPS}:
+        remedy += f" or, for your own, {dotted}=module:Name, a class or function of module.py"
     return UsageError(f"{dotted} must be {wanted}; got {json.dumps(spot)}.", remedy)

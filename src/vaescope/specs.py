@@ -289,8 +289,12 @@ def public(experiment: Experiment) -> Experiment:
     data = experiment.data
     if not isinstance(data, FilesSpec | PerturbedSpec):
         return experiment
-    named = data.model_copy(update={"path": PurePath(data.path).name})
-    return experiment.model_copy(update={"data": named})
+    named = {
+        place: PurePath(where).name
+        for place in ("path", "factors")
+        if (where := getattr(data, place, None)) is not None
+    }
+    return experiment.model_copy(update={"data": data.model_copy(update=named)})
 
 
 def digest(experiment: Experiment) -> str:
@@ -298,7 +302,8 @@ def digest(experiment: Experiment) -> str:
     content = to_dict(resolve(experiment))
     del content["logging"]
     if "sha256" in content["data"]:
-        content["data"].pop("path", None)  # files are known by their content, wherever they lie
+        for place in ("path", "factors"):  # files are known by their content, wherever they lie
+            content["data"].pop(place, None)
     content.get("init_from", {}).pop("path", None)
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()

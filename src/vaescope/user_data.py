@@ -39,15 +39,17 @@ _IMAGES = ("image", "images", "img", "imgs", "pixel_values", "x", "input", "inpu
 _NEARLY = 0.01
 
 
-def load_dataset(name: str | Path, **settings: Any) -> Dataset:
-    """A dataset by name, e.g. `load_dataset("dsprites", size=32)`, or your own images by path.
+def load_dataset(name: Any, **settings: Any) -> Dataset:
+    """A dataset by name, e.g. `load_dataset("dsprites", size=32)`, or your own data.
 
-    Folders of images take `size` and `grey`: `load_dataset("photos/", size=64)`. With the name
-    "files" and `path=` a run that is trained on the dataset finds it again.
+    Folders of images take `size`, `grey` and `factors`, a csv file or table with a column of file
+    names: `load_dataset("photos/", size=64, factors="labels.csv")`. With the name "files" and
+    `path=` a run that is trained on the dataset finds it again. Arrays and what else `vs.train`
+    takes may have `factors`, a row for each example: `load_dataset(images, factors=table)`.
 
     Args:
-        name: of a dataset (`vaescope data list`), or the path of a folder or file.
-        settings: of that dataset, e.g. `size=32`.
+        name: of a dataset (`vaescope data list`), the path of a folder or file, or an array.
+        settings: of that dataset, e.g. `size=32`; of your own data see above.
 
     Returns:
         `Dataset`: rows that can be trained on, with factors where they are known.
@@ -61,12 +63,14 @@ def load_dataset(name: str | Path, **settings: Any) -> Dataset:
         >>> vs.load_dataset("digits").shape
         (1, 8, 8)
     """
+    if not isinstance(name, str | Path):
+        _refuse_others("Data that are passed themselves", settings, ("factors",))
+        return as_dataset(name, **settings)
     name = str(name)
     path = Path(name)
     own = name not in DATASETS and "path" not in settings
     if own and (os.sep in name or path.suffix or path.exists()):
-        if wrong := sorted(set(settings) - {"size", "grey"}):
-            raise UsageError(f"{name} takes no {', '.join(wrong)}.", "It takes size and grey.")
+        _refuse_others(name, settings, ("size", "grey", "factors"))
         return load_files(name, **settings)
     if own:
         refuse_unknown(name)
@@ -81,6 +85,14 @@ def refuse_unknown(name: str) -> NoReturn:
         f"There is no dataset, file or folder {name}.",
         f"{hint}`vaescope data list` lists the datasets.",
     )
+
+
+def _refuse_others(what: str, settings: Mapping[str, Any], known: Sequence[str]) -> None:
+    if wrong := sorted(set(settings) - set(known)):
+        raise UsageError(
+            f"{what} and {', '.join(wrong)}= do not go together.",
+            f"Leave {', '.join(wrong)} out; known here: {', '.join(known)}.",
+        )
 
 
 def as_dataset(
@@ -140,22 +152,23 @@ class _Taking:
 
 def _dataset_of(data: Any, factors: Any, most: int | None, like: Any, taking: _Taking) -> Dataset:
     if isinstance(data, Dataset | str | Path):
-        if factors is not None:
+        folder = not isinstance(data, Dataset) and str(data) not in DATASETS and Path(data).is_dir()
+        if factors is not None and not folder:
             raise UsageError(
                 "factors= were given with a dataset, which has its own or none.",
                 "Leave them out, or pass the images as an array.",
             )
         if isinstance(data, Dataset):
             return data
-        if isinstance(like, FilesSpec) and Path(data).is_dir() and str(data) not in DATASETS:
-            return load_files(data, size=like.size, grey=like.grey)
+        if folder and isinstance(like, FilesSpec):
+            return load_files(data, size=like.size, grey=like.grey, factors=factors)
         if taking.foreign and str(data) not in DATASETS and Path(data).suffix.lower() in FILES:
             return _from_file(Path(data).expanduser(), taking)
         if taking.kind not in (None, "images"):
             raise UsageError(
                 f"{data} holds images; kind={taking.kind!r}.", "Leave kind= out, or give an array."
             )
-        return load_dataset(data)
+        return load_files(data, factors=factors) if folder else load_dataset(data)
     if _has(data, "column_names", "with_format"):
         return _from_hugging_face(data, factors, most, taking)
     if _has(data, "X", "obs", "var_names"):

@@ -66,6 +66,8 @@ def test_sweep_files_of_a_page_can_be_planned(
     for block in blocks(page, "python"):
         if block.startswith("# mylab.py"):
             (tmp_path / "mylab.py").write_text(block)
+        if block.startswith("# photos/"):
+            exec(compile(block, name(page), "exec"), {})
     for block in blocks(page, "yaml"):
         (tmp_path / "sweep.yaml").write_text(block)
         assert len(read_plan(tmp_path / "sweep.yaml")) > 3

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.command import vaescope
 
 import vaescope as vs
 from vaescope.build import build_objective, build_vae
@@ -190,7 +191,41 @@ def test_a_function_of_a_step_is_an_objective(lab: Path) -> None:
         spec("objective.name=mylab:weighted", "objective.wieght=3")
 
 
-def test_an_objective_that_returns_something_else_is_named(lab: Path) -> None:
-    (lab / "mylab.py").write_text("def bare(vae, batch, step, noise): return batch.x.sum()\n")
-    with pytest.raises(UsageError, match=r"returned Tensor, wanted vs\.Terms"):
-        vs.train("vae", "synth-linear", objective="mylab:bare", latent=2, steps=2, out=lab)
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        ("batch.x.sum()", r"returned Tensor, wanted vs\.Terms"),
+        ("vs.Terms(e.loss + x.sum(1), e.parts, e.posterior)", r"loss of .* has shape \(64,\)"),
+        ("vs.Terms(e.loss, {'p': x}, e.posterior)", r"p of the objective has shape"),
+        ("vs.Terms(e.loss, {'p': 1.0}, e.posterior)", r"p of the objective is float"),
+        ("vs.Terms(e.loss.detach(), e.parts, e.posterior)", "does not depend on the weights"),
+        ("vs.Terms(e.loss, {'passive': e.loss}, e.posterior)", "a part passive, a column that"),
+    ],
+)
+def test_what_an_objective_may_not_return_is_named(lab: Path, returned: str, says: str) -> None:
+    (lab / "mylab.py").write_text(
+        "import vaescope as vs\n"
+        "def mine(vae, batch, step, noise):\n"
+        "    e = vs.objectives.BetaVAE()(vae, batch, step, noise)\n"
+        "    x = batch.x\n"
+        f"    return {returned}\n"
+    )
+    with pytest.raises(UsageError, match=says):
+        vs.train("vae", "synth-linear", objective="mylab:mine", latent=2, steps=2, out=lab)
+
+
+def test_a_setting_without_default_or_type_gets_the_remedy(lab: Path) -> None:
+    (lab / "mylab.py").write_text("def mine(vae, batch, step, noise, *, w): ...\n")
+    with pytest.raises(UsageError, match=r"needs w, .* e\.g\. w=1\.0 or w: float"):
+        spec("objective.name=mylab:mine")
+    with pytest.raises(UsageError, match=r"for your own, objective\.name=module:Name"):
+        spec("objective.name=mylab")
+
+
+def test_the_command_says_which_line_of_your_own_code_failed(
+    lab: Path,
+) -> None:
+    (lab / "mylab.py").write_text("def mine(vae, batch, step, noise):\n    return batch.mu\n")
+    done = vaescope("train", "vae", "data.name=synth-linear", "objective.name=mylab:mine")
+    assert done.returncode == 1 and "mylab.py, line 2, in mine. Correct it there" in done.stderr
+    assert "fault of vaescope" not in done.stderr

@@ -261,3 +261,30 @@ def test_other_settings_of_an_object_are_another_run_though_one_is_unfinished(
     (first.path / "done.json").unlink()
     assert first.state.exists()
     assert train(tmp_path, objective=Local(0.4)).is_done
+
+
+def weighted(vae: Any, batch: Any, step: Any, noise: Any, *, weight: float = 1.0) -> vs.Terms:
+    terms = vs.objectives.BetaVAE()(vae, batch, step, noise)
+    return vs.Terms(weight * terms.loss, terms.parts, terms.posterior)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            {"objective": {"name": weighted, "weigth": 2.0}},
+            "no setting weigth. Did you mean weight",
+        ),
+        ({"objective": {"name": weighted, "q": 2.0}}, "no setting q. It has weight"),
+        ({"objective": weighted, "weight": 2.0}, r'objective={"name": weighted, "weight": 2\.0}'),
+        # The preset's own beta would be replaced with its objective, in silence.
+        ({"objective": weighted, "beta": 2.0}, "beta and objective were given together"),
+        ({"objective": lambda v, b, s, n: None}, "itself begins with vae, batch, step, noise"),
+        ({"factors": np.zeros((4, 2), int)}, r"vs\.load_dataset\(data, factors=labels\)"),
+    ],
+)
+def test_settings_that_would_be_lost_or_misread_are_explained(
+    tmp_path: Path, settings: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        vs.train("beta-vae", "synth-linear", latent=2, steps=2, out=tmp_path, **settings)

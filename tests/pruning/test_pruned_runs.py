@@ -320,7 +320,7 @@ def test_the_command_writes_a_run_that_other_commands_take(tmp_path: Path) -> No
     done = command("prune", run.path, "--out", out)
     assert done.keys() == {
         "before", "after", "dropped", "max_reconstruction_change", "elbo_change", "reason", "price",
-        "constants", "elbo_error", "n", "run", "code",
+        "constants", "elbo_error", "n", "run", "code", "rms_reconstruction_change",
     }  # fmt: skip
     assert (done["before"], done["after"], done["dropped"]) == (4, 2, [0, 2])
     assert (done["run"], done["code"]) == (str(out), 0)

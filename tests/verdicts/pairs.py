@@ -127,6 +127,7 @@ class Pruned:
 
     model: Situation
     change: float = 0.0  # of a reconstructed value
+    elbo: float = 0.001  # its change; the standard error is 0.002
     points: bool = False  # the codes have no noise
 
 
@@ -136,7 +137,8 @@ def pruned(what: Pruned) -> Pruning:
     if what.points:
         codes = Codes(codes.mean, np.zeros_like(codes.variance), codes.mean)
     plan = plan_of(codes)
-    change = Change(what.change, 0.001, 0.002, N) if plan.dropped else Change(0.0, 0.0, 0.0, N)
+    change = Change(what.change, what.change / 10, what.elbo, 0.002, N)
+    change = change if plan.dropped else Change(0.0, 0.0, 0.0, 0.0, N)
     return pruning_of(plan, change, SimpleNamespace(), codes)
 
 
@@ -149,6 +151,8 @@ PRUNED = (Pruned(Situation(("active", "active")), points=True),) + tuple(  # noq
     )
     for factors, change in (("", 0.0), ("used", 0.01), ("passive", 0.2), ("none", 0.0))
     if len(latents) > 1 or not factors
+) + tuple(
+    Pruned(Situation(("active", "active", "passive")), 0.01, elbo) for elbo in (0.2, -0.2, -0.003)
 )  # fmt: skip
 
 
@@ -287,9 +291,14 @@ OF_PRUNING: Mapping[str, Truth] = {
     ),
     r"\d+ latents became \d+: on these examples no reconstructed value changes by more than .*, "
     r"the ELBO by .* nats per example \(standard error .*, n = 400\)": lambda s, says: (
-        f"by more than {s.change:.3g}," in says
+        f"by more than {s.change:.3g} (root mean square {s.change / 10:.2g})," in says
         and f"{len(s.model.latents)} latents became {len(s.model.latents) - len(s.model.passive)}:"
         in says
+    ),
+    r"So the model is better without them": lambda s, _: s.elbo == 0.2,
+    r"So the model is worse without them, by that much": lambda s, _: s.elbo == -0.2,
+    r"That is within two standard errors: the model does without them": lambda s, _: (
+        abs(s.elbo) <= 0.004
     ),
     r"(A linear model|Nearest neighbours) on means loses? accuracy on the factors \(.*\): keep "
     r"these means for this use": lambda s, _: (

@@ -237,7 +237,8 @@ def _passed_loss(
         losses = losses_of(call, source.model, x, u, decode)
         family = None if losses is None else _explained(losses, x, outputs)
         if family is not None:
-            return family, f"the loss of its {name} has this distortion"
+            shown = "its loss" if name == "loss" else f"the loss of its {name}"
+            return family, f"{shown} has this distortion"
     return None
 
 

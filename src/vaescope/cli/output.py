@@ -4,9 +4,11 @@ import logging
 import re
 import shutil
 import sys
+import sysconfig
 import textwrap
 import traceback
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -140,4 +142,19 @@ def unexpected(problem: Exception, *, as_json: bool) -> None:
     else:
         traceback.print_exception(problem)  # on stderr: whoever mends it needs to see where
         remedy = "This is a fault of vaescope: please report it with the lines above."
+        if place := _own_code(problem):
+            remedy = f"It was raised in or below your own code: {place}. Correct it there."
         error(kind, f"{kind}: {said}.", remedy, as_json=as_json)
+
+
+def _own_code(problem: Exception) -> str | None:
+    """The innermost line that is neither vaescope's nor a library's, below vaescope's first."""
+    package = str(Path(__file__).parents[1])
+    libraries = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+    frames = traceback.extract_tb(problem.__traceback__)
+    called = [frame.filename.startswith(package) for frame in frames]
+    below = frames[called.index(True) :] if any(called) else ()
+    for frame in reversed(below):
+        if not frame.filename.startswith((package, "<", *libraries)):
+            return f"{frame.filename}, line {frame.lineno}, in {frame.name}"
+    return None

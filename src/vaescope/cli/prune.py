@@ -1,4 +1,4 @@
-"""`vaescope prune`: a smaller run, without the latents that it does not use."""
+"""`vaescope prune`: a model without the latents that it does not use, and what that changes."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,32 +6,66 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from vaescope.cli.inspect import ends, opened_path
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
+from vaescope.errors import UsageError
 
 __all__ = ["prune"]
 
 
 def prune(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    path: Annotated[Path, typer.Argument(help="A run folder, or a checkpoint with --model.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The run folder to write, where a run is pruned.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="module:factory that builds the checkpoint's module.")
+    ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Your data file, if the run was trained on one.")
+        str | None,
+        typer.Option(help="A dataset's name, a folder of images, or an npz, npy or csv file."),
+    ] = None,
+    posterior: Annotated[
+        str | None, typer.Option(help="What the encoder returns, e.g. interleaved,logvar.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option(help="What the decoder returns: probabilities, logits, pixels.")
+    ] = None,
+    value_range: Annotated[
+        str | None, typer.Option(help="Range of the images that the model takes, e.g. -1,1.")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write a run without its passive latents, and say how much that changes.
 
-    Nothing is written if no latent can be dropped.
+    Nothing is written if no latent can be dropped. Of a checkpoint it says which latents those are
+    and what dropping them changes; vs.prune in Python gives the smaller module.
 
     Example: vaescope prune runs/beta-vae-s0-1a2b3c4d --out runs/pruned
     """
     from vaescope.pruning import prune as drop
-    from vaescope.runs import Run
 
     console = messages(quiet=quiet)
-    with console.status(Text(f"Pruning {run.name}")):
-        found = drop(Run(run), data, out=out)
-    written = str(out) if found.dropped else None
+    subject = opened_path(path, model)
+    if path.is_dir() == (out is None):
+        raise UsageError(
+            f"{path} is a {'run' if out is None else 'checkpoint'}, and "
+            f"{'--out was not given' if out is None else 'only a run is written to a folder'}.",
+            "Give --out, a folder for the smaller run."
+            if out is None
+            else "Leave --out out to see what would be dropped; vs.prune(module, images).model in "
+            "Python is the smaller module.",
+        )
+    with console.status(Text(f"Pruning {path.name}")):
+        found = drop(
+            subject,
+            data,
+            out=out,
+            posterior=posterior,
+            output=output,
+            value_range=ends(value_range),
+        )
+    written = str(out) if out is not None and found.dropped else None
     plain = found.summary() if written is None else f"{found.summary()}\n{written}"
     result({**found.to_dict(), "run": written}, plain, as_json=as_json)

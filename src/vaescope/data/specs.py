@@ -276,7 +276,7 @@ def _text(value: Any) -> Any:
 class FilesSpec(_Spec):
     """The user's own files, found by their path and known by their content.
 
-    `vaescope.data.user_files.complete` fills the last three in. The path is not in the digest.
+    `vaescope.data.user_files.complete` fills the last three in. Paths are not in the digest.
     """
 
     name: Literal["files"] = "files"
@@ -284,9 +284,18 @@ class FilesSpec(_Spec):
     #: Images are cropped to their largest centred square and resized to this many pixels a side.
     size: Count | None = None
     grey: bool = False
+    #: A csv file with a row for each image of the folder: its file name and its factors.
+    factors: Annotated[str | None, BeforeValidator(_text)] = None
     sha256: str | None = None
     n: Count | None = None
     event: Annotated[tuple[Count, ...], Strict(False)] | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_no_factors(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = plain(self)
+        if self.factors is None:  # so that runs from before them keep their digest
+            content.pop("factors", None)
+        return content
 
     @property
     def shape(self) -> tuple[int, ...]:

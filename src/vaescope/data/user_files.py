@@ -16,8 +16,9 @@ from PIL import Image, ImageOps
 from vaescope.data.arrays import reading
 from vaescope.data.dataset import Dataset
 from vaescope.data.decoded import decoded, remembered, stamp
+from vaescope.data.factor_table import labels_by_name
 from vaescope.data.factors import tabulated
-from vaescope.data.in_memory import content_hash, dataset_of, from_arrays
+from vaescope.data.in_memory import content_hash, dataset_of, factors_of, from_arrays
 from vaescope.data.specs import FilesSpec
 from vaescope.data.stores import Bytes
 from vaescope.errors import DataError, RangeError, ShapeError, UsageError
@@ -35,18 +36,21 @@ ROWS = 256  # decoded at a time
 _log = logging.getLogger("vaescope")
 
 
-def load_files(path: str | Path, *, size: int | None = None, grey: bool = False) -> Dataset:
+def load_files(
+    path: str | Path, *, size: int | None = None, grey: bool = False, factors: Any = None
+) -> Dataset:
     """Images of a folder, `images` (and `factors`) of an npz, an npy file, or vectors of a csv.
 
     What arrays may be is said at `from_arrays`; an npz may have `factor_names` and `factor_values`
     too. Sub-folders of a folder become the factor `class`, and so does a column of a csv with one
-    of the names in `FACTORS`. With `size` the images of a folder are cropped to their largest
+    of the names in `FACTORS`; `factors`, a csv file or a table with a column of file names, take
+    the place of sub-folders. With `size` the images of a folder are cropped to their largest
     centred square and resized to that many pixels a side, as the camera was held; `grey` makes
     them grey. They are decoded once (`vaescope.data.decoded`).
     """
     path = Path(path).expanduser()
     if path.is_dir():
-        return _folder(path, size, grey)
+        return _folder(path, size, grey, factors)
     suffix = path.suffix.lower()
     if not path.exists() or suffix not in FILES:
         other = "is neither a folder nor an npz, npy or csv file"
@@ -59,6 +63,12 @@ def load_files(path: str | Path, *, size: int | None = None, grey: bool = False)
         raise UsageError(
             f"{path} takes no {wrong}: only the images of a folder are resized or made grey.",
             f"Leave {wrong} out, and prepare the file instead.",
+        )
+    if factors is not None:
+        raise UsageError(
+            f"{path} takes no factors: only images of a folder have names to find them by.",
+            "Save them in it, np.savez(path, images=images, factors=factors), or pass arrays: "
+            "vs.load_dataset(images, factors=factors).",
         )
     held = read_file(path)
     found = from_arrays(
@@ -93,10 +103,15 @@ def complete(spec: FilesSpec) -> FilesSpec:
     """The spec with what the files hold now: their hash, number and shape; and an absolute path,
     so that a run finds them from any folder. A complete one stays as it is."""
     if spec.sha256 is None or spec.n is None or spec.event is None:
-        path = Path(spec.path).expanduser().resolve()
-        data = load_files(path, size=spec.size, grey=spec.grey)
-        facts = {"sha256": _hash(path, spec, data), "n": len(data), "event": data.shape}
-        return spec.model_copy(update={"path": str(path), **facts})
+        places = {
+            place: str(Path(where).expanduser().resolve())
+            for place, where in (("path", spec.path), ("factors", spec.factors))
+            if where is not None
+        }
+        spec = spec.model_copy(update=places)
+        data = _load(spec)
+        facts = {"sha256": _hash(spec, data), "n": len(data), "event": data.shape}
+        return spec.model_copy(update=facts)
     sides = {spec.size, *spec.event[1:]} if spec.size is not None else set()
     if len(sides) > 1 or (spec.grey and spec.event[0] != 1):
         raise UsageError(
@@ -109,17 +124,18 @@ def complete(spec: FilesSpec) -> FilesSpec:
 
 def open_files(spec: FilesSpec) -> Dataset:
     """The dataset of a complete spec. Refuses files that are not those it was made for."""
-    path = Path(spec.path)
-    if not path.exists():
+    for path in (spec.path, spec.factors):
+        if path is not None and not Path(path).exists():
+            raise DataError(
+                f"The files of this run were at {path}, where there is nothing now.",
+                "Put them back, or say where they are: --data PATH, or in Python vs.inspect(run, "
+                "vs.load_dataset(path, size=..., factors=...)).",
+            )
+    data = _load(spec)
+    if _hash(spec, data) != spec.sha256:
+        named = " or ".join(filter(None, (spec.path, spec.factors)))
         raise DataError(
-            f"The files of this run were at {path}, where there is nothing now.",
-            "Put them back, or say where they are: --data PATH, or in Python vs.inspect(run, "
-            "vs.load_dataset(path, size=...)).",
-        )
-    data = load_files(path, size=spec.size, grey=spec.grey)
-    if _hash(path, spec, data) != spec.sha256:
-        raise DataError(
-            f"{path} has changed since this run began: {len(data):,} rows of "
+            f"{named} has changed since this run began: {len(data):,} rows of "
             f"shape {data.shape} with a different hash; wanted {spec.n:,} of shape {spec.event}.",
             "Put the old files back, or train again: changed files make a different run. Give "
             "other data of that shape with --data.",
@@ -127,11 +143,24 @@ def open_files(spec: FilesSpec) -> Dataset:
     return data
 
 
-def _hash(path: Path, spec: FilesSpec, data: Dataset) -> str:
-    """sha256 of all rows as they are trained on, and of their factors."""
-    files = _images(path) if path.is_dir() else [path]
+def _load(spec: FilesSpec) -> Dataset:
+    return load_files(spec.path, size=spec.size, grey=spec.grey, factors=spec.factors)
 
-    def compute() -> str:
+
+def _hash(spec: FilesSpec, data: Dataset) -> str:
+    """sha256 of all rows as they are trained on, and of their factors."""
+    path = Path(spec.path)
+    files = _images(path) if path.is_dir() else [path]
+    settings: list[Any] = [spec.size, spec.grey]
+    if spec.factors is not None:
+        table = Path(spec.factors)
+        settings.append(stamp(table.parent, [table], None))
+
+    def compute() -> str:  # once for these files: a sweep asks for each of its runs
+        if spec.factors is not None and data.factors is not None:
+            sizes = zip(data.factors.names, data.factors.sizes, strict=True)
+            named = ", ".join(f"{name} ({size} classes)" for name, size in sizes)
+            _log.info("%s: factors are %s.", spec.factors, named)
         whole = hashlib.sha256(content_hash(data).encode())
         if data.factors is not None:
             table = data.factors.classes(np.arange(len(data)))
@@ -140,9 +169,7 @@ def _hash(path: Path, spec: FilesSpec, data: Dataset) -> str:
             whole.update(data.sources.tobytes())
         return whole.hexdigest()
 
-    return remembered(
-        stamp(path if path.is_dir() else path.parent, files, [spec.size, spec.grey]), compute
-    )
+    return remembered(stamp(path if path.is_dir() else path.parent, files, settings), compute)
 
 
 def _csv(path: Path) -> FileArrays:
@@ -208,15 +235,17 @@ def _images(path: Path) -> list[Path]:
     return files
 
 
-def _folder(path: Path, size: int | None, grey: bool) -> Dataset:
+def _folder(path: Path, size: int | None, grey: bool, table: Any) -> Dataset:
     files = _images(path)
     folders = [file.relative_to(path).parts[:-1] for file in files]
     factors = None
-    if all(folders) and len({parts[0] for parts in folders}) > 1:
+    if table is not None:
+        factors = factors_of(str(path), labels_by_name(table, path, files), None, len(files))
+    elif all(folders) and len({parts[0] for parts in folders}) > 1:
         factors = tabulated(["class"], [np.array([parts[0] for parts in folders])])
 
     def decode() -> tuple[tuple[int, ...], Iterator[NDArray[np.uint8]]]:
-        if factors is not None:
+        if factors is not None and table is None:
             _log.info("%s: its sub-folders are taken as the factor `class`.", path)
         mode, (width, height) = _common_mode(path, files, size)
         mode = "L" if grey else mode

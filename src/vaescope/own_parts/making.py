@@ -1,6 +1,7 @@
 """From the settings of the user's own parts to objects, each checked to be what it stands for."""
 
 import copy
+import inspect
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from vaescope.errors import RunError, ShapeError, UsageError, VaescopeError
 from vaescope.nets import Pair
 from vaescope.nets.likelihoods import Likelihood
 from vaescope.objectives import Objective
-from vaescope.own_parts.function_objective import FunctionObjective, is_objective_function
+from vaescope.own_parts.function_objective import STEP, FunctionObjective, is_objective_function
 from vaescope.own_parts.paths import find, load
 from vaescope.own_parts.signature import GIVEN, arguments, given_to, settings_model
 from vaescope.own_parts.specs import GROUPS, ImportedSpec, ObjectSpec, OwnSpec
@@ -89,10 +90,12 @@ def own_part(part: OwnSpec, group: str, **given: Any) -> Any:
     """
     if isinstance(part, ObjectSpec):
         value = part.value
-        made = _made(value, _asked(value, part.says, given)) if _is_function(value) else value
+        asked = _asked(value, part.says, given) if _is_function(value) else {}
+        made = _made(value, asked, part.says) if _is_function(value) else value
     else:
         maker, _ = maker_of(group, part.name, part.sha256)
-        made = _made(maker, {**_arguments(part, maker), **_asked(maker, part.name, given)})
+        settings = {**_arguments(part, maker), **_asked(maker, part.name, given)}
+        made = _made(maker, settings, part.name)
     if not isinstance(made, KINDS[group]):
         raise UsageError(
             f"{group}.name={part.name} made {type(made).__name__}, wanted {_WANTED[group]}.",
@@ -102,10 +105,18 @@ def own_part(part: OwnSpec, group: str, **given: Any) -> Any:
     return copy.deepcopy(made) if isinstance(part, ObjectSpec) else made
 
 
-def _made(maker: Any, settings: dict[str, Any]) -> Any:
+def _made(maker: Any, settings: dict[str, Any], path: str) -> Any:
     """A function that is an objective itself is kept; others make one."""
     if is_objective_function(maker):
         return FunctionObjective(maker, settings)
+    try:
+        inspect.signature(maker).bind(**settings)
+    except TypeError as error:
+        raise UsageError(
+            f"{path} cannot be called to make the part: {error}.",
+            f"vaescope gives {', '.join(GIVEN)} by these names; other parameters need a default. "
+            f"A function that is an objective itself begins with {', '.join(STEP)}.",
+        ) from error
     return maker(**settings)
 
 

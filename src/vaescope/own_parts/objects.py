@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Mapping
+from difflib import get_close_matches
 from types import FunctionType
 from typing import Any
 
@@ -17,7 +18,7 @@ from vaescope.objectives import Objective
 from vaescope.own_parts.fingerprint import code_of, fingerprint, weights_of
 from vaescope.own_parts.making import check_module, maker_of
 from vaescope.own_parts.paths import find
-from vaescope.own_parts.signature import settings_model
+from vaescope.own_parts.signature import parameters_of, settings_model
 from vaescope.own_parts.specs import GROUPS, ImportedSpec, ObjectSpec
 from vaescope.priors import as_prior
 from vaescope.scheduling import schedule_settings
@@ -30,6 +31,7 @@ __all__ = [
     "by_group",
     "fingerprint",
     "is_object",
+    "refuse_loose",
     "refuse_twice",
     "with_objects",
 ]
@@ -87,6 +89,11 @@ def _bound(value: Any) -> Any:
         return value
     settings = {key: entry for key, entry in value.items() if key != "name"}
     maker = value["name"]
+    known = parameters_of(maker, _says(maker))
+    if unknown := sorted(set(settings) - set(known)):
+        near = get_close_matches(unknown[0], known, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"It has {', '.join(known) or 'none'}."
+        raise UsageError(f"{_says(maker)} has no setting {unknown[0]}.", hint)
     return maker(**settings) if _is_objective(maker) else functools.partial(maker, **settings)
 
 
@@ -94,11 +101,25 @@ def _is_objective(maker: Any) -> bool:
     return isinstance(maker, type) and issubclass(maker, Objective)
 
 
-def refuse_twice(given: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Settings of a group whose part is given as an object would be lost in silence."""
+def refuse_loose(given: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Settings of a function or class belong beside it: as bare keywords they are the preset's."""
+    for keyword, value in given.items():
+        if isinstance(value, FunctionType | type):
+            for key in set(settings) & set(parameters_of(value, _says(value))):
+                raise UsageError(
+                    f"{key} is a setting of {_says(value)}.",
+                    f'Give both together: {keyword}={{"name": {_says(value)}, "{key}": '
+                    f"{settings[key]!r}}}.",
+                )
+
+
+def refuse_twice(given: Mapping[str, Any], settings: Mapping[str, Any], spec: Experiment) -> None:
+    """Settings of a group whose part is given as an object would be lost in silence; `spec` has
+    the parts in whose place the objects stand."""
     for group, (keywords, _) in by_group(given).items():
+        names = getattr(spec, group).model_dump()
         for key in settings:
-            if key == group or key.startswith(f"{group}."):
+            if key in (group, *names) or key.startswith(f"{group}."):
                 raise UsageError(
                     f"{key} and {', '.join(keywords)} were given together.", "Give one of them."
                 )

@@ -15,7 +15,7 @@ from vaescope.schedules import Schedule
 from vaescope.scheduling import build_schedule, schedule_settings
 from vaescope.specs import CosineSpec, LinearSpec, Value
 
-__all__ = ["GIVEN", "arguments", "given_to", "settings_model"]
+__all__ = ["GIVEN", "arguments", "given_to", "parameters_of", "settings_model"]
 
 #: Parameters that vaescope gives, by name: shape of x, number of latents, outputs that the
 #: likelihood reads per value of x, features that the encoder's body makes.
@@ -43,6 +43,16 @@ def _parameters(maker: Callable[..., Any], path: str) -> Mapping[str, inspect.Pa
         raise UsageError(
             f"{path} has no parameters that can be read.", "Give a class or a function."
         ) from error
+
+
+def parameters_of(maker: Callable[..., Any], path: str) -> tuple[str, ...]:
+    """The names of those that are the user's to set."""
+    free = (
+        name
+        for name, part in _parameters(maker, path).items()
+        if part.kind not in (part.VAR_POSITIONAL, part.VAR_KEYWORD)
+    )
+    return tuple(name for name in free if name not in (*GIVEN, *RESERVED))
 
 
 def given_to(maker: Callable[..., Any], path: str) -> tuple[str, ...]:
@@ -74,7 +84,8 @@ def settings_model(maker: Callable[..., Any], path: str) -> type[BaseModel]:
                 raise UsageError(
                     f"{path} needs {name}, which is not a setting: those are numbers, text, true "
                     "or false, lists of these, and schedules, under any name but name and sha256.",
-                    f"Give a function that makes it of its settings and of {', '.join(GIVEN)}; or "
+                    f"Say which it is by a default or a type, e.g. {name}=1.0 or {name}: float; or "
+                    f"give a function that makes it of its settings and of {', '.join(GIVEN)}; or "
                     "pass the object itself in Python.",
                 )
             continue

@@ -29,14 +29,16 @@ def change_of(before: OpenModel, after: OpenModel, kept: list[int], *, batch: in
         [torch.randn(len(some), latents, generator=generator)
          for some in np.split(places, range(batch, len(places), batch))]
     ).numpy()  # fmt: skip
-    largest = 0.0
+    largest, squares = 0.0, []
     for some in np.split(places, range(batch, len(places), batch)):
         old, new = (_reconstruction(side, some) for side in (before, after))
-        largest = max(largest, float((new - old).abs().max()))
+        moved = (new - old).double()
+        largest = max(largest, float(moved.abs().max()))
+        squares += moved.square().flatten(1).mean(1).tolist()
     elbo = 0.5 * (before.elbo(places, noise) + before.elbo(places, sign * noise))
     change = after.elbo(places, np.ascontiguousarray(noise[:, kept])) - elbo
-    return Change(largest, float(change.mean()), float(change.std()) / math.sqrt(len(places)),
-                  len(places))  # fmt: skip
+    error = float(change.std()) / math.sqrt(len(places))
+    return Change(largest, math.sqrt(np.mean(squares)), float(change.mean()), error, len(places))
 
 
 def _reconstruction(

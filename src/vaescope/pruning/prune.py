@@ -99,7 +99,7 @@ def _prune_model(model: Any, opened: OpenModel, functions: tuple[Any, Any]) -> P
     _refuse(opened)
     plan = plan_of(opened.codes)
     if not plan.dropped:
-        return pruning_of(plan, Change(0.0, 0.0, 0.0, 0), model, opened.codes)
+        return pruning_of(plan, Change(0.0, 0.0, 0.0, 0.0, 0), model, opened.codes)
     few = opened.rows[np.linspace(0, len(opened.rows) - 1, REMEMBERED).astype(np.int64)]
     with opened.evaluating():
         small = Pruned(

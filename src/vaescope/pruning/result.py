@@ -35,6 +35,7 @@ class Change:
     """After against before, on the same n examples with the same noise."""
 
     reconstruction: float  # largest absolute change of any reconstructed value at z = mean
+    typical: float  # root mean square of these changes, over examples and values
     elbo: float  # mean change, nats per example; above 0: the pruned model is better
     elbo_error: float  # its standard error
     n: int
@@ -49,6 +50,7 @@ class Pruning:
     dropped: tuple[int, ...]
     constants: tuple[float, ...]  # of those dropped
     max_reconstruction_change: float
+    rms_reconstruction_change: float
     elbo_change: float
     elbo_error: float  # standard error of that
     n: int  # examples on which the changes were measured
@@ -57,16 +59,24 @@ class Pruning:
     price: Price | None = None  # what users of the means lose; None without factors
 
     def summary(self) -> str:
-        """One line."""
+        """What was dropped, what that changes, and whether the model does without."""
         if not self.dropped:
             return self.reason
         price = "" if self.price is None else f" {self.price.advice()}"
         return (
             f"{self.reason} {self.before} latents became {self.after}: on these examples no "
-            f"reconstructed value changes by more than {self.max_reconstruction_change:.3g}, the "
-            f"ELBO by {self.elbo_change:+.3g} nats per example (standard error "
-            f"{self.elbo_error:.2g}, n = {self.n:,}).{price}"
+            f"reconstructed value changes by more than {self.max_reconstruction_change:.3g} (root "
+            f"mean square {self.rms_reconstruction_change:.2g}), the ELBO by "
+            f"{self.elbo_change:+.3g} nats per example (standard error {self.elbo_error:.2g}, n = "
+            f"{self.n:,}). {self._verdict()}{price}"
         )
+
+    def _verdict(self) -> str:
+        if self.elbo_change > 2 * self.elbo_error:
+            return "So the model is better without them."
+        if self.elbo_change < -2 * self.elbo_error:
+            return "So the model is worse without them, by that much."
+        return "That is within two standard errors: the model does without them."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, without the model."""
@@ -76,6 +86,7 @@ class Pruning:
             "dropped": list(self.dropped),
             "constants": list(self.constants),
             "max_reconstruction_change": self.max_reconstruction_change,
+            "rms_reconstruction_change": self.rms_reconstruction_change,
             "elbo_change": self.elbo_change,
             "elbo_error": self.elbo_error,
             "n": self.n,
@@ -125,6 +136,7 @@ def pruning_of(plan: PruningPlan, change: Change, model: Any, codes: Codes) -> P
     """The result of a plan that was carried out on these codes."""
     constants = tuple(float(plan.constants[latent]) for latent in plan.dropped)
     return Pruning(
-        plan.latents, len(plan.kept), plan.dropped, constants, change.reconstruction, change.elbo,
-        change.elbo_error, change.n, plan.reason, model, price_of(codes, plan.dropped),
+        plan.latents, len(plan.kept), plan.dropped, constants, change.reconstruction,
+        change.typical, change.elbo, change.elbo_error, change.n, plan.reason, model,
+        price_of(codes, plan.dropped),
     )  # fmt: skip

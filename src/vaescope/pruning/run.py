@@ -45,7 +45,7 @@ def prune_run(run: Run, opened: OpenModel, out: Run) -> Pruning:
     """Writes the pruned run to the folder `out`; writes nothing where nothing is dropped."""
     plan = plan_of(opened.codes)
     if not plan.dropped:
-        return pruning_of(plan, Change(0.0, 0.0, 0.0, 0), run, opened.codes)
+        return pruning_of(plan, Change(0.0, 0.0, 0.0, 0.0, 0), run, opened.codes)
     spec, small = pruned_vae(resolve(run.open()), opened.vae, plan)
     after = open_vae(small, opened.data, spec=spec, auxiliary=opened.auxiliary, rows=opened.rows)
     result = pruning_of(plan, change_of(opened, after, plan.kept), out, opened.codes)

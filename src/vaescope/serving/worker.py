@@ -31,10 +31,10 @@ def require_allowed(run: Run, task: Mapping[str, Any]) -> None:
             f"{run.path.name} has parts of its own, whose code would be imported.",
             "Start the server with --allow-imports if you trust it.",
         )
-    path = getattr(spec.data, "path", None)
-    if path and task["public"]:
+    paths = [path for name in ("path", "factors") if (path := getattr(spec.data, name, None))]
+    if paths and task["public"]:
         roots = (str(task["root"]), str(data_folder().resolve()))
-        if not any(is_inside(root, str(path)) for root in roots):
+        if not all(any(is_inside(root, str(path)) for root in roots) for path in paths):
             raise RunError(
                 f"The data of {run.path.name} lie outside the folder that is served.",
                 "Serve on the loopback address, or move the data.",

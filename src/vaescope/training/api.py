@@ -10,7 +10,7 @@ import torch
 from vaescope.build import build_data, check_parts, data_settings
 from vaescope.errors import UsageError
 from vaescope.loggers import check_loggers, logged
-from vaescope.own_parts.objects import KEYWORDS, is_object, refuse_twice, with_objects
+from vaescope.own_parts.objects import KEYWORDS, is_object, refuse_loose, refuse_twice, with_objects
 from vaescope.paths import runs_folder
 from vaescope.runs import Run
 from vaescope.settings import from_python
@@ -97,8 +97,10 @@ def train(
     where = choose_device(device)
     given = None if data is None else as_dataset(data)
     own = {key: settings.pop(key) for key in KEYWORDS if is_object(settings.get(key))}
+    refuse_loose(own, settings)
+    _refuse_labels(settings.get("factors"))
     spec = from_python(preset, None if given is None else data_settings(given), settings)
-    refuse_twice(own, settings)
+    refuse_twice(own, settings, spec)
     spec, objects = with_objects(spec, own, settings.get("latent"))
     run = Run.of(spec, preset, runs_folder() if out is None else Path(out))
     run = Run(run.path, objects)
@@ -116,3 +118,16 @@ def train(
     if objects:
         _LOG.info("%s can be opened with these objects only: vs.open_run", run.path)
     return run
+
+
+def _refuse_labels(factors: Any) -> None:
+    """`factors` names those that a prior or pairs are of; labels belong to the data."""
+    if factors is None or (
+        isinstance(factors, list | tuple) and all(isinstance(name, str) for name in factors)
+    ):
+        return
+    raise UsageError(
+        f"factors= of vs.train names factors that a prior or pairs depend on; got "
+        f"{type(factors).__name__}.",
+        "Give labels with the data: vs.train(preset, vs.load_dataset(data, factors=labels)).",
+    )

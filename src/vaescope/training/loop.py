@@ -7,7 +7,7 @@ functions of (seed, step), so a state needs no generator to be resumed exactly.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -172,12 +172,35 @@ def _gradients(terms: Terms, state: State) -> None:
             parameter.grad = gradient
 
 
+#: What a row of the history holds beside the parts of the loss (`Record.to_dict`).
+_COLUMNS = {"step", "loss", "variance", "latent_kl", "validation_elbo"}.union(get_args(LatentType))
+
+
 def _check_terms(terms: Any, step: int) -> None:
     if not isinstance(terms, Terms):
         raise UsageError(
             f"The objective returned {type(terms).__name__}, wanted vs.Terms.",
             "Return vs.Terms(loss, parts, posterior).",
         )
+    if taken := sorted(_COLUMNS & set(terms.parts)):
+        raise UsageError(
+            f"The objective calls a part {taken[0]}, a column that the history has already.",
+            "Give the part another name.",
+        )
+    losses = {"loss": terms.loss, **terms.others}
+    for name, value in {**terms.parts, **losses}.items():
+        if not isinstance(value, Tensor) or value.ndim:
+            is_tensor = isinstance(value, Tensor)
+            got = f"has shape {tuple(value.shape)}" if is_tensor else f"is {type(value).__name__}"
+            raise UsageError(
+                f"{name} of the objective {got}; wanted a tensor of one number.",
+                "Sum over dimensions, then take the mean over the batch: .sum(1).mean().",
+            )
+        if name in losses and not value.requires_grad:
+            raise UsageError(
+                f"{name} of the objective does not depend on the weights, so nothing is learnt.",
+                "Compute it from vae and batch, without .detach(), .item(), NumPy or no_grad.",
+            )
     if torch.isfinite(terms.loss) and all(map(torch.isfinite, terms.others.values())):
         return
     bad = [name for name, part in terms.parts.items() if not torch.isfinite(part)] or ["loss"]
