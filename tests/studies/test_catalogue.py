@@ -24,7 +24,7 @@ from vaescope.studies import (
     Trained,
     decide,
 )
-from vaescope.studies.catalogue import OUTDATED, STUDIES, cases, find
+from vaescope.studies.catalogue import OUTDATED, REVISED, STUDIES, cases, find
 from vaescope.studies.effects import two_of
 from vaescope.studies.registry import read_registry, status, voting_units
 from vaescope.studies.running import load_outcome
@@ -277,6 +277,11 @@ def test_every_table_that_is_kept_is_registered_or_shown_as_older(path: Path) ->
     figure = path.with_suffix(".svg").read_text("utf-8")
     assert page.index(f"({path.stem}.svg)") < page.index(study.about[:40])  # the figure comes first
     assert "prefers-color-scheme:dark" in figure
+
+
+def test_every_revision_of_a_registration_has_its_reason() -> None:
+    lines = Counter(line.study for line in read_registry(REGISTRY_FILE))
+    assert {name for name, times in lines.items() if times > 1} == set(REVISED)
 
 
 @pytest.mark.parametrize("study", [s for s in STUDIES if s.claims[0].kind == "identity"],

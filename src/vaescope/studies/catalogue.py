@@ -56,7 +56,8 @@ LOOKED: Mapping[str, str] = {
     "third came out the other way",
 }
 
-#: Why studies were registered anew. No unit of an earlier registration of these had a result.
+#: Why studies were registered anew. No unit of an earlier registration of these had a result, unless
+#: it is said.
 REVISED: Mapping[str, str] = {
     "grzes2023/figures": "small MLPs in place of convolutions, which took ten minutes a run; the "
     "first one was stopped before it ended",
@@ -68,6 +69,8 @@ REVISED: Mapping[str, str] = {
     "not written down",
     "bhowal2024/table-6": "untrained decoders had no latents in use, so that the control had no "
     "number; curves over strengths for a comparison at equal distortion",
+    "zietlow2022/seeds": "beta 2 in place of 4, at which its 16 pairs of beta-VAEs had collapsed; "
+    "that was seen in their results, and two pairs of further seeds chose 2",
 }
 
 
