@@ -221,7 +221,11 @@ def scoreboard(
     text += ["## What was registered", "", *_registrations(lines), ""]
     known = {line.study for line in lines}
     text += [f"- {name}, revised: {why}." for name, why in REVISED.items() if name in known]
-    text += ["", "Units of their earlier registrations do not vote, and had no results unless it is said.", ""]
+    text += [
+        "",
+        "Units of their earlier registrations do not vote, and had no results unless it is said.",
+        "",
+    ]
     text += ["## What was changed after looking at results", "", _LOOKED, ""]
     text += [f"- {name}: {what}." for name, what in LOOKED.items()]
     return "\n".join([*text, ""])

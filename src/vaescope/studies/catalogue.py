@@ -56,8 +56,8 @@ LOOKED: Mapping[str, str] = {
     "third came out the other way",
 }
 
-#: Why studies were registered anew. No unit of an earlier registration of these had a result, unless
-#: it is said.
+#: Why studies were registered anew. No unit of an earlier registration had a result, unless it is
+#: said.
 REVISED: Mapping[str, str] = {
     "grzes2023/figures": "small MLPs in place of convolutions, which took ten minutes a run; the "
     "first one was stopped before it ended",
