@@ -75,6 +75,8 @@ class Inference:
     @property
     def short(self) -> str:
         """E.g. `posterior pair,logvar (mean and log variance, as two tensors)`."""
+        if self.why.startswith("assumed"):
+            return f"{self.what} {self.read} (assumed)"
         layout, _, spread = self.read.partition(",")
         if self.what != "posterior" or spread not in _SPREADS:
             return f"{self.what} {self.read}"

@@ -40,7 +40,7 @@ def test_the_collapsed_basic_example_is_never_called_healthy() -> None:
 ASK = (
     "spreads/learned, the same for all",  # asks for prior=: its parameter is as wide as a prior's
     "modes/labels, one-hot, in both", "modes/labels in the decoder", "modes/labels as numbers",
-    "modes/labels beside latents",
+    "modes/labels beside latents", "densities/norm after the draws",
 )  # fmt: skip
 
 

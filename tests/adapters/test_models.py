@@ -76,7 +76,8 @@ def test_an_mlp_gets_vectors(core: Core, digits: Tensor) -> None:
 
 def test_vectors_are_read_as_they_are(core: Core, digits: Tensor) -> None:
     model = adapt(Parts(core), digits.flatten(1))
-    assert [i.what for i in model.inferred if not i.told] == ["posterior", "output", "prior"]
+    guessed = [i.what for i in model.inferred if not i.told]
+    assert guessed == ["posterior", "output", "likelihood", "prior"]
     assert_codes(model, core, digits.flatten(1))
 
 

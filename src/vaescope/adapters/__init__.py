@@ -12,7 +12,12 @@ from torch import Tensor
 
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.condition import ConditionInput
-from vaescope.adapters.idle_parameters import idle_parameters, of_likelihood, of_prior
+from vaescope.adapters.idle_parameters import (
+    idle_parameters,
+    idle_priors,
+    of_likelihood,
+    of_prior,
+)
 from vaescope.adapters.inferences import inferences
 from vaescope.adapters.input_format import few_of
 from vaescope.adapters.likelihoods import Counted
@@ -94,7 +99,8 @@ def adapt(
         if first.mean.ndim == 2:
             idle = idle_parameters(source.module, lambda: _outputs(feeding, x))
             scales = of_likelihood(idle, data.shape)
-            if scales and asked.likelihood is None and reading.likelihood.output != "own":
+            known = reading.likelihood.output == "own" or reading.likelihood.number is not None
+            if scales and asked.likelihood is None and not known:
                 raise _scaled(source.name, scales[0])
             said, rate = asked.prior, None
             if said is None and source.prior is not None:
@@ -105,7 +111,7 @@ def adapt(
                 rate = rate_shown(source, reading, x, beside, taken)
             prior, why = prior_of(
                 source.model, said, latent, data.shape, lambda own: _read(reading, own), rate,
-                of_prior(idle, latent),
+                of_prior(idle, latent) + idle_priors(source.module, lambda: _outputs(feeding, x)),
             )  # fmt: skip
             if asked.prior is None and said is not None and why is not None:
                 why = replace(why, why="the model says so itself")

@@ -3,20 +3,29 @@
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, distributions
+from torch.nn import functional
 
-from vaescope.adapters.draws import Forward
-from vaescope.adapters.output_format import Decoded, decoded, event_of
+from vaescope.adapters.draws import Forward, recorded
+from vaescope.adapters.noise import Noise, sampling
+from vaescope.adapters.output_format import NEVER, Decoded, decoded, event_of
 from vaescope.adapters.posterior_format import moved_back
 from vaescope.adapters.posterior_inference import Opening, line_of
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.tensors import leaves, same
 from vaescope.errors import ReadingError
 
-__all__ = ["FROM_LATENTS", "decoders_of", "output_of", "refuse_detour", "vocabulary_told"]
+__all__ = [
+    "FROM_LATENTS", "changed_before", "decoders_of", "levels_told", "output_of", "refuse_change",
+    "refuse_detour", "vocabulary_told",
+]  # fmt: skip
 
 #: Nats of an example by which one order of axes must be likelier than the other.
 FAR = 3.0
+
+#: Levels of a byte, and how near to whole numbers bytes are that were stored in [0, 1].
+BYTES = 256
+WHOLE = 1e-3
 
 #: What a decoder is called that a model does not have by itself.
 FROM_LATENTS = "forward from its latents on"
@@ -26,7 +35,8 @@ def decoders_of(
     source: Source, forward: Forward | None, opening: Opening
 ) -> list[tuple[str, Function]]:
     """Those that the model has, and what comes after the latents in a whole pass."""
-    own = list(source.decoders)
+    changed = opening.candidate.layout == "drawn" and changed_before(source, forward)
+    own = [] if changed else list(source.decoders)
     if forward is not None and forward.entry is not None and opening.shape is not None:
         own.append((FROM_LATENTS, forward.decode))
     return [(name, moved_back(f)) for name, f in own] if opening.moved else own
@@ -90,6 +100,59 @@ def vocabulary_told(
             f"decode=lambda z: model.{name}(z).transpose(1, 2){said}.",
         )
     return (name, turned) if nats[1] < nats[0] else decoder
+
+
+def levels_told(decoder: tuple[str, Function], levels: int, x: Tensor) -> tuple[str, Function]:
+    """The decoder of levels with one for each byte, where images are bytes that number them: a
+    decoder of 16 levels for bytes from 0 to 15."""
+    name, decode = decoder
+    event = event_of(x, None)
+    if levels >= BYTES or _numbered(x, levels - 1, levels) or not _numbered(x, BYTES - 1, levels):
+        return decoder
+
+    def of_bytes(z: Tensor, u: Tensor | None = None) -> distributions.Distribution:
+        logits = decoded(decode(z, u), event).levels
+        assert logits is not None
+        return distributions.Categorical(
+            logits=functional.pad(logits, (0, BYTES - levels), value=NEVER)
+        )
+
+    return name, of_bytes
+
+
+def _numbered(x: Tensor, top: int, levels: int) -> bool:
+    """Whether images in [0, 1] times `top` are numbers of levels."""
+    numbers = x * top
+    whole = float((numbers - numbers.round()).abs().max()) < WHOLE
+    return whole and float(numbers.max()) < levels - 0.5
+
+
+def changed_before(source: Source, forward: Forward | None) -> bool:
+    """Whether a whole pass changes what it draws before the model's decoder gets it. False where
+    that decoder is not seen to get anything of that size."""
+    if forward is None or forward.entry is None:
+        return False
+    with Noise(), sampling(forward.module), recorded(forward.module) as seen:
+        forward.call(forward.x, forward.u)
+    z = forward.latents_in(seen[forward.entry]).flatten(1)
+    names = {end for name, _ in source.decoders for end in (name, f"{name}()")}
+    fed = [value.flatten(1) for entry, value in seen.items() if entry.part in names]
+    fed = [value for value in fed if value.shape == z.shape]
+    return bool(fed) and not any(same(value.to(z), z) for value in fed)
+
+
+def refuse_change(source: Source, forward: Forward | None) -> None:
+    """Draws that are changed before they are decoded may go through a flow, whose density is no
+    Gaussian; or the prior is over the draws, and what follows is part of the decoder."""
+    if not changed_before(source, forward):
+        return
+    assert forward is not None and forward.entry is not None
+    raise ReadingError(
+        f"The forward of {source.name} changes its draws, in {forward.entry.part}, before it "
+        "decodes them: a flow, whose KL has no closed form, or a part of the decoder.",
+        "If the prior is over the draws and what follows decodes, pass posterior=drawn; if it is "
+        "over what comes out, pass encode= as a function that returns its Normal(mean, std).",
+    )
 
 
 def refuse_detour(

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from vaescope.adapters.arguments import RECORDED
 from vaescope.adapters.fixed_batches import in_batches
 from vaescope.adapters.noise import Noise, sampling
-from vaescope.adapters.tensors import leaves, same
+from vaescope.adapters.tensors import leaves, same, sizes
 
 __all__ = [
     "Drawn",
@@ -250,7 +250,7 @@ def _imageless(whole: Forward) -> bool:
         return False  # a batch of anything, of which nothing is decoded
     with Noise():
         returned = whole.call(whole.x, whole.u)
-    return all(part.numel() < whole.x.numel() for _, part in leaves(returned))
+    return all(size < whole.x.numel() for size in sizes(returned))
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""Parameters that neither encoder nor decoder uses: they may be a prior's, or a likelihood's."""
+"""Parameters and parts that neither encoder nor decoder uses: they may be a prior's, or a
+likelihood's."""
 
 import math
 import re
@@ -11,12 +12,17 @@ from torch import Tensor, distributions, nn
 from vaescope.adapters.noise import Noise
 from vaescope.adapters.tensors import leaves, same
 
-__all__ = ["idle_parameters", "of_likelihood", "of_prior"]
+__all__ = ["idle_parameters", "idle_priors", "of_likelihood", "of_prior"]
 
 #: So many are looked at: of more, the model is no VAE with a parameter or two of its own.
 MOST = 64
 #: Weights of losses, and what is there to know the device.
 _OTHERS = re.compile(r"beta|alpha|lambda|weight|step|temp|dummy|device|capacity", re.IGNORECASE)
+#: What parts are called, or their classes, that make a prior of another: flows, mixtures, energies.
+_PRIORS = re.compile(
+    r"prior|flow|realnvp|(^|_)(nvp|maf|iaf|made|glow|nice|ebm|gmm)|coupling|energy|mixture|cluster",
+    re.IGNORECASE,
+)
 
 
 def idle_parameters(
@@ -37,6 +43,25 @@ def idle_parameters(
         if len(before) == len(after) and all(map(same, before, after)):
             found[name] = value
     return found
+
+
+def idle_priors(module: nn.Module | None, outputs: Callable[[], list[Any]]) -> list[str]:
+    """Parts that are called what makes a prior, and that encoder and decoder do not call."""
+    if module is None:
+        return []
+    called: set[nn.Module] = set()
+    handles = [part.register_forward_pre_hook(lambda part, _: called.add(part))
+               for part in module.modules()]  # fmt: skip
+    try:
+        _tensors(outputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return [
+        name for name, part in module.named_modules()
+        if name and not called & set(part.modules()) and next(part.parameters(), None) is not None
+        and (_PRIORS.search(name) or any(_PRIORS.search(type(p).__name__) for p in part.modules()))
+    ]  # fmt: skip
 
 
 def _own(module: nn.Module | None) -> Iterator[tuple[str, nn.Parameter]]:

@@ -21,7 +21,9 @@ from vaescope.adapters.batch_inference import with_batches_that_work
 from vaescope.adapters.decoders import (
     FROM_LATENTS,
     decoders_of,
+    levels_told,
     output_of,
+    refuse_change,
     refuse_detour,
     vocabulary_told,
 )
@@ -29,6 +31,7 @@ from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import (
     StatedLikelihood,
+    assumption,
     likelihoods,
     of_counts,
     shown_by,
@@ -87,6 +90,8 @@ def choose(
     if callable(asked.likelihood):
         source, asked = _with_likelihood(source, asked.likelihood), replace(asked, likelihood=None)
     opened, forward = openings(source, x, u, asked, default, problems)
+    if asked.layout() != "drawn":
+        refuse_change(source, forward)
     tried: list[Reading] = []
     chosen: list[Reading] = []
     for opening in opened:
@@ -302,15 +307,18 @@ def _readings(
             output, shape = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)
             if output is None:
                 continue
+            told_decoder = decoder
             if output.tokens:
                 told_decoder = vocabulary_told(decoder, z, u, shape, x, opening)
-                if told_decoder is not decoder:
-                    decoder = told_decoder  # noqa: PLW2901
-                    output, _ = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)
-                    assert output is not None
+            elif output.levels is not None:
+                told_decoder = levels_told(decoder, output.levels.shape[-1], x)
+            if told_decoder is not decoder:
+                decoder = told_decoder  # noqa: PLW2901
+                output, _ = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)
+                assert output is not None
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
-                shown = shown_by(source, decoder, shape, z, u, parts, fed, x, asked.kind)
+                shown = shown_by(source, decoder, shape, z, u, parts, spread, fed, x, asked.kind)
             part_only = decoder[0] == FROM_LATENTS and forward is not None and forward.imageless
             if part_only and not (shown.loss or asked.output or asked.likelihood):
                 # Something may follow on that part before the loss.
@@ -324,7 +332,8 @@ def _readings(
                 found.append(
                     replace(_scored(opening, value_range, decoder, shape, parts, spread, likelihood,
                                     why, output, x),
-                            stated=bool(shown.loss or asked.output or asked.likelihood))
+                            stated=bool(shown.loss or asked.output or asked.likelihood),
+                            assumed=assumption(likelihood, shown, asked))
                 )  # fmt: skip
             if not found:
                 seen = ends_of(output.values)

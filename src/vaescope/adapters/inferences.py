@@ -76,6 +76,8 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
         if ends != reading.value_range:
             why += f"; its outputs are in [{ends[0]:g}, {ends[1]:g}]"
         found.append(Inference("value_range", f"{low:g},{high:g}", why, told, margin))
+    if reading.assumed:
+        found.append(Inference("likelihood", reading.likelihood.family, reading.assumed))
     if reading.opening.candidate.family:
         found.append(
             Inference("family", "gaussian", f"the posterior is a {reading.opening.candidate.family}"

@@ -13,8 +13,18 @@ from torch.nn import functional
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihoods import ModelLikelihood, family_of
-from vaescope.adapters.losses import Call, Given, calls_of, losses_of, named_losses, terms_of
+from vaescope.adapters.losses import (
+    Call,
+    Given,
+    calls_of,
+    losses_of,
+    named_losses,
+    rates_of,
+    scale_shown,
+    terms_of,
+)
 from vaescope.adapters.output_format import (
+    NEVER,
     OUTPUTS,
     UNIT,
     Decoded,
@@ -27,13 +37,15 @@ from vaescope.adapters.output_format import (
     pixels,
     values_first,
 )
-from vaescope.adapters.posterior_format import SPREADS, Parts
+from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
 from vaescope.adapters.reading import CLEARLY, POOR, Reading
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.tensors import leaves
 from vaescope.errors import UnscoredError
 
-__all__ = ["LOSSES", "StatedLikelihood", "likelihoods", "of_counts", "shown_by"]
+__all__ = [
+    "LOSSES", "StatedLikelihood", "assumption", "likelihoods", "of_counts", "shown_by",
+]  # fmt: skip
 
 #: Nodes of autograd that only move values.
 _MOVES = re.compile(r"View|Reshape|Squeeze|Permute|Transpose|Clone|Expand|Copy|Slice|Select|Clamp")
@@ -62,11 +74,16 @@ class StatedLikelihood:
     end: str  # sigmoid, tanh, or ""
     loss: str  # bernoulli, logits, squared-error, laplace, or ""
     why: str
+    scale: float | None = None  # variance of a Gaussian, scale of a Laplace, where it has a density
+
+
+#: A family, where it is shown, and its scale.
+Shown = tuple[str, str, float | None]
 
 
 def shown_by(
     source: Source, decoder: tuple[str, Function], shape: tuple[int, ...], z: Tensor,
-    u: Tensor | None, parts: Parts, fed: Tensor, x: Tensor, kind: str | None,
+    u: Tensor | None, parts: Parts, spread: str, fed: Tensor, x: Tensor, kind: str | None,
 ) -> StatedLikelihood:  # fmt: skip
     event = event_of(x, kind)
     few = min(len(x), LOSSES)
@@ -85,10 +102,14 @@ def shown_by(
         if first is None or first[0].numel() != x[0].numel():
             return StatedLikelihood(_ending(values, z), "", "")
         outputs.append(first)
-    spread = None if parts.spread is None else parts.spread[:few]
+    first_few = Parts(parts.mean[:few], None if parts.spread is None else parts.spread[:few])
+    rates: tuple[float, ...] = ()
+    if first_few.spread is not None:
+        q = posterior_of(first_few, spread)
+        rates = rates_of(q.mean, q.variance)
     own = fed[:few].to(outputs[0])
-    loss = _passed_loss(source, own, given, outputs, decoder[1]) or _shown_loss(
-        source, own, outputs, parts.mean[:few], spread
+    loss = _passed_loss(source, own, given, outputs, decoder[1], rates) or _shown_loss(
+        source, own, outputs, first_few, rates
     )
     return StatedLikelihood(_ending(values, z), *(loss or ("", "")))
 
@@ -106,7 +127,7 @@ def likelihoods(
         k = output.values.shape[-1]
         return [(ModelLikelihood("own", UNIT, value_range, "tokens"), f"logits of {k} tokens")]
     if output.levels is not None:
-        k = output.levels.shape[-1]
+        k = int((output.levels.flatten(0, -2).amax(0) > NEVER / 2).sum())
         return [
             (ModelLikelihood("own", UNIT, value_range, "categorical"), f"{k} levels of each pixel")
         ]
@@ -131,10 +152,25 @@ def likelihoods(
         scale = float(number) if number else None
         if family == "multinomial":
             scale = float(x.flatten(1).sum(1).mean())
+        if not word and family == loss and scale is None and shown.scale is not None:
+            scale, family = shown.scale, "laplace" if family == "laplace" else "gaussian"
         if family in ("gaussian", "laplace") and scale is None and kind is None and word:
             scale = _fitted(output.values, family, meaning, span, value_range, x)
         found.append((ModelLikelihood(meaning, span, value_range, family, scale, kind), why))
     return found
+
+
+def assumption(likelihood: ModelLikelihood, shown: StatedLikelihood, asked: Asked) -> str:
+    """Why a likelihood is assumed; empty where the model or the user says it whole."""
+    if asked.likelihood is not None or likelihood.output == "own" or likelihood.spread is not None:
+        return ""
+    half = likelihood.family == "squared-error" and likelihood.number is None
+    if not shown.loss:
+        end = "; as a Gaussian its variance is 1/2 in the model's units" if half else ""
+        return f"assumed, since the model shows no loss{end}"
+    if half:
+        return "its loss shows no scale, so that a variance of 1/2 is assumed"
+    return ""
 
 
 def _meanings(
@@ -207,21 +243,23 @@ def _ending(decode: Callable[[Tensor], Tensor], z: Tensor) -> str:
 
 
 def _shown_loss(
-    source: Source, x: Tensor, outputs: Sequence[Tensor], mean: Tensor, spread: Tensor | None
-) -> tuple[str, str] | None:
+    source: Source, x: Tensor, outputs: Sequence[Tensor], parts: Parts, rates: Sequence[float]
+) -> Shown | None:
     """The distortion that the model's own loss has, and where it is shown: "bernoulli", "logits"
     (of which a Bernoulli), "squared-error" or "laplace".
 
     `outputs` are several that a decoder gave, in its own shape, for the images `x` as they go in.
     The loss is called with each in turn: what changes with them is the distortion, times a number.
     """
+    mean, spread = parts.mean, parts.spread
     spread = torch.zeros_like(mean) if spread is None else spread
     for name, loss in named_losses(source.model):
         for call in calls_of(loss):
             given = Given(x=x, mean=mean, spread=spread)
-            family = _explained(partial(_called, call, given), x, outputs)
-            if family is not None:
-                return family, f"its {name} has this distortion"
+            found = _explained(partial(_called, call, given), x, outputs, rates)
+            if found is not None:
+                family, scale = found
+                return family, f"its {name} has this distortion{_in_words(family, scale)}", scale
     return _settings(source)
 
 
@@ -230,24 +268,35 @@ def _called(call: Call, given: Given, y: Tensor) -> Any:
 
 
 def _passed_loss(
-    source: Source, x: Tensor, u: Tensor | None, outputs: Sequence[Tensor], decode: Function
-) -> tuple[str, str] | None:
+    source: Source, x: Tensor, u: Tensor | None, outputs: Sequence[Tensor], decode: Function,
+    rates: Sequence[float],
+) -> Shown | None:  # fmt: skip
     """The distortion in the numbers that a whole pass returns, such as a training step."""
     for name, call in source.losses:
         losses = losses_of(call, source.model, x, u, decode)
-        family = None if losses is None else _explained(losses, x, outputs)
-        if family is not None:
+        found = None if losses is None else _explained(losses, x, outputs, rates)
+        if found is not None:
+            family, scale = found
             shown = "its loss" if name == "loss" else f"the loss of its {name}"
-            return family, f"{shown} has this distortion"
+            return family, f"{shown} has this distortion{_in_words(family, scale)}", scale
     return None
 
 
-def _explained(call: Callable[[Tensor], Any], x: Tensor, outputs: Sequence[Tensor]) -> str | None:
-    """The distortion with which a loss changes."""
+def _in_words(family: str, scale: float | None) -> str:
+    if scale is None:
+        return ""
+    return f", of {'variance' if family == 'squared-error' else 'scale'} {scale:.3g}"
+
+
+def _explained(
+    call: Callable[[Tensor], Any], x: Tensor, outputs: Sequence[Tensor], rates: Sequence[float]
+) -> tuple[str, float | None] | None:
+    """The distortion with which a loss changes, and its scale where it has a density's constant."""
     terms = terms_of(call, outputs)
     if terms is None:
         return None
     best: dict[str, float] = {}
+    scales: dict[str, float] = {}
     for family, distortion in _DISTORTIONS.items():
         each = torch.stack([distortion(y, x.reshape(y.shape)).double() for y in outputs])
         if not torch.isfinite(each).all() or float(each.std()) == 0:
@@ -256,8 +305,13 @@ def _explained(call: Callable[[Tensor], Any], x: Tensor, outputs: Sequence[Tenso
             if torch.isfinite(losses).all() and float(losses.std()) > 0:
                 unexplained = 1.0 - float(torch.corrcoef(torch.stack([losses, each]))[0, 1])
                 best[family] = min(best.get(family, 2.0), unexplained)
+                if unexplained < _UNEXPLAINED and family not in scales:
+                    scale = scale_shown(family, losses, each, x.numel(), x[0].numel(), rates)
+                    scales |= {} if scale is None else {family: scale}
     nearest = min(best, key=best.__getitem__, default=None)
-    return nearest if nearest is not None and best[nearest] < _UNEXPLAINED else None
+    if nearest is None or best[nearest] >= _UNEXPLAINED:
+        return None
+    return nearest, scales.get(nearest)
 
 
 _DISTORTIONS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
@@ -284,7 +338,7 @@ def _inside(values: Tensor) -> bool:
     return float(values.min()) >= 0 and float(values.max()) <= 1
 
 
-def _settings(source: Source) -> tuple[str, str] | None:
+def _settings(source: Source) -> Shown | None:
     """What a configuration or an attribute calls the loss."""
     model = source.model
     owners = [("", model)] + [
@@ -300,7 +354,7 @@ def _settings(source: Source) -> tuple[str, str] | None:
             family = next((f for key, f in _WORDS.items() if key in word), None)
             family = family or _LAYERS.get(type(value))
             if family is not None:
-                return family, f"its {prefix}{name} is {word or type(value).__name__}"
+                return family, f"its {prefix}{name} is {word or type(value).__name__}", None
     return None
 
 
@@ -317,7 +371,7 @@ def of_counts(source: Source, first: Reading, x: Tensor, u: Tensor | None, asked
     if error < CLEARLY * min(1.0, first.error):
         why = (f"shares of a softmax: as such its error is {error:.3g} times that of a constant, "
                f"as {OUTPUTS[first.output]} {first.error:.3g}")  # fmt: skip
-        return replace(first, likelihood=shares, error=error, why_output=why)
+        return replace(first, likelihood=shares, error=error, why_output=why, assumed="")
     if first.error > POOR and error < first.error:
         raise UnscoredError(
             f"{source.name} reconstructs these counts poorly as {OUTPUTS[first.output]}, with "

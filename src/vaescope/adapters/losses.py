@@ -1,6 +1,7 @@
 """A model's own loss, called: what it changes with shows its distortion and its rate."""
 
 import inspect
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from vaescope.adapters.tensors import leaves, same
 
 __all__ = [
     "Call", "Given", "Rate", "calls_of", "loss_passes", "losses_of", "named_losses", "rate_of",
-    "terms_of",
+    "rates_of", "scale_shown", "terms_of",
 ]  # fmt: skip
 
 _LOSSES = re.compile(r"loss|elbo|criterion|objective|(^|_)kld?(_|$)", re.IGNORECASE)
@@ -34,6 +35,10 @@ _ROLES: Mapping[str, re.Pattern[str]] = {
 #: Means and spreads with which a rate is called, and the share of its variance that may be left.
 POINTS = 16
 UNEXPLAINED = 1e-8
+#: Share of what it is compared with by which a constant may be off through rounding.
+_OFF = 1e-3
+#: Scales whose logarithm is below this cannot be told from no constant at all.
+_TELLS = 0.01
 #: By which share two weights of a rate may differ.
 EQUAL = 0.02
 
@@ -227,3 +232,51 @@ def _fitted(points: Sequence[Given], values: Tensor) -> tuple[str, float] | None
         if left < UNEXPLAINED and equal and of_mean > 0 > of_log and (not best or left < best[0]):
             best = left, kind, -of_log / of_mean
     return None if best is None else best[1:]
+
+
+def scale_shown(
+    family: str, losses: Tensor, distortions: Tensor, values: int, each: int,
+    rates: Sequence[float],
+) -> float | None:  # fmt: skip
+    """The variance of a Gaussian ("squared-error"), the scale of a Laplace; None where the losses
+    have no density's constant: a squared error times a weight could have a beta in front. A
+    Gaussian's weight is 1 / 2v, and its constant log(2 pi v) / 2 for each value.
+
+    `losses` and `distortions`, sums over all values, are at several outputs. `values` are all that
+    are scored, `each` those of one example: losses are sums, or means over either. `rates` are
+    what the loss may hold beside, in nats of all examples.
+    """
+    if family not in ("squared-error", "laplace"):
+        return None
+    gap = distortions - distortions.mean()
+    weight = float((gap * (losses - losses.mean())).sum() / gap.square().sum())
+    rest = float(losses.mean()) - weight * float(distortions.mean())
+    if weight <= 0:
+        return None
+    for over in (1, values // each, values):
+        for beside in (0.0, *rates):
+            nats = rest * over - beside
+            for scale, log_scale in _scales(family, 1.0 / (weight * over)):
+                size = values * abs(log_scale) + abs(beside) + 1e-6
+                if abs(log_scale) > _TELLS and abs(nats - values * log_scale) < _OFF * size:
+                    return scale
+    return None
+
+
+def _scales(family: str, inverse: float) -> Iterator[tuple[float, float]]:
+    """The scale, and the constant of its density for each value, whole and without pi."""
+    if family == "laplace":
+        yield inverse, math.log(2 * inverse)
+        yield inverse, math.log(inverse)
+    else:
+        variance = inverse / 2
+        yield variance, 0.5 * math.log(2 * math.pi * variance)
+        yield variance, 0.5 * math.log(variance)
+
+
+def rates_of(mean: Tensor, variance: Tensor) -> tuple[float, float]:
+    """KL to N(0, I) of all examples together, in closed form, and log q(z) - log p(z) at z = mean:
+    losses are called with their noise at 0."""
+    m, log_v = mean.double().square(), variance.double().clamp_min(1e-30).log()
+    closed = 0.5 * (m + variance.double() - 1 - log_v).sum()
+    return float(closed), float(0.5 * (m - log_v).sum())

@@ -7,6 +7,7 @@ from itertools import accumulate
 from operator import mul
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, distributions
 from torch.nn import functional
@@ -16,6 +17,7 @@ from vaescope.errors import ShapeError, UsageError
 
 __all__ = [
     "LIKELIHOODS",
+    "NEVER",
     "OUTPUTS",
     "RANGES",
     "UNIT",
@@ -48,6 +50,11 @@ OUTPUTS = {
 LIKELIHOODS = (
     "bernoulli", "gaussian", "squared-error", "laplace", "categorical", "multinomial",
 )  # fmt: skip
+
+#: The logit of a level that a decoder does not have.
+NEVER = -1e9
+#: Quantiles by which the mean of a transformed distribution is taken.
+QUANTILES = 64
 
 #: Under which names outputs hold images.
 _NAMES = ("reconstruction", "sample", "recon", "recon_x", "x_hat", "x_recon", "mean", "logits")
@@ -153,7 +160,34 @@ def _of_distribution(output: distributions.Distribution, event: tuple[int, ...])
             f"decode returned a {type(base).__name__}; tokens have a Categorical.",
             "Pass decode= as a function that returns logits of shape (n, t, vocabulary).",
         )
-    return Decoded(shaped(output.mean, event), output)
+    return Decoded(shaped(_mean(output), event), output)
+
+
+def _mean(output: distributions.Distribution) -> Tensor:
+    """The mean of a distribution of torch; of one that is transformed value by value, by the
+    quantiles of what it is made of (Gauss-Legendre)."""
+    try:
+        mean: Tensor = output.mean
+    except NotImplementedError:
+        inner = output
+        while isinstance(inner, distributions.Independent):
+            inner = inner.base_dist
+        base = getattr(inner, "base_dist", None)
+        while isinstance(base, distributions.Independent):
+            base = base.base_dist
+        if base is None or any(one.codomain.event_dim for one in getattr(inner, "transforms", ())):
+            raise UsageError(
+                f"decode returned a {type(inner).__name__} without a mean.",
+                "Pass decode= as a function that returns one with a mean.",
+            ) from None
+        nodes, weights = np.polynomial.legendre.leggauss(QUANTILES)
+        mean = torch.zeros(())
+        for node, weight in zip(nodes, weights, strict=True):
+            value = base.icdf(torch.full((), (node + 1) / 2).to(base.mean))
+            for transform in inner.transforms:  # type: ignore[attr-defined]
+                value = transform(value)
+            mean = mean.to(value) + weight / 2 * value
+    return mean
 
 
 def _of_tensor(tensor: Tensor, event: tuple[int, ...], *, last: bool = False) -> Decoded:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
 from torch import Tensor, distributions, nn
 
 from vaescope.adapters.asked import Asked
@@ -28,7 +27,7 @@ from vaescope.adapters.posterior_format import (
     whole_numbers,
 )
 from vaescope.adapters.sources import Source
-from vaescope.adapters.tensors import leaves, same
+from vaescope.adapters.tensors import described, leaves, same
 from vaescope.errors import UnreadableError, UsageError, VaescopeError
 
 __all__ = ["Opening", "line_of", "methods_that_draw", "openings", "spread_of_draws"]
@@ -37,6 +36,8 @@ __all__ = ["Opening", "line_of", "methods_that_draw", "openings", "spread_of_dra
 DRAWN = 32
 #: Mean difference of log variances that rounding explains.
 EQUAL = 0.01
+#: Of a spread that was said and that what the model draws contradicts.
+TOLD = "as given, though its samples have other variances"
 #: Names of methods and layers that draw latents from means and spreads.
 _DRAWS = re.compile(r"reparam|^_?sampl|sample_gauss|sample_z|sample_latent|rsample", re.IGNORECASE)
 #: Names of layers that make latents discrete.
@@ -222,7 +223,7 @@ def _of_way(
     found = list(candidates(output, again))
     stated = isinstance(output, distributions.Distribution)
     if not found:
-        problems.append(f"{name} returned {_described(output, again)}: no mean is among them")
+        problems.append(f"{name} returned {described(output, again)}: no mean is among them")
     if asked.posterior is None and not any(c.kind or c.layout == "pair" for c in found):
         _refuse_quantised(source, name, output)
     for candidate in found:
@@ -259,15 +260,18 @@ def _settle(
     """With evidence, where the means and variances are those of which the model draws."""
     few = source.batch or few_of(x, DRAWN)
     parts = one.candidate.take(one.way(x[:few], _first(u, few)))
+    told = asked.spread() is not None
     for draw in draws:
-        kind = spread_of_draws(parts, draw.posterior, one.spread, told=asked.spread() is not None)
+        kind = spread_of_draws(parts, draw.posterior, one.spread, told=told)
         if kind is not None:
+            if kind != spread_of_draws(parts, draw.posterior, one.spread, told=False):
+                return replace(one, spread=kind, evidence=TOLD, shape=draw.shape)
             return replace(one, spread=kind, evidence=draw.says, shape=draw.shape)
     if draws:
         return one
     for draw in () if one.candidate.kind else methods_that_draw(source, parts, one.way):
         # Takes any two tensors: shows the spread only, and may be given what forward makes of it.
-        kind = spread_of_draws(parts, draw.posterior, one.spread, told=asked.spread() is not None)
+        kind = spread_of_draws(parts, draw.posterior, one.spread, told=told)
         positive = parts.spread is not None and float(parts.spread.min()) >= 0
         if kind is not None and (positive or kind not in ("std", "variance")):
             settled = one.candidate.layout == "pair"
@@ -382,18 +386,3 @@ def line_of(error: Exception) -> str:
     """An error of somebody's code, in one line."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0][:160] if lines else ''}"
-
-
-def _described(output: Any, again: Any) -> str:
-    """What an encoder returned, in a few words."""
-    if isinstance(output, Tensor):
-        changes = not torch.equal(output, again)
-        return f"shape {tuple(output.shape)}" + (
-            ", and other values when called again, so these are samples" if changes else ""
-        )
-    if isinstance(output, Mapping):
-        return f"{type(output).__name__} with {', '.join(map(str, output))}"
-    if isinstance(output, tuple | list):
-        inner = (_described(*both) for both in zip(output, again, strict=False))
-        return f"{type(output).__name__} of [{'; '.join(inner)}]"
-    return type(output).__name__

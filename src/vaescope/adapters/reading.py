@@ -34,6 +34,7 @@ class Reading:
     spreads: Range  # range of the spread
     why_output: str = ""
     stated: bool = False  # whether the model or the user says what the output means
+    assumed: str = ""  # why its likelihood, or the scale of it, is only assumed; else empty
     margin: float | None = None  # nats by which the next best range or output is worse
 
     @property

@@ -1,6 +1,7 @@
 """Public styles of VAE classes, written by us, with the truth about each."""
 
 from tests.adapters.corpus import (
+    densities,
     layouts,
     likelihoods,
     modes,
@@ -13,5 +14,5 @@ from tests.adapters.corpus import (
 
 __all__ = ["STYLES"]
 
-FAMILIES = (returns, spreads, likelihoods, priors, ranges, layouts, wrappers, modes)
+FAMILIES = (returns, spreads, likelihoods, priors, ranges, layouts, wrappers, modes, densities)
 STYLES = tuple(style for family in FAMILIES for style in family.STYLES)

@@ -86,9 +86,68 @@ class Categories(nn.Module):
         return self.decode(self.reparameterize(q)), q
 
 
+class Coupling(nn.Module):
+    """A step of a flow, and its log determinant."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.net = mlp(size // 2, 16, size)
+
+    def forward(self, z: Tensor) -> tuple[Tensor, Tensor]:
+        kept, other = z.chunk(2, 1)
+        shift, log_scale = self.net(kept).chunk(2, 1)
+        return torch.cat([other * torch.exp(log_scale) + shift, kept], 1), log_scale.sum(1)
+
+
+class Flow(nn.Module):
+    """A Gaussian goes through a flow, and the decoder gets what comes out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.back = mlp(64, 48, 12), mlp(6, 48, 64, end=nn.Sigmoid())
+        self.flows = nn.ModuleList([Coupling(6) for _ in range(3)])
+
+    def encode(self, x: Tensor) -> Any:
+        mu, log_var = self.body(x.flatten(1)).chunk(2, dim=1)
+        z = before = reparameterise(mu, log_var)
+        log_det = torch.zeros(len(x))
+        for flow in self.flows:
+            z, more = flow(z)
+            log_det = log_det + more
+        return z, before, mu, log_var, log_det
+
+    def decode(self, z: Tensor) -> Tensor:
+        return self.back(z).view(-1, 1, 8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        z, _, mu, log_var, log_det = self.encode(x)
+        return self.decode(z), mu, log_var, log_det
+
+
+class FlowPrior(nn.Module):
+    """The flow is the prior's: neither encoder nor decoder calls it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.back = mlp(64, 48, 12), mlp(6, 48, 64, end=nn.Sigmoid())
+        self.flows = nn.ModuleList([Coupling(6) for _ in range(3)])
+
+    def encode(self, x: Tensor) -> Any:
+        return self.body(x.flatten(1)).chunk(2, dim=1)
+
+    def decode(self, z: Tensor) -> Tensor:
+        return self.back(z).view(-1, 1, 8, 8)
+
+    def forward(self, x: Tensor) -> Any:
+        mu, log_var = self.encode(x)
+        return self.decode(reparameterise(mu, log_var)), mu, log_var
+
+
 REFUSED: Mapping[str, Callable[[], nn.Module]] = {
     "codebook": Codebook,
     "rounded in forward": Rounded,
     "two levels": TwoLevels,
     "categories": Categories,
+    "flow after the draws": Flow,
+    "flow as the prior": FlowPrior,
 }
