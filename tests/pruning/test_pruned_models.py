@@ -62,6 +62,12 @@ def test_a_module_becomes_a_module_with_the_kept_latents() -> None:
     torch.testing.assert_close(small(x), toy.decode(toy.encode(x)[0]))
 
 
+def test_a_model_that_is_open_already_is_pruned_by_itself() -> None:
+    opened = vs.open_model(Toy(), vectors())
+    with pytest.raises(UsageError, match=r"open already.*Pass that and its data"):
+        vs.prune(opened)
+
+
 def test_the_elbo_gains_rate_and_noise_of_what_is_dropped() -> None:
     result = vs.prune(Toy(), vectors())
     # Squared error: ||x - x'||^2 with x' = c at pixel 1 in both, plus noise of variance 1 before.

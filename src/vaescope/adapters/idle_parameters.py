@@ -47,11 +47,12 @@ def idle_parameters(
 
 def idle_priors(module: nn.Module | None, outputs: Callable[[], list[Any]]) -> list[str]:
     """Parts that are called what makes a prior, and that encoder and decoder do not call."""
-    if module is None:
-        return []
+    parts = [] if module is None else list(module.modules())
+    if module is None or any(isinstance(part, torch.jit.ScriptModule) for part in parts):
+        return []  # scripted parts take no hooks
     called: set[nn.Module] = set()
     handles = [part.register_forward_pre_hook(lambda part, _: called.add(part))
-               for part in module.modules()]  # fmt: skip
+               for part in parts]  # fmt: skip
     try:
         _tensors(outputs)
     finally:

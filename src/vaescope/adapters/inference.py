@@ -312,6 +312,8 @@ def _readings(
                 told_decoder = vocabulary_told(decoder, z, u, shape, x, opening)
             elif output.levels is not None:
                 told_decoder = levels_told(decoder, output.levels.shape[-1], x)
+                if told_decoder is not decoder and told is None and value_range != RANGES[-1]:
+                    continue  # numbers of levels go in as they are
             if told_decoder is not decoder:
                 decoder = told_decoder  # noqa: PLW2901
                 output, _ = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)

@@ -100,6 +100,11 @@ def _prune_model(model: Any, opened: OpenModel, functions: tuple[Any, Any]) -> P
     plan = plan_of(opened.codes)
     if not plan.dropped:
         return pruning_of(plan, Change(0.0, 0.0, 0.0, 0.0, 0), model, opened.codes)
+    if isinstance(model, OpenModel) and opened.inferred:
+        raise UsageError(
+            f"{opened.name} is open already, and its pruned copy is made of the model itself.",
+            "Pass that and its data: vs.prune(model, data).",
+        )
     few = opened.rows[np.linspace(0, len(opened.rows) - 1, REMEMBERED).astype(np.int64)]
     with opened.evaluating():
         small = Pruned(
