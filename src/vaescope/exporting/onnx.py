@@ -361,7 +361,7 @@ def _refuse(result: OnnxExport) -> None:
                 f"{check.output} of {check.file}.onnx differs from torch by "
                 f"{check.difference:.1e} on {check.on}{own}, more than {result.tolerance:g}; "
                 "nothing was written.",
-                "Give a larger tolerance (--tolerance) if that is near enough. Where means are read "
-                "from what the model draws itself, no exporter follows: pass encode=, a function "
+                "Give a larger tolerance (--tolerance) if that is near enough. Where means are "
+                "those of the model's own draws, no exporter follows: pass encode=, a function "
                 "that returns (mean, logvar).",
             )
