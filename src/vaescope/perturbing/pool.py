@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from vaescope.build import data_settings
 from vaescope.data import Dataset
@@ -19,7 +18,7 @@ from vaescope.perturbing.settings import PerturbSettings
 from vaescope.runs import Run
 from vaescope.settings import from_python
 from vaescope.specs import Experiment, digest
-from vaescope.training.run import train_run
+from vaescope.training.group import train_alike
 from vaescope.vae import VAE
 
 __all__ = ["PoolModel", "Selection", "pool_experiments", "select", "train_pool"]
@@ -86,13 +85,16 @@ def train_pool(
     experiments: list[Experiment], data: Dataset, folder: Path, stop: Callable[[], int]
 ) -> Iterator[str]:
     """Trains what is not trained yet; yields what it is doing."""
-    for place, experiment in enumerate(experiments):
-        run = Run.of(experiment, "beta-vae", folder)
+    runs = [Run.of(experiment, "beta-vae", folder) for experiment in experiments]
+    for run, experiment in zip(runs, experiments, strict=True):
         run.create(experiment)
-        for progress in train_run(run, experiment, data, device=torch.device("cpu"), stop=stop):
-            if progress.step % 500 == 0:
-                yield (f"pool: model {place + 1} of {len(experiments)}, step {progress.step} of "
-                       f"{progress.steps}")  # fmt: skip
+    for places, step in train_alike(runs, experiments, data, stop=stop):
+        if step % 500 == 0:
+            under_way = f"model {places[0] + 1}"
+            if len(places) > 1:
+                under_way = f"models {places[0] + 1} to {places[-1] + 1}"
+            yield (f"pool: {under_way} of {len(experiments)}, step {step} of "
+                   f"{experiments[0].steps}")  # fmt: skip
 
 
 def measured(experiment: Experiment, data: Dataset, folder: Path) -> PoolModel:

@@ -23,7 +23,7 @@ STUDIES: tuple[Study, ...] = (
 
 #: Studies that can be run and are not final: their claims are judged alone, and belong to no family
 #: until they stand in `STUDIES` and are registered.
-PREPARED: tuple[Study, ...] = tables_4.STUDIES
+PREPARED: tuple[Study, ...] = tables_4.PREPARED
 
 _AMSGRAD = "models now train with AMSGrad, as the paper has it"
 _SPLIT = "models now train on 80% of the rows and are scored on another 10%, as in the thesis"

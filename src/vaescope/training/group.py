@@ -18,10 +18,29 @@ from vaescope.runs import Run, strict_json
 from vaescope.sealing import RowSeals
 from vaescope.specs import Experiment
 from vaescope.training.correlations import correlations_of_means, is_kept
-from vaescope.training.many import Many, compiling_pays, train_many
-from vaescope.training.run import check_range, environment, finish
+from vaescope.training.many import Many, compiling_pays, groups, train_many
+from vaescope.training.run import check_range, environment, finish, train_run
 
-__all__ = ["train_group"]
+__all__ = ["train_alike", "train_group"]
+
+
+def train_alike(
+    runs: Sequence[Run],
+    experiments: Sequence[Experiment],
+    data: Dataset,
+    *,
+    stop: Callable[[], int] = lambda: 0,
+) -> Iterator[tuple[list[int], int]]:
+    """Trains runs on the same data, those together for which that pays, on the CPU; yields which
+    are under way and their step. `Run.create` comes before."""
+    for places in groups(experiments):
+        own, specs = [runs[k] for k in places], [experiments[k] for k in places]
+        if len(places) > 1:
+            for many in train_group(own, specs, data, stop=stop):
+                yield places, many.step
+            continue
+        for progress in train_run(own[0], specs[0], data, device=torch.device("cpu"), stop=stop):
+            yield places, progress.step
 
 
 def train_group(

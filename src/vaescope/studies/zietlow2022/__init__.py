@@ -16,6 +16,7 @@ from vaescope.studies.zietlow2022 import (
     table_3_3_mnist,
     table_3_3_synth,
     table_3_4,
+    tables_4,
     theorem_2,
     worked_example,
 )
@@ -38,5 +39,6 @@ STUDIES: tuple[Study, ...] = (
     seeds.STUDY,
     theorem_2.STUDY,
     worked_example.STUDY,
+    *tables_4.STUDIES,
     figure_7_6.STUDY,
 )

@@ -1,18 +1,19 @@
 """What the studies of zietlow2022 chapter 4 share: data, methods, arms, and what is measured.
 
-A unit is a replicate: it has a pool, a perturbation, noise and controls of its own, and two fresh
+A unit is a replicate: it has a pool, a perturbation, noise and controls of its own, and fresh
 seeds of each method. A cell is one method of one replicate; the cells of a replicate share its
 perturbations, which are kept below the folder of runs by what they were made with.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
+from scipy import stats
 
 from vaescope.build import data_settings
 from vaescope.codes import Codes
@@ -33,25 +34,31 @@ from vaescope.runs import Run
 from vaescope.settings import from_python
 from vaescope.studies.study import Cell, Computed, Measured, Scale
 from vaescope.tables import Value
-from vaescope.training.run import train_run
+from vaescope.training.group import train_alike
 from vaescope.user_data import load_dataset
 
-__all__ = ["METHODS", "METRICS", "compute", "work"]
+__all__ = ["AFFORDABLE", "METHODS", "METRICS", "SLOW", "compute", "work", "work_of"]
 
 EPSILON = 0.175
 HUES = ("floor_hue", "wall_hue", "object_hue")
 METRICS = ("mig", "dci", "factor_vae", "sap")
 #: Perturbations that share the form of m and not its purpose; for the beta-VAE only.
 CONTROLS = ("reversed", "one-factor", "relabelled", "untrained")
+#: Arms of the beta-VAE of which the tables claim nothing, with fewer seeds.
+_MINOR = ("relabelled", "untrained", "noise-variance", "original-long", "perturbed-long")
 #: A latent whose mean variance is above this share of an unused one's is not in use.
 UNUSED = 0.8
 
-#: Per scale: hues on an arc, models of a pool, steps of a model and of m, seeds of a method.
-_SIZES: Mapping[Scale, tuple[int, int, int, int, int]] = {
-    "smoke": (8, 2, 12, 3, 1),
-    "laptop": (10, 16, 9000, 1500, 2),
-    "paper": (10, 50, 90_000, 15_000, 10),
-}
+#: Per scale: what all cells of a replicate share.
+_SIZES: Mapping[Scale, Mapping[str, Any]] = {
+    "smoke": {"hues": 8, "pool": 2, "steps": 12, "batch": 16, "m_steps": 3, "contrast": 0.0},
+    "laptop": {"hues": 10, "pool": 8, "steps": 6000, "batch": 16, "m_steps": 600, "contrast": 0.2},
+    "paper": {"hues": 10, "pool": 50, "steps": 90_000, "batch": 64, "m_steps": 15_000,
+              "contrast": 0.2},
+}  # fmt: skip
+#: Seeds of a method, and those of its minor arms, at laptop scale: by what they cost.
+_SEEDS: Mapping[str, tuple[int, int]] = {"beta-vae": (6, 2), "beta-tcvae": (4, 0)}
+_OTHER_SEEDS = (2, 0)
 
 
 def _strength(steps: int, value: float) -> dict[str, Any]:
@@ -60,31 +67,40 @@ def _strength(steps: int, value: float) -> dict[str, Any]:
 
 #: Method -> its preset and settings by the number of steps.
 METHODS: Mapping[str, Any] = {
-    "ae": lambda steps: ("ae", {}),
     "beta-vae": lambda steps: ("beta-vae", {"objective.beta": _strength(steps, 4.0)}),
+    "pcl": lambda steps: ("pcl", {}),
     "beta-tcvae": lambda steps: ("beta-tcvae", {"objective.beta": _strength(steps, 4.0)}),
+    "ae": lambda steps: ("ae", {}),
     # 6 x 1000, as Kim and Mnih have it, would make a step thirty times slower.
     "factor-vae": lambda steps: ("factor-vae", {
         "objective.gamma": _strength(steps, 7.0), "objective.critic_width": 128,
         "objective.critic_layers": 3, "objective.critic_lr": 1e-3}),
-    "slow-vae": lambda steps: ("slow-vae", {"objective.beta": 1.0, "batch": 16}),
-    "pcl": lambda steps: ("pcl", {}),
+    "slow-vae": lambda steps: ("slow-vae", {"objective.beta": 1.0}),
     "weak-gan": lambda steps: ("weak-gan", {"objective.width": 128}),
 }  # fmt: skip
+#: Those that a laptop can train for all replicates; the others are prepared.
+AFFORDABLE = ("beta-vae", "pcl", "beta-tcvae")
+SLOW = tuple(method for method in METHODS if method not in AFFORDABLE)
+
+
+def work_of(methods: Sequence[str], scale: Scale, units: Any = None) -> Computed:
+    """Cells by method, then by replicate: neighbours do not wait for the same perturbation."""
+    replicates = range({"smoke": 1, "laptop": 16, "paper": 16}[scale]) if units is None else units
+    seeds = {"smoke": (1, 1), "paper": (10, 10)}
+    cells = tuple(
+        Cell({**_SIZES[scale], "width": 64}
+             | dict(zip(("seeds", "minor_seeds"),
+                        seeds.get(scale, _SEEDS.get(method, _OTHER_SEEDS)), strict=True)),
+             {"seed": replicate, "method": method})
+        for method in methods
+        for replicate in replicates
+    )  # fmt: skip
+    return Computed("zietlow2022-perturbation", cells, compute)
 
 
 def work(scale: Scale, units: Any = None) -> Computed:
-    """Cells by method, then by replicate: neighbours do not wait for the same perturbation."""
-    hues, pool, steps, m_steps, seeds = _SIZES[scale]
-    replicates = range({"smoke": 1, "laptop": 16, "paper": 16}[scale]) if units is None else units
-    settings = {"hues": hues, "pool": pool, "steps": steps, "m_steps": m_steps, "seeds": seeds,
-                "contrast": 0.0 if scale == "smoke" else 0.2}  # fmt: skip
-    cells = tuple(
-        Cell(settings, {"seed": replicate, "method": method})
-        for method in METHODS
-        for replicate in replicates
-    )
-    return Computed("zietlow2022-perturbation", cells, compute)
+    """Of the methods that a laptop can train."""
+    return work_of(AFFORDABLE, scale, units)
 
 
 def original(hues: int, **noise: Any) -> Dataset:
@@ -98,40 +114,59 @@ def original(hues: int, **noise: Any) -> Dataset:
 def compute(columns: Mapping[str, Any]) -> Measured:
     """All arms of one method in one replicate."""
     replicate, method = int(columns["seed"]), str(columns["method"])
-    shared = {k: columns[k] for k in ("hues", "pool", "steps", "m_steps", "contrast")}
+    shared = {k: columns[k] for k in (*_SIZES["smoke"], "width")}
     name = hashlib.sha256(json.dumps([shared, replicate], sort_keys=True).encode()).hexdigest()[:16]
     folder = runs_folder() / "perturbations" / name
     folder.mkdir(parents=True, exist_ok=True)
     data = original(columns["hues"])
     whole = method == "beta-vae"
-    found: dict[str, Value] = {}
     try:
-        files, sizes = _perturbations(data, columns, replicate, folder, whole)
+        arms, found = _arms(data, columns, folder, whole)
     except UsageError as error:  # a pool without contrast makes no perturbation, and no number
         return {"refused": error.message}
-    found |= sizes
-    arms = {
-        "original": data,
-        "noise": original(columns["hues"], pixel_noise=EPSILON, noise_seed=replicate),
-        **files,
-    }
+    steps = dict.fromkeys(arms, columns["steps"])
+    if whole:  # part of a fall may be slowness
+        for arm in ("original", "perturbed"):
+            arms[f"{arm}-long"], steps[f"{arm}-long"] = arms[arm], 2 * columns["steps"]
+    before = data.rows(np.arange(len(data)))
+    for arm, rows in arms.items():
+        seeds = columns["minor_seeds" if arm in _MINOR else "seeds"]
+        found |= _scores(arm, method, rows, columns, steps[arm], seeds, folder)
+        if whole:
+            assert rows.factors is not None
+            change = rows.rows(np.arange(len(rows))).astype(np.float64) - before
+            found[f"rms_{arm}"] = float(np.sqrt((change**2).mean()))
+            bias = data_bias(rows.rows, rows.factors.classes(np.arange(len(rows))))
+            found[f"angle_{arm}"] = float(bias.value) if bias.defined else None
+    found |= _falls(found, [arm for arm in arms if steps[arm] == columns["steps"]], whole)
+    return {**found, "examples": _examples(data, arms["perturbed"])} if whole else found
+
+
+def _examples(before: Dataset, after: Dataset) -> NDArray[np.float32]:
+    """Four images in columns: as they were, by how much they changed, magnified, and as they are;
+    no change is grey."""
+    rows = np.linspace(0, len(before) - 1, 4).astype(np.int64)
+    old, new = before.rows(rows), after.rows(rows)
+    change = 0.5 + 0.5 * (new - old) / EPSILON
+    strips = [np.concatenate(list(images.transpose(0, 2, 3, 1)), axis=1)
+              for images in (old, change, new)]  # fmt: skip
+    return np.concatenate(strips).clip(0.0, 1.0)
+
+
+def _arms(
+    data: Dataset, columns: Mapping[str, Any], folder: Path, whole: bool
+) -> tuple[dict[str, Dataset], dict[str, Value]]:
+    """The datasets of a replicate, and the sizes of what was changed in them."""
+    replicate = int(columns["seed"])
+    files, sizes = _perturbations(data, columns, replicate, folder, whole)
+    noise = original(columns["hues"], pixel_noise=EPSILON, noise_seed=replicate)
+    arms = {"original": data, "noise": noise, **files}
     if whole:
         arms["noise-variance"] = original(
             columns["hues"], pixel_noise=sizes["rms_perturbed"], noise_match="variance",
             noise_seed=replicate,
         )  # fmt: skip
-    for arm, rows in arms.items():
-        found |= _scores(arm, method, rows, columns, columns["steps"], folder)
-        if whole:
-            assert rows.factors is not None
-            bias = data_bias(rows.rows, rows.factors.classes(np.arange(len(rows))))
-            found[f"angle_{arm}"] = float(bias.value) if bias.defined else None
-    if whole:  # part of a fall may be slowness
-        for arm in ("original", "perturbed"):
-            found |= _scores(
-                f"{arm}-long", method, arms[arm], columns, 2 * columns["steps"], folder
-            )
-    return found | _falls(found, whole)
+    return arms, sizes
 
 
 def _perturbations(
@@ -142,7 +177,8 @@ def _perturbations(
         "epsilon": EPSILON, "pool": columns["pool"], "least_contrast": columns["contrast"],
         "filtered": columns["contrast"] > 0.0, "steps": columns["m_steps"], "seed": replicate,
     }  # fmt: skip
-    training = {"steps": columns["steps"]}
+    _, strength = METHODS["beta-vae"](columns["steps"])
+    training = {**_ours(columns, columns["steps"]), **strength}
     files: dict[str, Dataset] = {}
     sizes: dict[str, Value] = {}
     for kind in ("perturbed", *(CONTROLS if whole else ())):
@@ -162,12 +198,13 @@ def _perturbations(
 
 
 def _scores(
-    arm: str, method: str, data: Dataset, columns: Mapping[str, Any], steps: int, folder: Path
-) -> dict[str, Value]:
-    """Means over the seeds of a method; latents in use are the fewest."""
+    arm: str, method: str, data: Dataset, columns: Mapping[str, Any], steps: int, seeds: int,
+    folder: Path,
+) -> dict[str, Value]:  # fmt: skip
+    """Means over the seeds of a method; latents in use are the fewest. MIG of each seed beside."""
     found: list[dict[str, float]] = []
-    for seed in range(columns["seeds"]):
-        codes = _codes(method, data, 1000 * int(columns["seed"]) + 900 + seed, steps, folder)
+    first = 1000 * int(columns["seed"]) + 900
+    for codes in _codes(method, data, range(first, first + seeds), steps, columns, folder):
         gap = mig(codes)
         found.append({
             "mig": gap.value, "dci": dci(codes).disentanglement.value,
@@ -177,7 +214,9 @@ def _scores(
             "used": _used(codes),
         })  # fmt: skip
     means = {f"{name}_{arm}": float(np.mean([one[name] for one in found])) for name in found[0]}
-    return {**means, f"used_{arm}": float(min(one["used"] for one in found))}
+    return {**means, f"used_{arm}": float(min(one["used"] for one in found)),
+            f"least_mig_{arm}": float(min(one["mig"] for one in found)),
+            f"largest_mig_{arm}": float(max(one["mig"] for one in found))}  # fmt: skip
 
 
 def _used(codes: Codes) -> float:
@@ -188,42 +227,74 @@ def _used(codes: Codes) -> float:
     return float((codes.variance.mean(axis=0) < UNUSED * np.asarray(unused_units(codes))).sum())
 
 
-def _codes(method: str, data: Dataset, seed: int, steps: int, folder: Path) -> Codes:
-    preset, settings = METHODS[method](steps)
-    net = {"name": "mlp", "encoder": [128, 128], "decoder": [128, 128]}
+def _ours(columns: Mapping[str, Any], steps: int) -> dict[str, Any]:
+    """What all methods share."""
+    width = [columns["width"]] * 2
     rate = {"name": "cosine", "start": 2e-3, "stop": 0.0, "steps": steps}
-    ours = {"net": net, "latent": len(HUES), "batch": 32, "steps": steps, "optimiser.lr": rate}
-    spec = from_python(preset, data_settings(data), {**ours, **settings, "seed": seed})
-    run = Run.of(spec, preset, folder / "runs")
-    run.create(spec)
-    for _ in train_run(run, spec, data, device=torch.device("cpu")):
+    return {"net": {"name": "mlp", "encoder": width, "decoder": width}, "latent": len(HUES),
+            "batch": columns["batch"], "steps": steps, "optimiser.lr": rate}  # fmt: skip
+
+
+def _codes(
+    method: str, data: Dataset, seeds: Sequence[int], steps: int, columns: Mapping[str, Any],
+    folder: Path,
+) -> list[Codes]:  # fmt: skip
+    """Of fresh models, trained together where that pays."""
+    preset, settings = METHODS[method](steps)
+    ours = {**_ours(columns, steps), **settings}
+    specs = [from_python(preset, data_settings(data), {**ours, "seed": seed}) for seed in seeds]
+    runs = [Run.of(spec, preset, folder / "runs") for spec in specs]
+    for run, spec in zip(runs, specs, strict=True):
+        run.create(spec)
+    for _ in train_alike(runs, specs, data):
         pass
-    return encode(run, data)
+    return [encode(run, data) for run in runs]
 
 
-def _falls(found: Mapping[str, Value], whole: bool) -> dict[str, Value]:
+def _falls(found: Mapping[str, Value], arms: Sequence[str], whole: bool) -> dict[str, Value]:
     """Original less perturbed and less noise, and by how much noise exceeds half of the former; of
-    controls, by how much the perturbation costs more."""
+    controls, by how much the perturbation costs more, and how arms are ranked by their angle and by
+    the size of what was changed."""
 
     def number(name: str) -> float:
         value = found[name]
         assert isinstance(value, float)
         return value
 
+    def fall(metric: str, arm: str) -> float:
+        return number(f"{metric}_original") - number(f"{metric}_{arm}")
+
     falls: dict[str, Value] = {}
     for metric in METRICS:
-        before, after = number(f"{metric}_original"), number(f"{metric}_perturbed")
-        noise = number(f"{metric}_noise")
-        falls[f"fall_{metric}"] = before - after
-        falls[f"noise_fall_{metric}"] = before - noise
-        falls[f"noise_excess_{metric}"] = (before - noise) - 0.5 * (before - after)
+        falls[f"fall_{metric}"] = fall(metric, "perturbed")
+        falls[f"noise_fall_{metric}"] = fall(metric, "noise")
+        falls[f"noise_excess_{metric}"] = fall(metric, "noise") - 0.5 * fall(metric, "perturbed")
         if whole:
             for control in CONTROLS:
-                falls[f"beyond_{control}_{metric}"] = number(f"{metric}_{control}") - after
+                falls[f"beyond_{control}_{metric}"] = fall(metric, "perturbed") - fall(
+                    metric, control
+                )
             # The same with noise in place of the perturbation: it has no purpose to be specific of.
-            falls[f"noise_beyond_reversed_{metric}"] = number(f"{metric}_reversed") - noise
+            falls[f"noise_beyond_reversed_{metric}"] = fall(metric, "noise") - fall(
+                metric, "reversed"
+            )
             long = number(f"{metric}_original-long") - number(f"{metric}_perturbed-long")
             falls[f"long_fall_{metric}"] = long
+    for arm in ("perturbed", "noise"):
+        falls[f"least_gap_fall_{arm}"] = min(fall(f"gap_{hue}", arm) for hue in HUES)
     pruned = min(number(f"used_{arm}") for arm in ("original", "perturbed", "noise")) < len(HUES)
     falls["entry"] = 0.0 if pruned else number("mig_original")
+    if whole:
+        losses = [fall("mig", arm) for arm in arms]
+        for cause in ("angle", "rms"):
+            sizes = [found[f"{cause}_{arm}"] for arm in arms]
+            known = [(a, b) for a, b in zip(sizes, losses, strict=True) if a is not None]
+            falls[f"rank_of_{cause}"] = _rank_correlation(known)
     return falls
+
+
+def _rank_correlation(pairs: Sequence[tuple[Any, float]]) -> float | None:
+    if len(pairs) < 3:
+        return None
+    first, second = np.array(pairs, dtype=np.float64).T
+    return float(stats.spearmanr(first, second).statistic) if np.ptp(first) > 0.0 else None
