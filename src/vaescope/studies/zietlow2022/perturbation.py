@@ -37,7 +37,25 @@ from vaescope.tables import Value
 from vaescope.training.group import train_alike
 from vaescope.user_data import load_dataset
 
-__all__ = ["AFFORDABLE", "METHODS", "METRICS", "SLOW", "compute", "work", "work_of"]
+__all__ = [
+    "AFFORDABLE",
+    "CONTROLS",
+    "HUES",
+    "METHODS",
+    "METRICS",
+    "SLOW",
+    "arms_of",
+    "codes_of",
+    "compute",
+    "folder_of",
+    "measured",
+    "original",
+    "replicates_of",
+    "seeds_of",
+    "sizes_of",
+    "work",
+    "work_of",
+]
 
 EPSILON = 0.175
 HUES = ("floor_hue", "wall_hue", "object_hue")
@@ -65,35 +83,45 @@ def _strength(steps: int, value: float) -> dict[str, Any]:
     return {"name": "linear", "start": 0.0, "stop": value, "steps": max(steps // 9, 1)}
 
 
-#: Method -> its preset and settings by the number of steps.
+#: Method -> its preset and settings, by the number of steps and a factor of its strength.
 METHODS: Mapping[str, Any] = {
-    "beta-vae": lambda steps: ("beta-vae", {"objective.beta": _strength(steps, 4.0)}),
-    "pcl": lambda steps: ("pcl", {}),
-    "beta-tcvae": lambda steps: ("beta-tcvae", {"objective.beta": _strength(steps, 4.0)}),
-    "ae": lambda steps: ("ae", {}),
+    "beta-vae": lambda steps, factor: (
+        "beta-vae", {"objective.beta": _strength(steps, factor * 4.0)}),
+    "pcl": lambda steps, factor: ("pcl", {}),
+    "beta-tcvae": lambda steps, factor: (
+        "beta-tcvae", {"objective.beta": _strength(steps, factor * 4.0)}),
+    "ae": lambda steps, factor: ("ae", {}),
     # 6 x 1000, as Kim and Mnih have it, would make a step thirty times slower.
-    "factor-vae": lambda steps: ("factor-vae", {
-        "objective.gamma": _strength(steps, 7.0), "objective.critic_width": 128,
+    "factor-vae": lambda steps, factor: ("factor-vae", {
+        "objective.gamma": _strength(steps, factor * 7.0), "objective.critic_width": 128,
         "objective.critic_layers": 3, "objective.critic_lr": 1e-3}),
-    "slow-vae": lambda steps: ("slow-vae", {"objective.beta": 1.0}),
-    "weak-gan": lambda steps: ("weak-gan", {"objective.width": 128}),
+    "slow-vae": lambda steps, factor: ("slow-vae", {"objective.beta": factor}),
+    "weak-gan": lambda steps, factor: ("weak-gan", {"objective.width": 128}),
 }  # fmt: skip
 #: Those that a laptop can train for all replicates; the others are prepared.
 AFFORDABLE = ("beta-vae", "pcl", "beta-tcvae")
 SLOW = tuple(method for method in METHODS if method not in AFFORDABLE)
 
 
+def replicates_of(scale: Scale, units: Any) -> Sequence[int]:
+    return range({"smoke": 1, "laptop": 16, "paper": 16}[scale]) if units is None else units
+
+
+def sizes_of(scale: Scale) -> dict[str, Any]:
+    """What all cells of a replicate share."""
+    return {**_SIZES[scale], "width": 64}
+
+
 def work_of(methods: Sequence[str], scale: Scale, units: Any = None) -> Computed:
     """Cells by method, then by replicate: neighbours do not wait for the same perturbation."""
-    replicates = range({"smoke": 1, "laptop": 16, "paper": 16}[scale]) if units is None else units
     seeds = {"smoke": (1, 1), "paper": (10, 10)}
     cells = tuple(
-        Cell({**_SIZES[scale], "width": 64}
+        Cell(sizes_of(scale)
              | dict(zip(("seeds", "minor_seeds"),
                         seeds.get(scale, _SEEDS.get(method, _OTHER_SEEDS)), strict=True)),
              {"seed": replicate, "method": method})
         for method in methods
-        for replicate in replicates
+        for replicate in replicates_of(scale, units)
     )  # fmt: skip
     return Computed("zietlow2022-perturbation", cells, compute)
 
@@ -111,17 +139,22 @@ def original(hues: int, **noise: Any) -> Dataset:
     )  # fmt: skip
 
 
+def folder_of(columns: Mapping[str, Any]) -> Path:
+    """Where a replicate keeps its perturbations and runs, whatever study asks for them."""
+    shared = {k: columns[k] for k in (*_SIZES["smoke"], "width")}
+    content = json.dumps([shared, int(columns["seed"])], sort_keys=True)
+    folder = runs_folder() / "perturbations" / hashlib.sha256(content.encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def compute(columns: Mapping[str, Any]) -> Measured:
     """All arms of one method in one replicate."""
-    replicate, method = int(columns["seed"]), str(columns["method"])
-    shared = {k: columns[k] for k in (*_SIZES["smoke"], "width")}
-    name = hashlib.sha256(json.dumps([shared, replicate], sort_keys=True).encode()).hexdigest()[:16]
-    folder = runs_folder() / "perturbations" / name
-    folder.mkdir(parents=True, exist_ok=True)
+    method, folder = str(columns["method"]), folder_of(columns)
     data = original(columns["hues"])
     whole = method == "beta-vae"
     try:
-        arms, found = _arms(data, columns, folder, whole)
+        arms, found = arms_of(data, columns, folder, whole=whole)
     except UsageError as error:  # a pool without contrast makes no perturbation, and no number
         return {"refused": error.message}
     steps = dict.fromkeys(arms, columns["steps"])
@@ -153,8 +186,8 @@ def _examples(before: Dataset, after: Dataset) -> NDArray[np.float32]:
     return np.concatenate(strips).clip(0.0, 1.0)
 
 
-def _arms(
-    data: Dataset, columns: Mapping[str, Any], folder: Path, whole: bool
+def arms_of(
+    data: Dataset, columns: Mapping[str, Any], folder: Path, *, whole: bool
 ) -> tuple[dict[str, Dataset], dict[str, Value]]:
     """The datasets of a replicate, and the sizes of what was changed in them."""
     replicate = int(columns["seed"])
@@ -177,7 +210,7 @@ def _perturbations(
         "epsilon": EPSILON, "pool": columns["pool"], "least_contrast": columns["contrast"],
         "filtered": columns["contrast"] > 0.0, "steps": columns["m_steps"], "seed": replicate,
     }  # fmt: skip
-    _, strength = METHODS["beta-vae"](columns["steps"])
+    _, strength = METHODS["beta-vae"](columns["steps"], 1.0)
     training = {**_ours(columns, columns["steps"]), **strength}
     files: dict[str, Dataset] = {}
     sizes: dict[str, Value] = {}
@@ -203,20 +236,24 @@ def _scores(
 ) -> dict[str, Value]:  # fmt: skip
     """Means over the seeds of a method; latents in use are the fewest. MIG of each seed beside."""
     found: list[dict[str, float]] = []
-    first = 1000 * int(columns["seed"]) + 900
-    for codes in _codes(method, data, range(first, first + seeds), steps, columns, folder):
-        gap = mig(codes)
-        found.append({
-            "mig": gap.value, "dci": dci(codes).disentanglement.value,
-            "factor_vae": factor_vae(codes, resamples=0).value, "sap": sap(codes).value,
-            **{f"gap_{hue}": float(value)
-               for hue, value in zip(HUES, gap.details["gaps"], strict=True)},
-            "used": _used(codes),
-        })  # fmt: skip
+    settings = METHODS[method](steps, 1.0)
+    for codes in codes_of(settings, data, seeds_of(columns, seeds), steps, columns, folder):
+        found.append(measured(codes))
     means = {f"{name}_{arm}": float(np.mean([one[name] for one in found])) for name in found[0]}
     return {**means, f"used_{arm}": float(min(one["used"] for one in found)),
             f"least_mig_{arm}": float(min(one["mig"] for one in found)),
             f"largest_mig_{arm}": float(max(one["mig"] for one in found))}  # fmt: skip
+
+
+def measured(codes: Codes) -> dict[str, float]:
+    """The four metrics, the gap of each factor, and how many latents are in use."""
+    gap = mig(codes)
+    gaps = zip(HUES, gap.details["gaps"], strict=True)
+    return {
+        "mig": gap.value, "dci": dci(codes).disentanglement.value,
+        "factor_vae": factor_vae(codes, resamples=0).value, "sap": sap(codes).value,
+        **{f"gap_{hue}": float(value) for hue, value in gaps}, "used": _used(codes),
+    }  # fmt: skip
 
 
 def _used(codes: Codes) -> float:
@@ -235,12 +272,18 @@ def _ours(columns: Mapping[str, Any], steps: int) -> dict[str, Any]:
             "batch": columns["batch"], "steps": steps, "optimiser.lr": rate}  # fmt: skip
 
 
-def _codes(
-    method: str, data: Dataset, seeds: Sequence[int], steps: int, columns: Mapping[str, Any],
-    folder: Path,
+def seeds_of(columns: Mapping[str, Any], count: int) -> range:
+    """Seeds of fresh models, none of which is in a pool."""
+    first = 1000 * int(columns["seed"]) + 900
+    return range(first, first + count)
+
+
+def codes_of(
+    method: tuple[str, Mapping[str, Any]], data: Dataset, seeds: Sequence[int], steps: int,
+    columns: Mapping[str, Any], folder: Path,
 ) -> list[Codes]:  # fmt: skip
     """Of fresh models, trained together where that pays."""
-    preset, settings = METHODS[method](steps)
+    preset, settings = method
     ours = {**_ours(columns, steps), **settings}
     specs = [from_python(preset, data_settings(data), {**ours, "seed": seed}) for seed in seeds]
     runs = [Run.of(spec, preset, folder / "runs") for spec in specs]
