@@ -29,15 +29,13 @@ __all__ = ["STUDY"]
 
 #: Factors of the strength that is best on the original data.
 FACTORS = (0.75, 1.0, 1.25, 1.5, 2.0)
-_SEEDS: Mapping[Scale, int] = {"smoke": 1, "laptop": 4, "paper": 10}
 
 
 def work(scale: Scale, units: Any = None) -> Computed:
     """Original and noisy data at their own strength, perturbed data at all."""
     line = [("original", 1.0), ("noise", 1.0), *(("perturbed", factor) for factor in FACTORS)]
     cells = tuple(
-        Cell({**sizes_of(scale), "seeds": _SEEDS[scale]},
-             {"seed": replicate, "arm": arm, "factor": factor})
+        Cell(sizes_of(scale, "beta-vae"), {"seed": replicate, "arm": arm, "factor": factor})
         for arm, factor in line
         for replicate in replicates_of(scale, units)
     )  # fmt: skip
@@ -50,7 +48,7 @@ def compute(columns: Mapping[str, Any]) -> Measured:
     folder, steps = folder_of(columns), int(columns["steps"])
     data = original(columns["hues"])
     try:
-        rows = arms_of(data, columns, folder, whole=False)[0][str(columns["arm"])]
+        rows = arms_of(data, columns, folder)[0][str(columns["arm"])]
     except UsageError as error:
         return {"refused": error.message}
     method = METHODS["beta-vae"](steps, float(columns["factor"]))

@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from vaescope.build import data_settings
 from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.data.files import alone
 from vaescope.errors import UsageError
-from vaescope.geometry.data_bias import data_bias
 from vaescope.latents.unused import unused_units
 from vaescope.metrics.dci import dci
 from vaescope.metrics.factor_vae import factor_vae
@@ -39,7 +37,6 @@ from vaescope.user_data import load_dataset
 
 __all__ = [
     "AFFORDABLE",
-    "CONTROLS",
     "HUES",
     "METHODS",
     "METRICS",
@@ -47,10 +44,12 @@ __all__ = [
     "arms_of",
     "codes_of",
     "compute",
+    "fall_of",
     "folder_of",
     "measured",
     "original",
     "replicates_of",
+    "scores_of",
     "seeds_of",
     "sizes_of",
     "work",
@@ -60,23 +59,20 @@ __all__ = [
 EPSILON = 0.175
 HUES = ("floor_hue", "wall_hue", "object_hue")
 METRICS = ("mig", "dci", "factor_vae", "sap")
-#: Perturbations that share the form of m and not its purpose; for the beta-VAE only.
-CONTROLS = ("reversed", "one-factor", "relabelled", "untrained")
-#: Arms of the beta-VAE of which the tables claim nothing, with fewer seeds.
-_MINOR = ("relabelled", "untrained", "noise-variance", "original-long", "perturbed-long")
 #: A latent whose mean variance is above this share of an unused one's is not in use.
 UNUSED = 0.8
 
-#: Per scale: what all cells of a replicate share.
+#: Per scale: what all cells of a replicate share; `m_` are steps, batch and learning rate of m.
 _SIZES: Mapping[Scale, Mapping[str, Any]] = {
-    "smoke": {"hues": 8, "pool": 2, "steps": 12, "batch": 16, "m_steps": 3, "contrast": 0.0},
-    "laptop": {"hues": 10, "pool": 8, "steps": 6000, "batch": 16, "m_steps": 600, "contrast": 0.2},
-    "paper": {"hues": 10, "pool": 50, "steps": 90_000, "batch": 64, "m_steps": 15_000,
-              "contrast": 0.2},
+    "smoke": {"hues": 8, "width": 64, "pool": 2, "steps": 12, "batch": 16, "contrast": 0.0,
+              "m_steps": 3, "m_batch": 16, "m_rate": 3e-3},
+    "laptop": {"hues": 10, "width": 64, "pool": 8, "steps": 6000, "batch": 16, "contrast": 0.2,
+               "m_steps": 600, "m_batch": 16, "m_rate": 3e-3},
+    "paper": {"hues": 10, "width": 128, "pool": 50, "steps": 90_000, "batch": 64, "contrast": 0.2,
+              "m_steps": 15_000, "m_batch": 64, "m_rate": 1e-4},
 }  # fmt: skip
-#: Seeds of a method, and those of its minor arms, at laptop scale: by what they cost.
-_SEEDS: Mapping[str, tuple[int, int]] = {"beta-vae": (6, 2), "beta-tcvae": (4, 0)}
-_OTHER_SEEDS = (2, 0)
+#: Seeds of a method at laptop scale: by what they cost.
+_SEEDS: Mapping[str, int] = {"beta-vae": 4, "beta-tcvae": 4}
 
 
 def _strength(steps: int, value: float) -> dict[str, Any]:
@@ -107,22 +103,19 @@ def replicates_of(scale: Scale, units: Any) -> Sequence[int]:
     return range({"smoke": 1, "laptop": 16, "paper": 16}[scale]) if units is None else units
 
 
-def sizes_of(scale: Scale) -> dict[str, Any]:
-    """What all cells of a replicate share."""
-    return {**_SIZES[scale], "width": 64}
+def sizes_of(scale: Scale, method: str) -> dict[str, Any]:
+    """Settings of a cell."""
+    seeds = {"smoke": 1, "laptop": _SEEDS.get(method, 2), "paper": 10}
+    return {**_SIZES[scale], "seeds": seeds[scale]}
 
 
 def work_of(methods: Sequence[str], scale: Scale, units: Any = None) -> Computed:
     """Cells by method, then by replicate: neighbours do not wait for the same perturbation."""
-    seeds = {"smoke": (1, 1), "paper": (10, 10)}
     cells = tuple(
-        Cell(sizes_of(scale)
-             | dict(zip(("seeds", "minor_seeds"),
-                        seeds.get(scale, _SEEDS.get(method, _OTHER_SEEDS)), strict=True)),
-             {"seed": replicate, "method": method})
+        Cell(sizes_of(scale, method), {"seed": replicate, "method": method})
         for method in methods
         for replicate in replicates_of(scale, units)
-    )  # fmt: skip
+    )
     return Computed("zietlow2022-perturbation", cells, compute)
 
 
@@ -141,7 +134,7 @@ def original(hues: int, **noise: Any) -> Dataset:
 
 def folder_of(columns: Mapping[str, Any]) -> Path:
     """Where a replicate keeps its perturbations and runs, whatever study asks for them."""
-    shared = {k: columns[k] for k in (*_SIZES["smoke"], "width")}
+    shared = {k: columns[k] for k in _SIZES["smoke"]}
     content = json.dumps([shared, int(columns["seed"])], sort_keys=True)
     folder = runs_folder() / "perturbations" / hashlib.sha256(content.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
@@ -149,30 +142,19 @@ def folder_of(columns: Mapping[str, Any]) -> Path:
 
 
 def compute(columns: Mapping[str, Any]) -> Measured:
-    """All arms of one method in one replicate."""
+    """One method on the original, perturbed and noisy data of a replicate."""
     method, folder = str(columns["method"]), folder_of(columns)
     data = original(columns["hues"])
-    whole = method == "beta-vae"
     try:
-        arms, found = arms_of(data, columns, folder, whole=whole)
+        arms, found = arms_of(data, columns, folder)
     except UsageError as error:  # a pool without contrast makes no perturbation, and no number
         return {"refused": error.message}
-    steps = dict.fromkeys(arms, columns["steps"])
-    if whole:  # part of a fall may be slowness
-        for arm in ("original", "perturbed"):
-            arms[f"{arm}-long"], steps[f"{arm}-long"] = arms[arm], 2 * columns["steps"]
-    before = data.rows(np.arange(len(data)))
     for arm, rows in arms.items():
-        seeds = columns["minor_seeds" if arm in _MINOR else "seeds"]
-        found |= _scores(arm, method, rows, columns, steps[arm], seeds, folder)
-        if whole:
-            assert rows.factors is not None
-            change = rows.rows(np.arange(len(rows))).astype(np.float64) - before
-            found[f"rms_{arm}"] = float(np.sqrt((change**2).mean()))
-            bias = data_bias(rows.rows, rows.factors.classes(np.arange(len(rows))))
-            found[f"angle_{arm}"] = float(bias.value) if bias.defined else None
-    found |= _falls(found, [arm for arm in arms if steps[arm] == columns["steps"]], whole)
-    return {**found, "examples": _examples(data, arms["perturbed"])} if whole else found
+        found |= scores_of(arm, method, rows, columns, columns["steps"], folder)
+    found |= _falls(found)
+    if method != "beta-vae":
+        return found
+    return {**found, "examples": _examples(data, arms["perturbed"])}
 
 
 def _examples(before: Dataset, after: Dataset) -> NDArray[np.float32]:
@@ -187,34 +169,21 @@ def _examples(before: Dataset, after: Dataset) -> NDArray[np.float32]:
 
 
 def arms_of(
-    data: Dataset, columns: Mapping[str, Any], folder: Path, *, whole: bool
+    data: Dataset, columns: Mapping[str, Any], folder: Path, controls: Sequence[str] = ()
 ) -> tuple[dict[str, Dataset], dict[str, Value]]:
-    """The datasets of a replicate, and the sizes of what was changed in them."""
+    """The datasets of a replicate, made once for all cells, and the sizes of what was changed."""
     replicate = int(columns["seed"])
-    files, sizes = _perturbations(data, columns, replicate, folder, whole)
-    noise = original(columns["hues"], pixel_noise=EPSILON, noise_seed=replicate)
-    arms = {"original": data, "noise": noise, **files}
-    if whole:
-        arms["noise-variance"] = original(
-            columns["hues"], pixel_noise=sizes["rms_perturbed"], noise_match="variance",
-            noise_seed=replicate,
-        )  # fmt: skip
-    return arms, sizes
-
-
-def _perturbations(
-    data: Dataset, columns: Mapping[str, Any], replicate: int, folder: Path, whole: bool
-) -> tuple[dict[str, Dataset], dict[str, Value]]:
-    """The perturbed data and, where asked for, its controls; made once for all cells."""
     plain: dict[str, Any] = {
         "epsilon": EPSILON, "pool": columns["pool"], "least_contrast": columns["contrast"],
-        "filtered": columns["contrast"] > 0.0, "steps": columns["m_steps"], "seed": replicate,
+        "filtered": columns["contrast"] > 0.0, "steps": columns["m_steps"],
+        "lr": columns["m_rate"], "batch": columns["m_batch"], "seed": replicate,
     }  # fmt: skip
     _, strength = METHODS["beta-vae"](columns["steps"], 1.0)
     training = {**_ours(columns, columns["steps"]), **strength}
-    files: dict[str, Dataset] = {}
-    sizes: dict[str, Value] = {}
-    for kind in ("perturbed", *(CONTROLS if whole else ())):
+    noise = original(columns["hues"], pixel_noise=EPSILON, noise_seed=replicate)
+    arms, sizes = {"original": data, "noise": noise}, {"rms_original": 0.0, "largest_original": 0.0}
+    sizes["rms_noise"], sizes["largest_noise"] = _sizes_of(data, noise)
+    for kind in ("perturbed", *controls):
         own: dict[str, Any] = {"kind": kind}
         if kind == "one-factor":
             own["factor"] = "wall_hue"
@@ -225,24 +194,33 @@ def _perturbations(
                 data, PerturbSettings(**plain, **own), folder / kind, training,
                 pool_folder=folder / "pool",
             )  # fmt: skip
-        files[kind] = made.data
-        sizes[f"largest_{kind}"], sizes[f"rms_{kind}"] = made.largest, made.rms
-    return files, sizes
+        arms[kind] = made.data
+        sizes[f"rms_{kind}"], sizes[f"largest_{kind}"] = made.rms, made.largest
+    return arms, dict(sizes)
 
 
-def _scores(
-    arm: str, method: str, data: Dataset, columns: Mapping[str, Any], steps: int, seeds: int,
-    folder: Path,
-) -> dict[str, Value]:  # fmt: skip
-    """Means over the seeds of a method; latents in use are the fewest. MIG of each seed beside."""
-    found: list[dict[str, float]] = []
+def _sizes_of(before: Dataset, after: Dataset) -> tuple[float, float]:
+    """RMS and largest change of a pixel."""
+    every = np.arange(len(before))
+    change = after.rows(every).astype(np.float64) - before.rows(every)
+    return float(np.sqrt((change**2).mean())), float(np.abs(change).max())
+
+
+def scores_of(
+    arm: str, method: str, data: Dataset, columns: Mapping[str, Any], steps: int, folder: Path
+) -> dict[str, Value]:
+    """Means over the seeds of a method on one dataset, how many of them are over-pruned, the least
+    and the largest MIG, and the mean MIG of the others (`kept`)."""
+    seeds = seeds_of(columns, int(columns["seeds"]))
     settings = METHODS[method](steps, 1.0)
-    for codes in codes_of(settings, data, seeds_of(columns, seeds), steps, columns, folder):
-        found.append(measured(codes))
+    found = [measured(codes) for codes in codes_of(settings, data, seeds, steps, columns, folder)]
     means = {f"{name}_{arm}": float(np.mean([one[name] for one in found])) for name in found[0]}
-    return {**means, f"used_{arm}": float(min(one["used"] for one in found)),
-            f"least_mig_{arm}": float(min(one["mig"] for one in found)),
-            f"largest_mig_{arm}": float(max(one["mig"] for one in found))}  # fmt: skip
+    each, whole = [one["mig"] for one in found], [one["used"] >= len(HUES) for one in found]
+    kept = [value for value, used in zip(each, whole, strict=True) if used]
+    return {
+        **means, f"pruned_{arm}": float(len(each) - len(kept)), f"least_{arm}": min(each),
+        f"largest_{arm}": max(each), f"kept_{arm}": float(np.mean(kept)) if kept else None,
+    }  # fmt: skip
 
 
 def measured(codes: Codes) -> dict[str, float]:
@@ -267,7 +245,7 @@ def _used(codes: Codes) -> float:
 def _ours(columns: Mapping[str, Any], steps: int) -> dict[str, Any]:
     """What all methods share."""
     width = [columns["width"]] * 2
-    rate = {"name": "cosine", "start": 2e-3, "stop": 0.0, "steps": steps}
+    rate = {"name": "cosine", "start": 4e-3, "stop": 0.0, "steps": steps}
     return {"net": {"name": "mlp", "encoder": width, "decoder": width}, "latent": len(HUES),
             "batch": columns["batch"], "steps": steps, "optimiser.lr": rate}  # fmt: skip
 
@@ -294,50 +272,22 @@ def codes_of(
     return [encode(run, data) for run in runs]
 
 
-def _falls(found: Mapping[str, Value], arms: Sequence[str], whole: bool) -> dict[str, Value]:
-    """Original less perturbed and less noise, and by how much noise exceeds half of the former; of
-    controls, by how much the perturbation costs more, and how arms are ranked by their angle and by
-    the size of what was changed."""
-
-    def number(name: str) -> float:
-        value = found[name]
-        assert isinstance(value, float)
-        return value
-
-    def fall(metric: str, arm: str) -> float:
-        return number(f"{metric}_original") - number(f"{metric}_{arm}")
-
+def _falls(found: Mapping[str, Value]) -> dict[str, Value]:
+    """Original less perturbed and less noise, and by how much noise exceeds half of the former; the
+    least fall over factors; and MIG on the original, 0 where a model there is over-pruned."""
     falls: dict[str, Value] = {}
     for metric in METRICS:
-        falls[f"fall_{metric}"] = fall(metric, "perturbed")
-        falls[f"noise_fall_{metric}"] = fall(metric, "noise")
-        falls[f"noise_excess_{metric}"] = fall(metric, "noise") - 0.5 * fall(metric, "perturbed")
-        if whole:
-            for control in CONTROLS:
-                falls[f"beyond_{control}_{metric}"] = fall(metric, "perturbed") - fall(
-                    metric, control
-                )
-            # The same with noise in place of the perturbation: it has no purpose to be specific of.
-            falls[f"noise_beyond_reversed_{metric}"] = fall(metric, "noise") - fall(
-                metric, "reversed"
-            )
-            long = number(f"{metric}_original-long") - number(f"{metric}_perturbed-long")
-            falls[f"long_fall_{metric}"] = long
+        fall, noise = fall_of(found, metric, "perturbed"), fall_of(found, metric, "noise")
+        falls[f"fall_{metric}"], falls[f"noise_fall_{metric}"] = fall, noise
+        falls[f"noise_excess_{metric}"] = noise - 0.5 * fall
     for arm in ("perturbed", "noise"):
-        falls[f"least_gap_fall_{arm}"] = min(fall(f"gap_{hue}", arm) for hue in HUES)
-    pruned = min(number(f"used_{arm}") for arm in ("original", "perturbed", "noise")) < len(HUES)
-    falls["entry"] = 0.0 if pruned else number("mig_original")
-    if whole:
-        losses = [fall("mig", arm) for arm in arms]
-        for cause in ("angle", "rms"):
-            sizes = [found[f"{cause}_{arm}"] for arm in arms]
-            known = [(a, b) for a, b in zip(sizes, losses, strict=True) if a is not None]
-            falls[f"rank_of_{cause}"] = _rank_correlation(known)
+        falls[f"least_gap_fall_{arm}"] = min(fall_of(found, f"gap_{hue}", arm) for hue in HUES)
+    falls["entry"] = found["mig_original"] if found["pruned_original"] == 0.0 else 0.0
     return falls
 
 
-def _rank_correlation(pairs: Sequence[tuple[Any, float]]) -> float | None:
-    if len(pairs) < 3:
-        return None
-    first, second = np.array(pairs, dtype=np.float64).T
-    return float(stats.spearmanr(first, second).statistic) if np.ptp(first) > 0.0 else None
+def fall_of(found: Mapping[str, Value], metric: str, arm: str) -> float:
+    """By how much a score is lower there than on the original."""
+    before, after = found[f"{metric}_original"], found[f"{metric}_{arm}"]
+    assert isinstance(before, float) and isinstance(after, float)
+    return before - after
