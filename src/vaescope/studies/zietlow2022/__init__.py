@@ -2,6 +2,7 @@
 
 from vaescope.studies.study import Study
 from vaescope.studies.zietlow2022 import (
+    cause,
     dto_steps,
     figure_3_4,
     figure_3_6,
@@ -40,5 +41,6 @@ STUDIES: tuple[Study, ...] = (
     theorem_2.STUDY,
     worked_example.STUDY,
     *tables_4.STUDIES,
+    cause.STUDY,
     figure_7_6.STUDY,
 )

@@ -8,7 +8,7 @@ from vaescope.studies.claims import Claim, Condition, Control, Test
 from vaescope.studies.effects import Level, Ratio
 from vaescope.studies.panels import Dots, Images, Panel, Together
 from vaescope.studies.study import Computed, Scale, Study
-from vaescope.studies.zietlow2022.perturbation import SLOW, work, work_of
+from vaescope.studies.zietlow2022.perturbation import COMPARED, MAIN, SLOW, work_of
 
 __all__ = ["PREPARED", "STUDIES"]
 
@@ -25,11 +25,10 @@ _QUOTE = (
 )
 _BETA = {"method": "beta-vae"}
 _ENTRY = Condition(
-    "MIG on the original data is above 0.5 and no latent there is over-pruned",
+    "MIG on the original data is above 0.5, where an over-pruned model counts 0",
     Level("entry", _BETA), "above", 0.5,
 )  # fmt: skip
 _NOISE = "noise of the same epsilon"
-_VARIATIONAL = ("beta-tcvae",)
 _SUBSTITUTED = "rendered Shapes3D at 16 pixels, arcs of three hues"
 
 
@@ -43,7 +42,7 @@ def _falls(metric: str, method: str) -> Claim:
 
 
 def _claims(metric: str) -> tuple[Claim, ...]:
-    table, name, beta, pcl = _TABLES[metric]
+    table, name, beta, _ = _TABLES[metric]
     where = f"zietlow2022 Tab. {table}"
     fall, noise = f"fall_{metric}", f"noise_fall_{metric}"
     primary = Claim(
@@ -54,20 +53,7 @@ def _claims(metric: str) -> tuple[Claim, ...]:
         also=(Test(Level(f"noise_excess_{metric}", _BETA), "below", 0.0),),
         primary=True, quote=_QUOTE, control=Control(_NOISE, Level(noise, _BETA)), needs=_ENTRY,
     )  # fmt: skip
-    others = tuple(_falls(metric, method) for method in _VARIATIONAL)
-    half = Claim(
-        f"PCL loses less than half as much of {name} as the beta-VAE.",
-        where, Ratio(fall, {"method": "pcl"}, _BETA), "below", 0.5,
-        f"{pcl[0]:g} - {pcl[1]:g} against {beta[0]:g} - {beta[1]:g}", _SUBSTITUTED,
-        control=Control("beta-TCVAE, which is variational too",
-                        Ratio(fall, {"method": "beta-tcvae"}, _BETA)),
-    )  # fmt: skip
-    same = Claim(
-        f"PCL has the same {name} on perturbed as on original data, within 0.05.",
-        where, Level(fall, {"method": "pcl"}), "within", 0.0, f"{pcl[0]:g} - {pcl[1]:g}",
-        _SUBSTITUTED, margin=0.05, control=Control("the beta-VAE", Level(fall, _BETA)),
-    )  # fmt: skip
-    return (primary, *others, half, same, *(_OF_MIG if metric == "mig" else ()))
+    return (primary, *(_OF_MIG if metric == "mig" else ()))
 
 
 #: What the same models say besides.
@@ -107,22 +93,51 @@ def _study(metric: str) -> Study:
     return Study(
         f"zietlow2022/table-{table}",
         f"{name[0].upper()}{name[1:]} on original, perturbed and noisy data",
-        work,
+        _work,
         _claims(metric),
         _panels(metric),
         tuple(f"zietlow2022 {row}" for row in (f"Tab {table}", *more)),
         _ABOUT,
         _FOUND.get(metric, ""),
-        extend=work,
+        extend=_work,
         cap=24,
     )
 
 
-def _others() -> Study:
+def _compared() -> Study:
+    """What the thesis says of other methods, by MIG alone."""
+    pcl, where = {"method": "pcl"}, "zietlow2022 Tab. 4.2"
+    half = Claim(
+        "PCL loses less than half as much of MIG as the beta-VAE.",
+        where, Ratio("fall_mig", pcl, _BETA), "below", 0.5,
+        "0.44 - 0.47 against 0.60 - 0.09", _SUBSTITUTED, primary=True,
+        quote="as non-variational methods, perform similarly well on the original and the "
+        "modified architecture",
+        control=Control("beta-TCVAE, which is variational too",
+                        Ratio("fall_mig", {"method": "beta-tcvae"}, _BETA)),
+    )  # fmt: skip
+    same = Claim(
+        "PCL has the same MIG on perturbed as on original data, within 0.05.",
+        where, Level("fall_mig", pcl), "within", 0.0, "0.44 - 0.47", _SUBSTITUTED, margin=0.05,
+        control=Control("the beta-VAE", Level("fall_mig", _BETA)),
+    )  # fmt: skip
+    return Study(
+        "zietlow2022/table-4.2-compared",
+        "MIG of PCL and the beta-TCVAE on perturbed data, against the beta-VAE",
+        _work_of_compared,
+        (half, same, _falls("mig", "beta-tcvae")),
+        _panels("mig")[:2],
+        ("zietlow2022 Tab 4.2",),
+        "The data, replicates and perturbations of table 4.2, and its models of the beta-VAE.",
+        extend=_work_of_compared,
+        cap=24,
+    )
+
+
+def _slow() -> Study:
     """The methods whose training is slow, by MIG alone."""
-    slow = _falls("mig", "slow-vae")
     primary = replace(
-        slow, primary=True,
+        _falls("mig", "slow-vae"), primary=True,
         quote="Interestingly, the disentanglement reduces even for SlowVAE, an architecture that "
         "supposedly circumvents the non-identifiability problem",
     )  # fmt: skip
@@ -133,24 +148,32 @@ def _others() -> Study:
         control=Control("SlowVAE", Level("fall_mig", {"method": "slow-vae"})),
     )  # fmt: skip
     return Study(
-        "zietlow2022/table-4.2-others",
-        "MIG of the methods whose training is slow",
-        _work_of_others,
+        "zietlow2022/table-4.2-slow",
+        "MIG of the methods whose training is slow, on perturbed data",
+        _work_of_slow,
         (primary, _falls("mig", "factor-vae"), gan),
         _panels("mig")[:2],
         ("zietlow2022 Tab 4.2",),
         "The data, replicates and perturbations of table 4.2, with the methods that would take "
         "hours: the autoencoder, FactorVAE, SlowVAE and the weakly supervised GAN. Prepared: their "
         "strengths are those of a trial, and nothing is registered or run.",
-        extend=_work_of_others,
+        extend=_work_of_slow,
         cap=24,
     )
 
 
-def _work_of_others(scale: Scale, units: Sequence[int] | None = None) -> Computed:
+def _work(scale: Scale, units: Sequence[int] | None = None) -> Computed:
+    return work_of(MAIN, scale, units)
+
+
+def _work_of_compared(scale: Scale, units: Sequence[int] | None = None) -> Computed:
+    return work_of(COMPARED, scale, units)
+
+
+def _work_of_slow(scale: Scale, units: Sequence[int] | None = None) -> Computed:
     return work_of(SLOW, scale, units)
 
 
 STUDIES = tuple(_study(metric) for metric in _TABLES)
-#: Runs, and is not final.
-PREPARED = (_others(),)
+#: These run, and are not final.
+PREPARED = (_compared(), _slow())
