@@ -65,6 +65,12 @@ ROWS = {
     "zietlow2022 Tab 3.4, Fig 3.5": ["zietlow2022/table-3.4"],
     "zietlow2022 Fig 3.6": ["zietlow2022/figure-3.6"],
     "zietlow2022 Fig 3.7": ["zietlow2022/figure-3.7-synth", "zietlow2022/figure-3.7-dsprites"],
+    **{f"zietlow2022 Tab {k}": [f"zietlow2022/table-{k}"] for k in ("4.2", "4.3", "4.4", "4.5")},
+    **{
+        f"zietlow2022 {row}": ["zietlow2022/table-4.2"] for row in ("Tab 4.1", "Fig 4.3", "Fig 4.9")
+    },
+    "zietlow2022 Fig 4.4-4.7": ["zietlow2022/figures-4.4-4.8"],
+    "zietlow2022 Fig 4.8": ["zietlow2022/figures-4.4-4.8"],
     "zietlow2022 Fig 7.6": ["zietlow2022/figure-7.6"],
     "mathieu2019 Fig 2 top": ["mathieu2019/figure-2-anisotropic"],
     "mathieu2019 Fig 2 bottom": ["mathieu2019/figure-2-student-t"],
@@ -77,9 +83,9 @@ ROWS = {
     "mathieu2019 Thm 1-2, Cor 1-2": ["mathieu2019/theorems"],
     "mathieu2019 App C": ["mathieu2019/appendix-c-estimator", "mathieu2019/appendix-c-training"],
 }
-#: Schematics, other projects, and chapter 4 of zietlow2022, which comes with the perturbations.
+#: Schematics, other projects, and what is prepared or missing of chapter 4 of zietlow2022.
 LEFT_OUT = re.compile(
-    r"zietlow2022 (Fig 2\.4|Tab 4|Fig 4|Fig 7\.1)|mathieu2019 Fig 1$|bonheme2023 Fig 1-3$"
+    r"zietlow2022 (Fig 2\.4|Fig 4\.10|Fig 7\.1)|mathieu2019 Fig 1$|bonheme2023 Fig 1-3$"
 )
 
 

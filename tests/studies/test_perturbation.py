@@ -1,5 +1,6 @@
 """The tables of zietlow2022 chapter 4: studies, their claims and cells of them."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,95 +10,100 @@ from scipy import stats
 
 from vaescope.studies.catalogue import PREPARED, STUDIES, cases, find
 from vaescope.studies.claim_verdict import decide
-from vaescope.studies.study import Computed
+from vaescope.studies.study import Computed, Measured, Study
+from vaescope.studies.zietlow2022 import cause, figures_4
 from vaescope.studies.zietlow2022.perturbation import (
-    AFFORDABLE,
-    CONTROLS,
+    COMPARED,
     HUES,
+    MAIN,
     METHODS,
     METRICS,
     SLOW,
-    work,
+    work_of,
 )
 from vaescope.tables import Row, table_of
 
 UNITS = 24
-
-
 TABLES = [study for study in STUDIES if study.id.startswith("zietlow2022/table-4.")]
 
 
-def test_the_tables_are_in_the_catalogue_and_slow_methods_in_no_family() -> None:
+def test_the_tables_are_in_the_catalogue_and_what_is_prepared_in_no_family() -> None:
     assert [study.id for study in TABLES] == [f"zietlow2022/table-4.{k}" for k in (2, 3, 4, 5)]
-    assert [study.id for study in PREPARED] == ["zietlow2022/table-4.2-others"]
+    prepared = {"zietlow2022/table-4.2-compared", "zietlow2022/table-4.2-slow"}
+    assert {study.id for study in PREPARED} == prepared
     assert not {study.id for study in PREPARED} & {study.id for study in STUDIES}
-    for study in (*TABLES, *PREPARED):
+    for study in (*TABLES, cause.STUDY, figures_4.STUDY, *PREPARED):
         assert find(study.id) == (study,)
         assert len([claim for claim in study.claims if claim.primary]) == 1
         assert all(claim.control is not None and claim.control.says for claim in study.claims)
-    assert PREPARED[0] not in find("zietlow2022")
+    assert not prepared & {study.id for study in find("zietlow2022")}
     assert len(cases({})) == sum(len(study.claims) for study in STUDIES)
-    assert sorted((*AFFORDABLE, *SLOW)) == sorted(METHODS)
+    assert set(MAIN) < set(COMPARED) and sorted((*COMPARED, *SLOW)) == sorted(METHODS)
 
 
 @pytest.mark.parametrize("scale", ["smoke", "laptop", "paper"])
-def test_each_replicate_has_a_cell_for_each_method(scale: Any) -> None:
-    assert isinstance(work(scale), Computed)
-    every = TABLES[0].of_units(scale, (1000, 1001)).cells
-    assert len(every) == 2 * len(AFFORDABLE)
-    assert {cell.columns["seed"] for cell in every[:2]} == {1000, 1001}  # neighbours differ
-    assert len({study.digest(scale) for study in TABLES}) == 1  # they share their runs
-    assert len(PREPARED[0].of_units(scale, (1000, 1001)).cells) == 2 * len(SLOW)
+def test_each_replicate_has_a_cell_for_each_method_and_all_share_its_perturbations(
+    scale: Any,
+) -> None:
+    assert len({study.digest(scale) for study in TABLES}) == 1  # they share their cells
+    every = {study.id: study.of_units(scale, (1000, 1001)) for study in (*TABLES, *PREPARED)}
+    assert all(isinstance(work, Computed) for work in every.values())
+    counts = {name: len(work.cells) for name, work in every.items()}
+    assert counts["zietlow2022/table-4.2"] == 2
+    assert counts["zietlow2022/table-4.2-compared"] == 2 * len(COMPARED)
+    assert counts["zietlow2022/table-4.2-slow"] == 2 * len(SLOW)
+    neighbours = every["zietlow2022/table-4.2-slow"].cells[:2]
+    assert {cell.columns["seed"] for cell in neighbours} == {1000, 1001}
+    (table,) = work_of(MAIN, scale, (1000,)).cells
+    for study in (cause.STUDY, figures_4.STUDY):
+        for cell in study.of_units(scale, (1000,)).cells:
+            shared = set(table.columns) - {"method", "seeds"}
+            assert all(cell.columns[key] == table.columns[key] for key in shared)
 
 
 def verdicts(
-    fall: float,
-    noise: float,
-    beyond: float,
-    entry: float = 0.7,
-    angle: float = 0.9,
-    size: float = -0.1,
-) -> dict[str, str]:
-    """Of table 4.2, where each replicate of each method has these numbers, nearly."""
+    study: Study, columns: Mapping[str, float], methods: Sequence[str | None] = (None,)
+) -> list[str]:
+    """Of a study's claims, where each replicate has these numbers, nearly."""
+    rows = [
+        Row(f"{unit} {method}", True, {"seed": unit} | ({"method": method} if method else {}),
+            {name: value + 1e-4 * unit for name, value in columns.items()})
+        for unit in range(UNITS) for method in methods
+    ]  # fmt: skip
+    found = decide(cases({study.id: (table_of(rows), "registered before")}))
+    return [next(v.verdict for v in found if v.claim == claim) for claim in study.claims]
 
-    def row(unit: int, method: str) -> Row:
-        small = 1e-4 * unit
-        pcl = method == "pcl"
-        values = {
-            "fall_mig": 0.01 + small if pcl else fall + small,
-            "noise_fall_mig": noise + small,
-            "noise_excess_mig": noise - 0.5 * fall + small,
-            "beyond_reversed_mig": beyond + small, "beyond_one-factor_mig": beyond + small,
-            "noise_beyond_reversed_mig": -0.3 + small, "long_fall_mig": fall + small,
-            "entry": entry, "least_gap_fall_perturbed": fall + small,
-            "least_gap_fall_noise": noise - 0.1 + small, "rank_of_angle": angle,
-            "rank_of_rms": size + small,
-        }  # fmt: skip
-        return Row(f"{unit} {method}", True, {"seed": unit, "method": method}, values)
 
-    table = table_of(row(unit, method) for unit in range(UNITS) for method in AFFORDABLE)
-    (study,) = find("zietlow2022/table-4.2")
-    found = decide(cases({study.id: (table, "registered before")}))
-    names = {0: "primary", 2: "half", 4: "cause", 6: "factors", 7: "angle"}
-    return {
-        names.get(study.claims.index(v.claim), v.claim.says): v.verdict
-        for v in found
-        if v.claim in study.claims
-    }
+def of_table(fall: float, noise: float, entry: float = 0.7) -> list[str]:
+    numbers = {"fall_mig": fall, "noise_fall_mig": noise, "noise_excess_mig": noise - 0.5 * fall,
+               "entry": entry, "least_gap_fall_perturbed": fall - 0.1,
+               "least_gap_fall_noise": noise - 0.1}  # fmt: skip
+    return verdicts(TABLES[0], numbers, MAIN)
 
 
 @pytest.mark.slow
-def test_the_verdicts_follow_fall_noise_and_controls() -> None:
-    as_printed = verdicts(0.4, 0.0, 0.2)
-    assert as_printed["primary"] == as_printed["cause"] == "supported"
-    assert as_printed["half"] == "supported" and len(as_printed) == 8
-    assert as_printed["factors"] == as_printed["angle"] == "supported"
-    assert verdicts(0.4, 0.0, 0.2, angle=-0.5)["angle"] == "contradicted"
-    assert verdicts(0.4, 0.0, 0.2, size=0.8)["angle"] == "not specific"  # size says as much
-    assert verdicts(0.4, 0.0, -0.1)["cause"] == "contradicted"  # its reversed objective costs more
-    assert verdicts(0.4, 0.39, 0.2)["primary"] != "supported"  # noise does the same
-    assert verdicts(0.05, 0.0, 0.2)["primary"] == "contradicted"
-    assert verdicts(0.4, 0.0, 0.2, entry=0.3)["cause"] == "undecided"  # nothing to take away
+def test_the_verdicts_of_a_table_follow_fall_and_noise() -> None:
+    assert of_table(0.4, 0.0) == ["supported", "supported"]
+    assert of_table(0.4, 0.39)[0] != "supported"  # noise does the same
+    assert of_table(0.05, 0.0) == ["contradicted", "contradicted"]
+    assert of_table(0.4, 0.0, entry=0.3)[0] == "undecided"  # nothing to take away
+
+
+def of_cause(beyond: float, angle: float, size: float, entry: float = 0.7) -> list[str]:
+    numbers = {"beyond_untrained_mig": beyond, "rank_of_angle": angle, "rank_of_rms": size,
+               "entry": entry}  # fmt: skip
+    for metric in METRICS:
+        numbers |= {f"beyond_reversed_{metric}": beyond, f"beyond_one-factor_{metric}": beyond,
+                    f"noise_beyond_reversed_{metric}": -0.3}  # fmt: skip
+    return verdicts(cause.STUDY, numbers)
+
+
+@pytest.mark.slow
+def test_the_verdicts_of_the_cause_follow_its_controls() -> None:
+    assert set(of_cause(0.2, 0.9, -0.1)) == {"supported"}
+    assert set(of_cause(-0.1, -0.5, -0.1)) == {"contradicted"}  # its reversed objective costs more
+    assert of_cause(0.2, 0.9, 0.8)[-1] == "not specific"  # the size of the change says as much
+    assert of_cause(0.2, 0.9, -0.1, entry=0.3)[0] == "undecided"
 
 
 def test_quotes_are_the_thesis_own_words() -> None:
@@ -106,52 +112,87 @@ def test_quotes_are_the_thesis_own_words() -> None:
         pytest.skip("the papers are not beside this checkout")
     (paper,) = papers.glob("002_*.txt")
     text = " ".join(paper.read_text("utf-8").split())
-    assert all(c.quote in text for study in (*TABLES, *PREPARED) for c in study.claims if c.quote)
+    assert all(
+        c.quote in text
+        for study in (*TABLES, figures_4.STUDY, *PREPARED)
+        for c in study.claims
+        if c.quote
+    )
+
+
+def number(found: Measured, name: str) -> float:
+    value = found[name]
+    assert isinstance(value, float)
+    return value
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Of runs and perturbations, which the studies share."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("runs")
+        patch.setenv("VAESCOPE_RUNS", str(folder))
+        yield folder
 
 
 @pytest.mark.slow
-def test_one_cell_gives_a_number_for_each_arm_and_metric(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("method", ["beta-vae", "pcl"])
+def test_a_cell_of_a_table_gives_a_number_for_each_arm_and_metric(
+    method: str, folder: Path
 ) -> None:
-    monkeypatch.setenv("VAESCOPE_RUNS", str(tmp_path))
-    (cell,) = [one for one in work("smoke").cells if one.columns["method"] == "pcl"]
-    found = work("smoke").compute(cell.columns)
+    (cell,) = work_of((method,), "smoke").cells
+    found = work_of((method,), "smoke").compute(cell.columns)
     for metric in METRICS:
-        before, after = (found[f"{metric}_{arm}"] for arm in ("original", "perturbed"))
-        assert isinstance(before, float) and isinstance(after, float)
+        before, after = (number(found, f"{metric}_{arm}") for arm in ("original", "perturbed"))
         assert found[f"fall_{metric}"] == pytest.approx(before - after)
-    assert found["largest_perturbed"] <= 0.175  # type: ignore[operator]
-
-
-@pytest.mark.slow
-def test_the_cell_of_the_beta_vae_has_the_controls_and_what_they_say(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("VAESCOPE_RUNS", str(tmp_path))
-    (cell,) = [one for one in work("smoke").cells if one.columns["method"] == "beta-vae"]
-    found = work("smoke").compute(cell.columns)
-
-    def number(name: str) -> float:
-        value = found[name]
-        assert isinstance(value, float)
-        return value
-
-    for control in CONTROLS:
-        beyond = number(f"mig_{control}") - number("mig_perturbed")
-        assert found[f"beyond_{control}_mig"] == pytest.approx(beyond)
-        assert number(f"largest_{control}") <= 0.175
-    assert found["rms_untrained"] == pytest.approx(number("rms_perturbed"), rel=1e-2)
-    assert found["rms_noise-variance"] == pytest.approx(number("rms_perturbed"), rel=0.2)
-    assert found["rms_original"] == 0.0
-    falls = [number(f"gap_{hue}_original") - number(f"gap_{hue}_perturbed") for hue in HUES]
+        excess = before - number(found, f"{metric}_noise") - 0.5 * (before - after)
+        assert found[f"noise_excess_{metric}"] == pytest.approx(excess)
+    assert 0.0 < number(found, "largest_perturbed") <= 0.175
+    assert 0.0 < number(found, "largest_noise") <= 0.175
+    falls = [number(found, f"gap_{h}_original") - number(found, f"gap_{h}_perturbed") for h in HUES]
     assert found["least_gap_fall_perturbed"] == pytest.approx(min(falls))
-    assert np.mean(falls) == pytest.approx(number("fall_mig"))  # MIG is the mean of its gaps
-    arms = ["original", "noise", "perturbed", *CONTROLS, "noise-variance"]
-    pairs = [(number(f"rms_{arm}"), number(f"mig_{arm}")) for arm in arms]
-    rank = stats.spearmanr(*zip(*pairs, strict=True)).statistic
-    assert found["rank_of_rms"] == pytest.approx(-rank)
+    assert np.mean(falls) == pytest.approx(number(found, "fall_mig"))  # MIG is its gaps' mean
+    if method == "pcl":  # no posterior, so that no latent is called unused
+        assert found["pruned_original"] == 0.0 and found["entry"] == found["mig_original"]
+        return
+    assert found["pruned_original"] == 1.0 and found["entry"] == 0.0  # after a dozen steps
     picture = found["examples"]
     assert isinstance(picture, np.ndarray) and picture.shape == (48, 64, 3)
     np.testing.assert_allclose(
         picture[32:] - picture[:16], 2 * 0.175 * (picture[16:32] - 0.5), atol=1e-5
     )
+
+
+@pytest.mark.slow
+def test_the_cause_has_the_tables_models_and_its_controls(folder: Path) -> None:
+    work = cause.STUDY.work("smoke")
+    assert isinstance(work, Computed)
+    found = work.compute(work.cells[0].columns)
+    (cell,) = work_of(MAIN, "smoke").cells
+    table = work_of(MAIN, "smoke").compute(cell.columns)
+    for arm in ("original", "noise", "perturbed"):
+        assert found[f"mig_{arm}"] == table[f"mig_{arm}"]
+    for control in cause.CONTROLS:
+        beyond = number(found, f"mig_{control}") - number(found, "mig_perturbed")
+        assert found[f"beyond_{control}_mig"] == pytest.approx(beyond)
+        assert number(found, f"largest_{control}") <= 0.175
+    assert found["rms_untrained"] == pytest.approx(number(found, "rms_perturbed"), rel=1e-2)
+    arms = ("noise", "perturbed", *cause.CONTROLS)
+    for mediator in ("angle", "rms"):
+        pairs = [(number(found, f"{mediator}_{a}"), -number(found, f"mig_{a}")) for a in arms]
+        rank = stats.spearmanr(*zip(*pairs, strict=True)).statistic
+        assert found[f"rank_of_{mediator}"] == pytest.approx(rank)
+
+
+@pytest.mark.slow
+def test_a_line_of_strengths_has_the_tables_model_at_its_own(folder: Path) -> None:
+    work = figures_4.STUDY.work("smoke")
+    assert isinstance(work, Computed)
+    (cell,) = work_of(MAIN, "smoke").cells
+    table = work_of(MAIN, "smoke").compute(cell.columns)
+    found = {(c.columns["arm"], c.columns["factor"]): work.compute(c.columns) for c in work.cells}
+    assert len(found) == 2 + len(figures_4.FACTORS)
+    for arm in ("original", "noise", "perturbed"):
+        assert found[arm, 1.0]["mig"] == table[f"mig_{arm}"]
+    assert found["perturbed", 2.0]["mig"] != found["perturbed", 1.0]["mig"]
+    assert found["perturbed", 2.0]["mig_kept"] is None  # all are over-pruned after a dozen steps

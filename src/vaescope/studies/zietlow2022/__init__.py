@@ -9,6 +9,7 @@ from vaescope.studies.zietlow2022 import (
     figure_3_7_dsprites,
     figure_3_7_synth,
     figure_7_6,
+    figures_4,
     orthogonal,
     seeds,
     table_3_2_images,
@@ -42,5 +43,6 @@ STUDIES: tuple[Study, ...] = (
     worked_example.STUDY,
     *tables_4.STUDIES,
     cause.STUDY,
+    figures_4.STUDY,
     figure_7_6.STUDY,
 )

@@ -76,19 +76,17 @@ def _below(measure: str, factor: float) -> Test:
     return Test(Gap(measure, _ORIGINAL, _at("perturbed", factor)), "above", 0.0)
 
 
-def _claim(metric: str, name: str, figure: str) -> Claim:
-    """All restarts, and those that are not over-pruned, at all strengths."""
-    first, *others = (_below(measure, factor) for factor in FACTORS
-                      for measure in (metric, f"{metric}_kept"))  # fmt: skip
+def _claim(measure: str, says: str, figure: str, *, primary: bool = False) -> Claim:
+    """At all strengths."""
+    first, *others = (_below(measure, factor) for factor in FACTORS)
     return Claim(
-        f"At no strength from 0.75 to 2 times its own does {name} of the beta-VAE on perturbed "
-        "data reach that on the original, with over-pruned models or without.",
+        f"At no strength from 0.75 to 2 times its own does {says} of the beta-VAE on perturbed "
+        "data reach that on the original.",
         f"zietlow2022 Fig. {figure}, section 4.3.4", first.effect, first.side, first.threshold, "",
-        "rendered Shapes3D at 16 pixels, arcs of three hues", also=tuple(others),
-        primary=metric == "mig",
+        "rendered Shapes3D at 16 pixels, arcs of three hues", also=tuple(others), primary=primary,
         quote="one would expect the disentanglement scores to not recover near the level achieved "
-        "on the original datasets" if metric == "mig" else "",
-        control=Control("noise of the same epsilon", Gap(metric, _ORIGINAL, _at("noise", 1.0))),
+        "on the original datasets" if primary else "",
+        control=Control("noise of the same epsilon", Gap(measure, _ORIGINAL, _at("noise", 1.0))),
         needs=Condition("MIG on the original data is above 0.5", Level("mig", _ORIGINAL),
                         "above", 0.5),
     )  # fmt: skip
@@ -100,7 +98,11 @@ STUDY = Study(
     "zietlow2022/figures-4.4-4.8",
     "Restarts on perturbed data over a line of strengths",
     work,
-    (_claim("mig", "MIG", "4.4"), _claim("dci", "DCI", "4.5")),
+    (
+        _claim("mig", "MIG", "4.4", primary=True),
+        _claim("mig_kept", "MIG of models that are not over-pruned", "4.4"),
+        _claim("dci", "DCI", "4.5"),
+    ),
     (
         Curves("MIG on perturbed data", "mig", "factor", where=_PERTURBED),
         Curves("MIG, no over-pruned models", "mig_kept", "factor", where=_PERTURBED),
@@ -111,7 +113,11 @@ STUDY = Study(
         Curves("SAP", "sap", "factor", where=_PERTURBED),
     ),
     ("zietlow2022 Fig 4.4-4.7", "zietlow2022 Fig 4.8"),
-    "TODO",
+    "The data, pools and perturbations of table 4.2, sixteen replicates in place of one perturbed "
+    "dataset, with four restarts of the beta-VAE at each strength; at its own they are those of "
+    "the table. Original and noisy data at its own strength. The thesis searches from 0.75 to 2 "
+    "times and names no points between: we take 1, 1.25 and 1.5. It drops over-pruned models, and "
+    "we look at all of them too. Other methods are not run.",
     extend=work,
     cap=24,
 )
