@@ -135,7 +135,7 @@ STUDY = Study(
     "The replicates of table 4.2, with four seeds of the beta-VAE on each dataset; on original, "
     "noisy and perturbed data they are the first four of the table. Each replicate has three "
     "perturbations more of the same form and size: m trained with the objective reversed, m that "
-    "sees the wall's hue alone, and an m that never learnt, brought to the RMS of the perturbation. "
+    "sees the wall's hue alone, and an m that never learnt, brought to its RMS. "
     "Angles are between the directions in which single factors move the images and the local "
     "principal axes (`vs.geometry.data_bias`). The mediator's rank correlations are over the five "
     "changed datasets of a replicate.",
