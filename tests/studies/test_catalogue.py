@@ -69,8 +69,6 @@ ROWS = {
     **{
         f"zietlow2022 {row}": ["zietlow2022/table-4.2"] for row in ("Tab 4.1", "Fig 4.3", "Fig 4.9")
     },
-    "zietlow2022 Fig 4.4-4.7": ["zietlow2022/figures-4.4-4.8"],
-    "zietlow2022 Fig 4.8": ["zietlow2022/figures-4.4-4.8"],
     "zietlow2022 Fig 7.6": ["zietlow2022/figure-7.6"],
     "mathieu2019 Fig 2 top": ["mathieu2019/figure-2-anisotropic"],
     "mathieu2019 Fig 2 bottom": ["mathieu2019/figure-2-student-t"],
@@ -85,7 +83,7 @@ ROWS = {
 }
 #: Schematics, other projects, and what is prepared or missing of chapter 4 of zietlow2022.
 LEFT_OUT = re.compile(
-    r"zietlow2022 (Fig 2\.4|Fig 4\.10|Fig 7\.1)|mathieu2019 Fig 1$|bonheme2023 Fig 1-3$"
+    r"zietlow2022 (Fig 2\.4|Fig 4\.(4-4\.7|8|10)|Fig 7\.1)|mathieu2019 Fig 1$|bonheme2023 Fig 1-3$"
 )
 
 

@@ -10,7 +10,6 @@ from vaescope.studies.zietlow2022 import (
     figure_3_7_synth,
     figure_4_1,
     figure_7_6,
-    figures_4,
     orthogonal,
     seeds,
     table_3_2_images,
@@ -45,6 +44,5 @@ STUDIES: tuple[Study, ...] = (
     figure_4_1.STUDY,
     *tables_4.STUDIES,
     cause.STUDY,
-    figures_4.STUDY,
     figure_7_6.STUDY,
 )

@@ -57,7 +57,10 @@ def compute(columns: Mapping[str, Any]) -> Measured:
     seeds = seeds_of(columns, int(columns["seeds"]))
     found = [measured(codes) for codes in codes_of(method, rows, seeds, steps, columns, folder)]
     kept = [one for one in found if one["used"] >= len(HUES)]
-    values: dict[str, Value] = {"pruned": float(len(found) - len(kept))}
+    values: dict[str, Value] = {
+        "pruned": float(len(found) - len(kept)),
+        "entry": sum(one["mig"] for one in kept) / len(found),
+    }
     for metric in METRICS:
         values[metric] = float(np.mean([one[metric] for one in found]))
         values[f"{metric}_kept"] = float(np.mean([one[metric] for one in kept])) if kept else None
@@ -87,8 +90,10 @@ def _claim(measure: str, says: str, figure: str, *, primary: bool = False) -> Cl
         quote="one would expect the disentanglement scores to not recover near the level achieved "
         "on the original datasets" if primary else "",
         control=Control("noise of the same epsilon", Gap(measure, _ORIGINAL, _at("noise", 1.0))),
-        needs=Condition("MIG on the original data is above 0.5", Level("mig", _ORIGINAL),
-                        "above", 0.5),
+        needs=Condition(
+            "MIG on the original data is above 0.5, where an over-pruned model counts 0",
+            Level("entry", _ORIGINAL), "above", 0.5,
+        ),
     )  # fmt: skip
 
 
@@ -117,7 +122,8 @@ STUDY = Study(
     "dataset, with four restarts of the beta-VAE at each strength; at its own they are those of "
     "the table. Original and noisy data at its own strength. The thesis searches from 0.75 to 2 "
     "times and names no points between: we take 1, 1.25 and 1.5. It drops over-pruned models, and "
-    "we look at all of them too. Other methods are not run.",
+    "we look at all of them too. Prepared: nothing is registered or run. Replicates from 1000 were "
+    "looked at in table 4.2, so that those from 2000 would vote.",
     extend=work,
     cap=24,
 )
