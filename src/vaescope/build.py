@@ -328,9 +328,10 @@ def build_pairs(experiment: Experiment, data: Dataset) -> Pairs | None:
 
 @contextmanager
 def _generator_of(seed: int, stream: str) -> Iterator[None]:
-    # torch's initialisers know only the global generator: borrow it and give it back.
+    # torch's initialisers know only the global generator: borrow it and give it back. Not
+    # torch.manual_seed, which seeds those of other devices too, and asks for a stack trace.
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive(seed, stream))
+        torch.default_generator.manual_seed(derive(seed, stream))
         yield
 
 

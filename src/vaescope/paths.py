@@ -100,9 +100,11 @@ def disk_errors(path: Path, *, by: str = "--out") -> Iterator[None]:
         ) from error
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Writes `content` beside `path`, flushes it to the disk, then renames it into place."""
-    with replacing(path) as file:
+def replace_file(path: Path, content: bytes, *, settled: bool = True) -> None:
+    """Writes `content` beside `path`, flushes it to the disk, then renames it into place. Without
+    `settled` a power cut may undo the rename until the next settled file of the folder: for what
+    that file needs, and what is made again where it is missing."""
+    with replacing(path, settled=settled) as file:
         file.write(content)
 
 
@@ -120,8 +122,9 @@ def _refuse_special(path: Path) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path` to write to, which is flushed and renamed into place at the end."""
+def replacing(path: Path, *, settled: bool = True) -> Iterator[BinaryIO]:
+    """A file beside `path` to write to, which is flushed and renamed into place at the end;
+    `settled` as for `replace_file`."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     with disk_errors(path):
         _refuse_special(path)
@@ -135,6 +138,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         except BaseException:  # also Ctrl-C
             scratch.unlink(missing_ok=True)
             raise
+        if not settled:
+            return
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)  # the rename itself must survive a power cut

@@ -24,6 +24,7 @@ __all__ = [
     "parse_json",
     "read_array",
     "read_arrays",
+    "read_end",
     "read_json",
     "read_regular",
     "within",
@@ -91,13 +92,27 @@ def read_regular(path: Path | str, *, most: str = "") -> bytes:
         # One call where the file has the size it says: fewer bytes than asked for are its end. It
         # may grow meanwhile.
         asked = min(size + 1, _ONCE)
-        parts = [os.read(number, asked)]
+        first = os.read(number, asked)
+        if len(first) < asked:
+            return first
+        parts = [first]
         while parts[-1] and len(parts[-1]) == asked:
             asked = _ONCE
             parts.append(os.read(number, asked))
     finally:
         os.close(number)
     return b"".join(parts)
+
+
+def read_end(path: Path | str, most: int) -> tuple[bytes, bool]:
+    """The last bytes of a regular file, at most so many, and whether that is all of it; raises as
+    `open_regular`."""
+    number, size = _opened(path)
+    try:
+        reach = min(size, most)
+        return os.pread(number, reach, size - reach), reach == size
+    finally:
+        os.close(number)
 
 
 def _int64(text: str) -> int:

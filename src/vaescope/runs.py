@@ -260,8 +260,9 @@ class Run:
         self._refuse_changed_source(spec)
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        replace_file(self.path / "spec.yaml", dump_yaml(content).encode())
-        replace_file(self._spec, (strict_json(content, indent=1) + "\n").encode())
+        # Settled by the first checkpoint, or by the end: without one there is nothing to lose.
+        replace_file(self.path / "spec.yaml", dump_yaml(content).encode(), settled=False)
+        replace_file(self._spec, (strict_json(content, indent=1) + "\n").encode(), settled=False)
 
     def _refuse_changed_source(self, spec: Experiment) -> None:
         """The same settings with other source are another run. Where one is under way, who gives
@@ -330,7 +331,8 @@ class Run:
         beside = filter(Path.exists, (self.validation, self.correlations))
         for file in (self.history, self.timing, *beside):
             try:
-                there = rows_of(file, read_regular(file)) if file.exists() else ()
+                before = read_regular(file) if file.exists() else b""
+                there = rows_of(file, before)
             except (OSError, ValueError) as error:
                 raise RunError(f"{file} cannot be read: {error}.", remedy) from error
             kept = [(line, row["step"]) for line, row in there if row["step"] <= step]
@@ -348,7 +350,8 @@ class Run:
                     "made.",
                     remedy,
                 )
-            replace_file(file, content)
+            if content != before:
+                replace_file(file, content)
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -112,7 +112,12 @@ def _refuse_repeats(node: yaml.Node, where: str) -> None:
 
 def dump_yaml(content: Mapping[str, Any]) -> str:
     """YAML that `load_yaml` and other readers take back as the same data."""
-    return yaml.safe_dump(dict(content), sort_keys=False, default_flow_style=None, width=100)
+    # libyaml's writer, where it is there, makes the same text in a quarter of the time.
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.dump(
+        dict(content), Dumper=dumper, sort_keys=False, default_flow_style=None, width=100
+    )
+    return text
 
 
 def preset(name: str) -> Tree:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vaescope.errors import RunError, UsageError
 from vaescope.paths import disk_errors, replace_file
-from vaescope.reading import open_regular, parse_json, read_regular
+from vaescope.reading import parse_json, read_end, read_regular
 from vaescope.sealing import is_sealed, sealed_rows, sha256_of
 from vaescope.specs import FORMAT
 
@@ -112,19 +112,39 @@ def _float(value: Value) -> float:
 def table_of(rows: Iterable[Row]) -> Table:
     """Rows as one table, in their order."""
     kept = list(rows)
-    settings = dict.fromkeys(name for row in kept for name in row.settings if name != "seed")
-    results = dict.fromkeys(name for row in kept for name in row.results)
+    settings, results = _names(row.settings for row in kept), _names(row.results for row in kept)
     first: dict[str, Sequence[Value]] = {
         "run": [row.run for row in kept],
         "seed": [row.settings.get("seed") for row in kept],
         "done": [row.done for row in kept],
     }
-    first.update({name: [row.settings.get(name) for row in kept] for name in settings})
+    columns = _columns(settings, [row.settings for row in kept])
+    columns.pop("seed", None)
+    first.update(columns)
     # A result of the same name as a setting would hide it.
     named = {name: f"result.{name}" if name in first else name for name in results}
-    return Table(
-        first, {new: [row.results.get(name) for row in kept] for name, new in named.items()}
-    )
+    columns = _columns(results, [row.results for row in kept])
+    return Table(first, {named[name]: values for name, values in columns.items()})
+
+
+def _names(trees: Iterable[Mapping[str, Value]]) -> dict[str, None]:
+    """All names, in the order in which they come first."""
+    found: dict[str, None] = {}
+    for tree in trees:
+        if not tree.keys() <= found.keys():
+            found.update(dict.fromkeys(tree))
+    return found
+
+
+def _columns(
+    names: Iterable[str], trees: Sequence[Mapping[str, Value]]
+) -> dict[str, Sequence[Value]]:
+    known = list(names)
+    if all(list(tree) == known for tree in trees):  # as in most sweeps; no name is looked up
+        return dict(
+            zip(known, map(list, zip(*[tree.values() for tree in trees], strict=True)), strict=True)
+        )
+    return {name: [tree.get(name) for tree in trees] for name in known}
 
 
 def read_table(folder: Path, *, timing: bool = False) -> Table:
@@ -296,17 +316,14 @@ def _last_of(content: bytes, run: str, name: str) -> dict[str, Any] | None:
 def _last_line(run: str, name: str) -> dict[str, Any] | None:
     """The last whole line: a process killed while writing leaves half a line at the end."""
     try:
-        with open_regular(f"{run}/{name}") as file:
-            size = file.seek(0, os.SEEK_END)
-            reach = min(size, 1 << 13)
-            while True:
-                file.seek(size - reach)
-                tail = file.read(reach)
-                end = tail.rfind(b"\n")
-                start = tail.rfind(b"\n", 0, max(end, 0)) + 1
-                if start > 0 or reach == size:  # else it begins before what was read
-                    return _loaded(tail[start:end], run, name) if end > 0 else None
-                reach = min(size, 4 * reach)
+        most = 1 << 13
+        while True:
+            tail, whole = read_end(f"{run}/{name}", most)
+            end = tail.rfind(b"\n")
+            start = tail.rfind(b"\n", 0, max(end, 0)) + 1
+            if start > 0 or whole:  # else it begins before what was read
+                return _loaded(tail[start:end], run, name) if end > 0 else None
+            most *= 4
     except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError as error:
@@ -344,10 +361,11 @@ def _flatten_results(tree: Mapping[str, Any], prefix: str, into: dict[str, Value
 
 def _flatten(tree: Mapping[str, Any], prefix: str, into: dict[str, Value]) -> None:
     for name, value in tree.items():
-        if isinstance(value, dict):
+        kind = type(value)  # of what JSON has, no class below another
+        if kind is dict:
             _flatten(value, f"{prefix}{name}.", into)
         else:
-            into[prefix + name] = json.dumps(value) if isinstance(value, list) else value
+            into[prefix + name] = json.dumps(value) if kind is list else value
 
 
 def save_table(table: Table, path: Path) -> None:

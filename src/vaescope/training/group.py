@@ -113,11 +113,11 @@ def _write(
 ) -> None:
     good = [k for k, run in enumerate(runs) if k not in last.failed and not run.is_done]
     for k in good:
-        replace_file(runs[k].environment, facts.encode())
-        replace_file(runs[k].history, "".join(rows[k]).encode())
-        replace_file(runs[k].timing, "".join(times).encode())
+        replace_file(runs[k].environment, facts.encode(), settled=False)
+        replace_file(runs[k].history, "".join(rows[k]).encode(), settled=False)
+        replace_file(runs[k].timing, "".join(times).encode(), settled=False)
         if traces[k]:
-            replace_file(runs[k].correlations, "".join(traces[k]).encode())
+            replace_file(runs[k].correlations, "".join(traces[k]).encode(), settled=False)
     for k in good:
         finish(runs[k], experiments[k], last.weights(k))
     if last.failed:

@@ -1,5 +1,6 @@
 """A run from its first step, or from where it was cut off, to its last."""
 
+import functools
 import hashlib
 import logging
 import os
@@ -93,9 +94,8 @@ def environment(
     precision: Precision, device: torch.device, *, stack_size: int = 1
 ) -> dict[str, Any]:
     """What the numbers of a run depend on besides its spec. No user, host or path."""
-    packages = ("vaescope", "torch", "numpy", "safetensors")
     return {
-        "versions": {"python": platform.python_version(), **{p: version(p) for p in packages}},
+        "versions": dict(_versions()),
         "system": platform.system(),
         "machine": platform.machine(),
         "device": device.type,
@@ -103,6 +103,12 @@ def environment(
         "stack_size": stack_size,
         "precision": precision,
     }
+
+
+@functools.cache  # each is a file to parse
+def _versions() -> Mapping[str, str]:
+    packages = ("vaescope", "torch", "numpy", "safetensors")
+    return {"python": platform.python_version(), **{p: version(p) for p in packages}}
 
 
 def _append(file: TextIO, row: dict[str, Any]) -> None:
@@ -150,7 +156,8 @@ def train_run(
             facts = environment(precision, device)
             if state.step > 0:
                 _say_what_changed(run, facts)
-            replace_file(run.environment, (strict_json(facts, indent=1) + "\n").encode())
+            described = (strict_json(facts, indent=1) + "\n").encode()
+            replace_file(run.environment, described, settled=False)
             yield Progress(state.step, experiment.steps, None)
             yield from _advance(run, state, experiment, data, held_out, precision, own, stop)
         finally:
@@ -196,7 +203,7 @@ def finish(
 ) -> None:
     """The final weights, then the mark that the run is done, with `facts` on how it ended."""
     weights = weights_bytes(vae)
-    replace_file(run.weights, weights)
+    replace_file(run.weights, weights, settled=False)  # the mark settles both
     mark_done(run, experiment, weights, facts)
 
 
