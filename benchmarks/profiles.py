@@ -26,6 +26,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "results" / "profiles.md"
 ROUNDS = 7
+#: Cores that other processes take, above which a page says that it was measured beside them.
+BUSY = 0.2
 Seconds = dict[str, float]
 
 #: Put before a program on PYTHONPATH: it counts what the program waits for the disk.
@@ -313,22 +315,32 @@ PARTS: Mapping[str, tuple[Callable[[], Seconds], str, int]] = {
 def measured(part: str) -> list[Seconds]:
     """Rounds of a part, each in a process of its own."""
     command = [sys.executable, __file__, "--one", part]
-    rounds = PARTS[part][2]
+    elsewhere = runpy.run_path(str(ROOT / "benchmarks/speed.py"))["_elsewhere"]
     found = []
-    for _ in range(rounds):
+    for _ in range(PARTS[part][2]):
+        before = elsewhere()
         done = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE)
-        found.append(json.loads(done.stdout.splitlines()[-1]))
+        after = elsewhere()
+        others = max(0.0, (after[1] - before[1]) / (after[0] - before[0]))
+        found.append({**json.loads(done.stdout.splitlines()[-1]), "others": others})
     return found
 
 
 def section(part: str, rounds: list[Seconds]) -> list[str]:
     """One part of the page: its rows by share of the whole."""
     _, title, _ = PARTS[part]
-    names = {name: None for own in rounds for name in own}
+    others = median(own.get("others", 0.0) for own in rounds)
+    names = {name: None for own in rounds for name in own if name != "others"}
     mid = {name: median(own.get(name, 0.0) for own in rounds) for name in names}
     order = sorted((name for name in mid if name != "all"), key=lambda name: -mid[name])
     unit, factor = ("µs", 1e6) if part == "bound" else ("ms", 1e3) if mid["all"] < 1 else ("s", 1.0)
-    lines = [f"## {title}", "", f"| part | {unit} | of the whole |", "|---|---|---|"]
+    lines = [f"## {title}", ""]
+    if others > BUSY:
+        said = (
+            f"Other processes took {others:.1f} cores meanwhile: only shares and ratios say much."
+        )
+        lines += [said, ""]
+    lines += [f"| part | {unit} | of the whole |", "|---|---|---|"]
     for name in ["all", *order]:
         values = [factor * own.get(name, 0.0) for own in rounds]
         if mid[name] < 0.005 * mid["all"]:
@@ -345,7 +357,7 @@ def page(found: Mapping[str, list[Seconds]]) -> str:
         "# Where the time goes", "",
         "Made by `python benchmarks/profiles.py --write`: what the parts of [](speed.md) that miss",
         "their target are made of. Median (least to greatest) over rounds in processes of their",
-        "own. What it means is in [performance](../performance.md).", "",
+        "own.", "",
     ]  # fmt: skip
     for part, rounds in found.items():
         lines += section(part, rounds)

@@ -87,3 +87,16 @@ def test_help_has_an_example_and_leaves_torch_out() -> None:
             [sys.executable, "-c", code, option], check=False, capture_output=True
         )
         assert done.returncode == 0
+
+
+@pytest.mark.slow
+def test_a_plain_model_is_built_without_scipy() -> None:
+    """It is slow to import, and the first step waits for it."""
+    code = (
+        "import sys, torch, vaescope.cli.train, vaescope.training.run\n"
+        "from vaescope.settings import from_command_line\n"
+        "from vaescope.training.loop import new_state\n"
+        "new_state(from_command_line('beta-vae', []), torch.device('cpu'))\n"
+        "sys.exit(int('scipy' in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

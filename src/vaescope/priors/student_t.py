@@ -9,7 +9,6 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from scipy import special
 from torch import Tensor
 
 from vaescope.distributions import Reparameterised, sum_event
@@ -26,6 +25,8 @@ _PER_UNIT = 256
 
 
 def _log_normaliser(df: float) -> float:
+    from scipy import special  # here: training with other priors leaves scipy out
+
     # By the logarithm of the beta function: the difference of two log-gammas has no digits left
     # at 1e12 degrees of freedom.
     return float(-special.betaln(df / 2.0, 0.5) - 0.5 * math.log(df))
@@ -33,6 +34,8 @@ def _log_normaliser(df: float) -> float:
 
 @lru_cache(maxsize=8)
 def _knots(df: float) -> Tensor:
+    from scipy import special
+
     """asinh of the quantile at each knot and its derivative there: shape (2, knots)."""
     noise = np.linspace(0.0, _END, _END * _PER_UNIT + 1)
     t = -special.stdtrit(df, special.ndtr(-noise))  # in the lower tail: no digit of 1 - p is lost

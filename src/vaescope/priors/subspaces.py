@@ -15,7 +15,6 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from scipy import special
 from torch import Tensor
 
 from vaescope.distributions import Reparameterised, sum_event
@@ -37,6 +36,8 @@ def _knots(df: float, size: int) -> Tensor:
 
     R^2 / (df + R^2) is Beta(size / 2, df / 2), taken from the side on which the mass is small.
     """
+    from scipy import special  # here: training with other priors leaves scipy out
+
     end = math.ceil(math.sqrt(size)) + _BEYOND
     r = np.linspace(0.0, end, end * _PER_UNIT + 1)[1:]
     k, v = 0.5 * size, 0.5 * df
