@@ -112,39 +112,26 @@ def _float(value: Value) -> float:
 def table_of(rows: Iterable[Row]) -> Table:
     """Rows as one table, in their order."""
     kept = list(rows)
-    settings, results = _names(row.settings for row in kept), _names(row.results for row in kept)
+    settings = _columns([row.settings for row in kept])
     first: dict[str, Sequence[Value]] = {
         "run": [row.run for row in kept],
-        "seed": [row.settings.get("seed") for row in kept],
+        "seed": settings.pop("seed", [None] * len(kept)),
         "done": [row.done for row in kept],
+        **settings,
     }
-    columns = _columns(settings, [row.settings for row in kept])
-    columns.pop("seed", None)
-    first.update(columns)
+    results = _columns([row.results for row in kept]).items()
     # A result of the same name as a setting would hide it.
-    named = {name: f"result.{name}" if name in first else name for name in results}
-    columns = _columns(results, [row.results for row in kept])
-    return Table(first, {named[name]: values for name, values in columns.items()})
+    return Table(first, {f"result.{n}" if n in first else n: values for n, values in results})
 
 
-def _names(trees: Iterable[Mapping[str, Value]]) -> dict[str, None]:
-    """All names, in the order in which they come first."""
-    found: dict[str, None] = {}
-    for tree in trees:
-        if not tree.keys() <= found.keys():
-            found.update(dict.fromkeys(tree))
-    return found
-
-
-def _columns(
-    names: Iterable[str], trees: Sequence[Mapping[str, Value]]
-) -> dict[str, Sequence[Value]]:
-    known = list(names)
-    if all(list(tree) == known for tree in trees):  # as in most sweeps; no name is looked up
-        return dict(
-            zip(known, map(list, zip(*[tree.values() for tree in trees], strict=True)), strict=True)
-        )
-    return {name: [tree.get(name) for tree in trees] for name in known}
+def _columns(trees: Sequence[Mapping[str, Value]]) -> dict[str, Sequence[Value]]:
+    """Values by name, names in the order in which they come first."""
+    names = list(trees[0]) if trees else []
+    if any(list(tree) != names for tree in trees):
+        names = list(dict.fromkeys(name for tree in trees for name in tree))
+        return {name: [tree.get(name) for tree in trees] for name in names}
+    values = zip(*(tree.values() for tree in trees), strict=True)  # no name is looked up
+    return {name: list(own) for name, own in zip(names, values, strict=True)}
 
 
 def read_table(folder: Path, *, timing: bool = False) -> Table:
@@ -316,14 +303,10 @@ def _last_of(content: bytes, run: str, name: str) -> dict[str, Any] | None:
 def _last_line(run: str, name: str) -> dict[str, Any] | None:
     """The last whole line: a process killed while writing leaves half a line at the end."""
     try:
-        most = 1 << 13
-        while True:
-            tail, whole = read_end(f"{run}/{name}", most)
-            end = tail.rfind(b"\n")
-            start = tail.rfind(b"\n", 0, max(end, 0)) + 1
-            if start > 0 or whole:  # else it begins before what was read
-                return _loaded(tail[start:end], run, name) if end > 0 else None
-            most *= 4
+        tail, whole = read_end(f"{run}/{name}", most := 1 << 13)
+        while not whole and tail.count(b"\n") < 2:  # it begins before what was read
+            tail, whole = read_end(f"{run}/{name}", most := 4 * most)
+        return _last_of(tail, run, name)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError as error:
