@@ -77,8 +77,7 @@ class Check:
     def to_dict(self) -> dict[str, Any]:
         return {"files": [finding.to_dict() for finding in self.findings]}
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def check(path: str | Path, *, repair: bool = False) -> Check:

@@ -128,8 +128,7 @@ class LogLikelihood:
             "says": self.summary(),
         }
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def log_likelihood(

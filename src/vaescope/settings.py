@@ -335,7 +335,7 @@ def _unmatched(
         if last == key and group in chosen:
             return UsageError(
                 f"{group}.name={chosen[group]['name']} has no {key}.",
-                f"Take a preset, or a {group}.name, that has it.",
+                f"Choose a preset or another {group}.name that has it.",
             )
     near = get_close_matches(key, [full.split(".")[-1] for full in open_keys], n=1)
     hint = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(open_keys)}."

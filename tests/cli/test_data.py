@@ -50,6 +50,7 @@ def test_get_says_where_to_put_what_cannot_be_downloaded(monkeypatch: Any, capsy
     assert "basel_face_renders.pth" in error["remedy"]
 
 
+@pytest.mark.slow
 def test_render_without_space_points_to_its_own_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

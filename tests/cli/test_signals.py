@@ -109,6 +109,7 @@ def test_sequences_of_a_file_go_in_as_they_are(there: Path, monkeypatch: Any, ca
     assert kl_of(found) == pytest.approx(truth, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_lengths_come_from_a_file(there: Path, monkeypatch: Any, capsys: Any) -> None:
     import sensors_2207
 

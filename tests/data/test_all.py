@@ -79,6 +79,7 @@ def test_index_to_factors_to_index_is_the_identity(
         np.testing.assert_array_equal(data.observe(classes), data.rows(index))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_a_row_is_the_same_whatever_batch_it_comes_in(
     name: str, opened: Callable[[str], Dataset]

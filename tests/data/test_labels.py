@@ -43,6 +43,7 @@ def test_named_columns_keep_their_names_values_and_order(factors: object) -> Non
     assert data.factors is not None and data.factors.values[0].tolist() == [9, 10, 11]
 
 
+@pytest.mark.slow
 def test_names_reach_loaders_inspections_and_codes_of_a_function() -> None:
     loader = torch.utils.data.DataLoader(torch.from_numpy(IMAGES), batch_size=16)
     assert list(held(as_dataset(loader, {"scale": SCALE}, most=20))) == ["scale"]

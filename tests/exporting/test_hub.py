@@ -214,7 +214,7 @@ def foreign(folder: Path) -> None:
         (lambda folder: write_config(folder, format=2), r"has format 2; this vaescope reads up to"),
         (lambda folder: write_config(folder, format="x"), r"has format x"),
         (lambda folder: (folder / "model.safetensors").unlink(), r"has no model\.safetensors"),
-        (lambda folder: (folder / "config.json").unlink(), r"wanted config\.json, it has README"),
+        (lambda folder: (folder / "config.json").unlink(), r"wanted config\.json; it has README"),
     ],
 )
 def test_what_is_damaged_or_foreign_is_refused_by_name(
@@ -279,7 +279,7 @@ def test_only_finished_runs_are_saved(tmp_path: Path) -> None:
     assert not (tmp_path / "hf").exists()
     with pytest.raises(UsageError, match="takes a run; got Linear"):
         vs.save_pretrained(torch.nn.Linear(2, 2), tmp_path / "hf")
-    with pytest.raises(RunError, match="not there"):
+    with pytest.raises(RunError, match="empty or missing"):
         vs.load_pretrained(tmp_path / "nowhere")
     with pytest.raises(RunError, match=r"spec\.json is a run already"):
         vs.load_pretrained(run.path)

@@ -52,6 +52,7 @@ def test_printable_text_stays_as_it_is() -> None:
         assert printable(text) == text
 
 
+@pytest.mark.slow
 def test_names_of_factors_are_text_on_the_card(run: Run, tmp_path: Path) -> None:
     from dataclasses import replace
 

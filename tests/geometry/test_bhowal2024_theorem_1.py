@@ -72,6 +72,7 @@ def least(f: Scalar, matrices: Tensor) -> float:
     return float(POINTS * np.log(np.exp(u) + OUTPUTS * derivatives(f)[0] ** 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_descent_of_the_printed_objective_ends_at_the_same_value(name: str) -> None:
     matrices, f = nonlinear_matrices(0), FUNCTIONS[name]

@@ -32,6 +32,7 @@ def mixed(z: Tensor) -> Tensor:
     return torch.cat([z + 0.6 * z**2 - 0.3 * z**3, torch.sin(2.0 * z)], 1)
 
 
+@pytest.mark.slow
 def test_a_linear_decoder_is_fitted_exactly_by_all() -> None:
     found = local_decoders(linear, MEAN, VARIANCE)
     errors = found.errors

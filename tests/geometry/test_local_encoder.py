@@ -237,6 +237,7 @@ class ThirdPartyEncoder(nn.Module):
         return self.mu_logvar_gen(x)[:, 0::2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["VAE_dsprites", "betaB_dsprites", "btcvae_dsprites"])
 def test_trained_networks_are_not_the_pair_that_the_lemma_assumes(
     name: str,

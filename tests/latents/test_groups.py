@@ -77,6 +77,7 @@ def known_by(share: float, seed: int, rows: int) -> Codes:
     return codes_with(fill, seed, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_a_share_at_a_threshold_gives_no_two_statements_without_a_doubt(share: float) -> None:
     # Posterior noise takes a little of the share, so that it is asked for a little more.

@@ -20,6 +20,7 @@ def sheet(dimension: int, ambient: int, n: int, seed: int = 0) -> np.ndarray:
     return circles @ turn[: 2 * dimension]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimension", "ambient"), [(1, 4), (2, 6), (3, 30)])
 def test_both_estimators_find_the_dimension_of_a_torus(dimension: int, ambient: int) -> None:
     points = sheet(dimension, ambient, 3000)

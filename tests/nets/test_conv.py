@@ -76,6 +76,7 @@ def test_slowvaes_and_bhowal2024_pairs_go_down_to_one_pixel_and_back(name: str) 
     assert convolutions(pair.decoder) == up
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "std"), [("klindt", (2 / 1024) ** 0.5), ("bhowal", 0.02)])
 def test_weights_start_as_the_paper_says(name: str, std: float) -> None:
     torch.manual_seed(0)

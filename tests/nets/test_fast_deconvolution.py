@@ -81,6 +81,7 @@ def test_numbers_that_are_not_finite_pass_through_compiled_relus() -> None:
     assert torch.equal(made.isnan(), wanted.isnan()) and bool(wanted.isnan().any())
 
 
+@pytest.mark.slow
 def test_gradients_and_forward_derivatives_are_the_layers_own() -> None:
     torch.manual_seed(0)
     body = nn.Sequential(Deconvolution(16, 16, 4, 2, 1), nn.ReLU(), Deconvolution(16, 1, 4, 2, 1))

@@ -56,5 +56,5 @@ class Reading:
         return (
             f"posterior={self.layout}{spread} output={self.output}{out} "
             f"value_range={self.value_range[0]:g},{self.value_range[1]:g} "
-            f"(reconstruction error {self.error:.3g} of a constant image's)"
+            f"(reconstruction error {self.error:.3g} times a constant's)"
         )

@@ -164,9 +164,9 @@ def _range(where: str, images: Array) -> tuple[float, float]:
             bad = ~np.isfinite(rows.astype(np.float32)).reshape(len(rows), -1).all(1)
         if bad.any():
             raise RangeError(
-                f"The images in {where} have values that are NaN, infinite or too large for "
+                f"The data in {where} have values that are NaN, infinite or too large for "
                 f"float32, first in row {start + int(bad.argmax())}.",
-                "Leave these images out or repair them.",
+                "Leave these rows out or repair them.",
             )
         low, high = min(low, float(rows.min())), max(high, float(rows.max()))
     return low, high

@@ -74,8 +74,7 @@ class Aggregate:
             },
         }
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def _kernel_sum(x: Matrix, y: Matrix, widths: tuple[float, ...]) -> float:

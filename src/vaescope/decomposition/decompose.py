@@ -47,8 +47,7 @@ class DecompositionMeasures:
             "skipped": self.skipped,
         }
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def decomposition(codes: Codes, *, seed: int = 0) -> DecompositionMeasures:

@@ -80,8 +80,7 @@ class Overlap:
         row["effective_number_quantiles"] = list(self.effective_number_quantiles)
         return {**row, "unevenness": self.unevenness, "uneven": self.uneven}
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 @dataclass(frozen=True, eq=False)

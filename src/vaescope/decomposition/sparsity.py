@@ -34,8 +34,7 @@ class Sparsity:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def hoyer(codes: Codes) -> Sparsity:

@@ -57,8 +57,7 @@ class Published:
             "metrics": self.metrics,
         }
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def save_pretrained(
@@ -181,11 +180,11 @@ def load_pretrained(folder: str | Path) -> Run:
     run = Run(Path(folder))
     if not run.published:
         there = sorted(path.name for path in run.path.iterdir()) if run.path.is_dir() else []
-        has = f"it has {', '.join(there)}" if there else "it is empty or not there"
+        has = f"it has {', '.join(there)}" if there else "it is empty or missing"
         raise RunError(
-            f"{run.path} is not in the Hugging Face layout: wanted config.json, {has}.",
+            f"{run.path} is not in the Hugging Face layout: wanted config.json; {has}.",
             "Give a folder that vs.save_pretrained made. A folder with spec.json is a run already: "
-            "vs.Run(folder).",
+            "vs.open_run(folder).",
         )
     config = run.read_config()
     run.open()  # checks the settings against their digest

@@ -119,8 +119,7 @@ class OnnxExport:
             "checks": [check.to_dict() for check in self.checks],
         }
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 class Traceable(nn.Module):

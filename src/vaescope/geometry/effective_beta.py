@@ -134,8 +134,7 @@ class EffectiveBeta:
             lines.append(self.nominal.summary())
         return " ".join(lines)
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
     def to_dict(self) -> dict[str, Any]:
         return {

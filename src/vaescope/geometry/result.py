@@ -27,8 +27,7 @@ class GeometryResult(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,8 +112,7 @@ class MeanAgainstSample:
                 rows[key]["intervals"] = {name: list(ends) for name, ends in own.items()}
         return rows
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def _spectrum(covariance: Matrix) -> NDArray[np.float64]:

@@ -89,8 +89,7 @@ class Downstream:
             },
         }
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def downstream(

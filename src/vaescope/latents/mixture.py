@@ -195,8 +195,7 @@ class Mixture:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def subset(n: int, rows: int, draws: np.random.Generator) -> Rows:

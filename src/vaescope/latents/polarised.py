@@ -53,8 +53,7 @@ class DeltaKL:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def delta_kl(codes: Codes, *, criterion: str = "zietlow2022-chapter-3") -> DeltaKL:
@@ -160,8 +159,7 @@ class Polarised:
             "protocol": {"n": self.n, "seed": self.seed},
         }
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def _below(ascending: Vector, points: Vector) -> Vector:

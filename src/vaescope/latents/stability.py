@@ -55,8 +55,7 @@ class Stability:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def _standard(values: Floats) -> Matrix:

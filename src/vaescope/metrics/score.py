@@ -90,5 +90,4 @@ class Score:
             "details": {name: array.tolist() for name, array in self.details.items()},
         }
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of

@@ -94,8 +94,7 @@ class Pruning:
             "price": None if self.price is None else self.price.to_dict(),
         }
 
-    def _repr_html_(self) -> str:
-        return card_of(self)
+    _repr_html_ = card_of
 
 
 def plan_of(codes: Codes) -> PruningPlan:
