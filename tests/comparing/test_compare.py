@@ -97,6 +97,10 @@ def test_a_latent_with_more_noise_is_named_and_no_other(make: Make) -> None:
     )
     (rate,) = comparison.to_dict()["metrics"]["rate"]["differences"]
     assert rate["difference"] == pytest.approx(gap["difference"], rel=1e-4) and rate["differs"]
+    (over,) = [line for line in comparison.summary().splitlines() if "the interval is over" in line]
+    assert over.startswith("B against A: the interval is over images, which says nothing about")
+    # The means are the same, so their total correlation is too; and it is said.
+    assert "total_correlation_mean (" in over and "rate (" not in over
 
 
 def test_another_latent_in_its_place_is_no_counterpart(make: Make, tmp_path: Path) -> None:
@@ -200,6 +204,7 @@ def test_the_odd_one_of_five_seeds_is_found(tmp_path: Path) -> None:
     odd = [[k for k in range(5) if latent.differs_in(k)] for latent in found.latents]
     assert odd == [[], [], [3], []]
     assert "D against the others: 1 of 3 latents differs" in found.summary()
+    assert "D against the others: the interval is over seeds." in found.summary()
 
 
 def test_a_pruned_run_is_compared_with_what_it_was_made_of(make: Make, tmp_path: Path) -> None:

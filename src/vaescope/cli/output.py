@@ -148,11 +148,15 @@ def unexpected(problem: Exception, *, as_json: bool) -> None:
 
 
 def _own_code(problem: Exception) -> str | None:
-    """The innermost line that is neither vaescope's nor a library's, below vaescope's first."""
-    package = str(Path(__file__).parents[1])
+    """The innermost line that is neither vaescope's nor a library's, where vaescope's library
+    called it."""
+    package, commands = str(Path(__file__).parents[1]), str(Path(__file__).parent)
     libraries = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
     frames = traceback.extract_tb(problem.__traceback__)
-    called = [frame.filename.startswith(package) for frame in frames]
+    called = [
+        frame.filename.startswith(package) and not frame.filename.startswith(commands)
+        for frame in frames
+    ]
     below = frames[called.index(True) :] if any(called) else ()
     for frame in reversed(below):
         if not frame.filename.startswith((package, "<", *libraries)):

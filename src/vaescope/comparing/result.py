@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from vaescope.comparing.compared_runs import Member, letter
+from vaescope.comparing.compared_runs import Member, letter, letters
 from vaescope.comparing.intervals import Side, SideGap
 from vaescope.comparing.matching import Match
 from vaescope.comparing.pictures import ComparedPictures
@@ -18,6 +18,8 @@ __all__ = ["ComparedLatent", "ComparedNumber", "Comparison"]
 
 #: Of squared rank correlation: below, two latents share less than half of their variance.
 SAME = 0.5
+#: Settings beside a run's name in the summary; the page has all.
+SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -115,11 +117,39 @@ class Comparison:
         return True in measured or any(latent.differs for latent in self.latents)
 
     def summary(self) -> str:
-        """Which run is which letter, the verdicts, and what else must be said; one a line."""
-        runs = [f"{letter(place)} = {own.name}" for place, own in enumerate(self.members)]
+        """Which run is which letter, the verdicts, what the intervals are over, which numbers do
+        not differ, and what else must be said; one a line."""
+        runs = [
+            f"{letter(place)} = {own.name}{self._setting_of(place)}"
+            for place, own in enumerate(self.members)
+        ]
         spaces = [f"{own.a} to {own.b}: {own.says}" for own in self.exchanges]
         verdicts = [one.says for one in self.verdicts]
-        return "\n".join(["; ".join(runs), *verdicts, *spaces, *self.notes])
+        sides = [self._of_side(place) for place in range(len(self.sides))]
+        return "\n".join(["; ".join(runs), *verdicts, *sides, *spaces, *self.notes])
+
+    def _setting_of(self, place: int) -> str:
+        """The first settings that differ, as this run has them."""
+        said = [
+            f"{key}={values[place]}"
+            for key, values in self.spec_diff.items()
+            if values[place] is not None and key.split(".")[-1] not in ("seed", "sha256")
+        ]
+        return f" ({', '.join(said[:SHOWN])})" if said else ""
+
+    def _of_side(self, place: int) -> str:
+        """What an interval is over, and which numbers it shows no difference of."""
+        side = self.sides[place]
+        gaps = {name: own.gaps[place] for name, own in self.metrics.items()}
+        alike = [
+            f"{name} ({gap.first:.3g} to {gap.second:.3g})"
+            for name, gap in gaps.items()
+            if gap.differs is False
+        ]
+        others = "the others" if side.basis == "other seeds" else letters(side.first)
+        over = "images, which says nothing about other seeds" if side.basis == "images" else "seeds"
+        within = f" Not beyond it: {', '.join(alike)}." if alike else ""
+        return f"{letters(side.second)} against {others}: the interval is over {over}.{within}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the shape of the interface."""

@@ -152,7 +152,7 @@ def grid_choice(
         ):
             raise UsageError(
                 f"grid.{name} must be distinct classes from 0 to {size - 1}; got {kept.tolist()}.",
-                f"Give a list such as grid.{name}=[0, {size - 1}].",
+                f"Give a list such as [0, {size - 1}].",
             )
         choice.append(kept)
     return choice
