@@ -324,6 +324,7 @@ OWN: Mapping[str, str] = {
     "mathieu2019/theorems": _CLOSED,
     "mathieu2019/appendix-c-estimator": _CLOSED,
     "mathieu2019/appendix-c-training": "the appendix has no experiment",
+    "mathieu2019/isotropic-encoder": "a remark in the paper's discussion, without an experiment",
     "pcl": "zietlow2022 compares with it and prints no setting",
     "weak-gan": "zietlow2022 compares with it and prints no setting",
     "ae": _LIBRARY,

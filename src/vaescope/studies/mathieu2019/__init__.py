@@ -6,6 +6,7 @@ from vaescope.studies.mathieu2019 import (
     figure_3,
     figure_4,
     figure_6,
+    isotropic_encoder,
     theorems,
 )
 from vaescope.studies.study import Study
@@ -22,4 +23,5 @@ STUDIES: tuple[Study, ...] = (
     figure_6.STUDY,
     appendix_c.ESTIMATOR,
     appendix_c.TRAINING,
+    isotropic_encoder.STUDY,
 )
