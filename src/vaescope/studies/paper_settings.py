@@ -253,7 +253,11 @@ FOLLOWERS: tuple[Follower, ...] = (
         for task in ("linear", "nonlinear")
     ),
     *(
-        Follower("bhowal2024/table-6", "bhowal2024 dSprites", {"method": method}, departures)
+        Follower(f"bhowal2024/{name}", "bhowal2024 dSprites", {"method": method, **arm}, departures)
+        for name, arm in (
+            ("table-1", {}), ("table-2", {}), ("table-5", {}), ("table-6", {}),
+            ("theorem-1", {"arm": "trained"}), ("single-latent", {"arm": "trained"}),
+        )
         for method, departures in (
             ("vae", {**_RELEASED_NET, **_BASELINE}), ("beta-vae", _RELEASED_NET),
             ("beta-tcvae", _RELEASED_NET),

@@ -1,8 +1,15 @@
 """Studies of bhowal2024."""
 
-from vaescope.studies.bhowal2024 import table_6
+from vaescope.studies.bhowal2024 import local_models, single_latent, table_5, table_6, theorem_1
 from vaescope.studies.study import Study
 
 __all__ = ["STUDIES"]
 
-STUDIES: tuple[Study, ...] = (table_6.STUDY,)
+STUDIES: tuple[Study, ...] = (
+    local_models.TABLE_1,
+    local_models.TABLE_2,
+    table_5.STUDY,
+    table_6.STUDY,
+    theorem_1.STUDY,
+    single_latent.STUDY,
+)
