@@ -263,6 +263,10 @@ FOLLOWERS: tuple[Follower, ...] = (
             ("beta-tcvae", _RELEASED_NET),
         )
     ),
+    Follower(
+        "bhowal2024/theorem-2", "bhowal2024 dSprites", {"arm": "trained"},
+        {**_RELEASED_NET, "objective.beta": "strengths along which KL falls"},
+    ),
     Follower("mathieu2019/figure-2-anisotropic", "mathieu2019 2D-shapes, Gaussian"),
     Follower("mathieu2019/seed-share", "mathieu2019 2D-shapes, Gaussian"),
     *(
@@ -328,6 +332,8 @@ OWN: Mapping[str, str] = {
     "mathieu2019/theorems": _CLOSED,
     "mathieu2019/appendix-c-estimator": _CLOSED,
     "mathieu2019/appendix-c-training": "the appendix has no experiment",
+    "mathieu2019/appendix-c-dimension": _CLOSED,
+    "bhowal2024/table-7": _CLOSED,
     "mathieu2019/isotropic-encoder": "a remark in the paper's discussion, without an experiment",
     "pcl": "zietlow2022 compares with it and prints no setting",
     "weak-gan": "zietlow2022 compares with it and prints no setting",

@@ -1,6 +1,14 @@
 """Studies of bhowal2024."""
 
-from vaescope.studies.bhowal2024 import local_models, single_latent, table_5, table_6, theorem_1
+from vaescope.studies.bhowal2024 import (
+    local_models,
+    single_latent,
+    table_5,
+    table_6,
+    table_7,
+    theorem_1,
+    theorem_2,
+)
 from vaescope.studies.study import Study
 
 __all__ = ["STUDIES"]
@@ -10,6 +18,8 @@ STUDIES: tuple[Study, ...] = (
     local_models.TABLE_2,
     table_5.STUDY,
     table_6.STUDY,
+    table_7.STUDY,
     theorem_1.STUDY,
+    theorem_2.STUDY,
     single_latent.STUDY,
 )

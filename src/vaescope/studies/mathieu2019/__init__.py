@@ -2,6 +2,7 @@
 
 from vaescope.studies.mathieu2019 import (
     appendix_c,
+    appendix_c_dimension,
     figure_2,
     figure_3,
     figure_4,
@@ -23,5 +24,6 @@ STUDIES: tuple[Study, ...] = (
     figure_6.STUDY,
     appendix_c.ESTIMATOR,
     appendix_c.TRAINING,
+    appendix_c_dimension.STUDY,
     isotropic_encoder.STUDY,
 )
