@@ -257,6 +257,7 @@ FOLLOWERS: tuple[Follower, ...] = (
         for name, arm in (
             ("table-1", {}), ("table-2", {}), ("table-5", {}), ("table-6", {}),
             ("theorem-1", {"arm": "trained"}), ("single-latent", {"arm": "trained"}),
+            ("correlated", {}),
         )
         for method, departures in (
             ("vae", {**_RELEASED_NET, **_BASELINE}), ("beta-vae", _RELEASED_NET),

@@ -1,6 +1,7 @@
 """Studies of bhowal2024."""
 
 from vaescope.studies.bhowal2024 import (
+    correlated,
     local_models,
     single_latent,
     table_5,
@@ -21,5 +22,6 @@ STUDIES: tuple[Study, ...] = (
     table_7.STUDY,
     theorem_1.STUDY,
     theorem_2.STUDY,
+    correlated.STUDY,
     single_latent.STUDY,
 )

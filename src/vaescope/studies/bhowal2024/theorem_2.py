@@ -143,9 +143,9 @@ STUDY = Study(
     ("bhowal2024 Thm 2",),
     "beta-VAEs on the 1,296 sprites of table 1 at six strengths from 0.1 to 16 (as the paper "
     "counts them), 600 examples each. Distances are expected squared distances of samples, which "
-    "hold both posterior variances; those of means do not. Kept apart: the number of neighbours, which rises "
-    "as posteriors widen and with it any sum over them; the scale of the latents, as passive ones "
-    "have variance 1 and add 2 to the squared distance of any two samples; and the data, by any "
-    "two examples in place of neighbours.",
+    "hold both posterior variances; those of means do not. Kept apart: the number of "
+    "neighbours, which rises as posteriors widen and with it any sum over them; the scale of the "
+    "latents, as passive ones have variance 1 and add 2 to the squared distance of any two "
+    "samples; and the data, by any two examples in place of neighbours.",
     "",
 )  # fmt: skip
