@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from vaescope.codes import Codes
-from vaescope.studies.mathieu2019 import appendix_c, theorems
+from vaescope.studies.mathieu2019 import (
+    appendix_c,
+    appendix_c_dimension,
+    isotropic_encoder,
+    theorems,
+)
 from vaescope.studies.mathieu2019.figure_2 import by_rank, to_normal
 from vaescope.studies.mathieu2019.figure_3 import covered
 from vaescope.studies.mathieu2019.figure_6 import modes
@@ -60,3 +65,25 @@ def test_the_identities_fail_where_they_must() -> None:
     found = theorems.compute({"seed": 100, "beta": 4.0})
     assert found["corollary_1_error"] < 1e-9 < 0.1 < found["diagonal_change"]
     assert found["gradient_at_the_image"] < 1e-5 < 0.1 < found["gradient_elsewhere"]
+
+
+def test_shares_are_squared_cosines_of_turned_latents() -> None:
+    """An isotropic encoder may turn whitened components by any angle."""
+    stream = np.random.default_rng(2)
+    x = stream.normal(size=(20_000, 3)) * [3.0, 2.0, 0.1]
+    x -= x.mean(axis=0)
+    left, _, _ = np.linalg.svd(x, full_matrices=False)
+    angle = 0.4
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    found = isotropic_encoder.shares(left[:, :2] @ turn.T, x)
+    np.testing.assert_allclose(found, turn**2, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_exact_entropy_of_one_latent_is_that_of_its_normal() -> None:
+    """Of 10,000 encodings in one dimension q(z) is N(0, 1) all but exactly."""
+    found = appendix_c_dimension.compute({"dimension": 1, "batch": 512, "seed": 100})
+    limit = np.log(appendix_c_dimension.SIZE) + np.log(appendix_c_dimension.DEVIATION)
+    np.testing.assert_allclose(found["truth_to_limit"], limit, atol=0.15)  # H[q] = H[N(0, 1)]
+    far = appendix_c_dimension.compute({"dimension": 16, "batch": 32, "seed": 100})
+    assert abs(far["to_limit"]) < 1e-3 and far["significant"] == 0.0

@@ -141,54 +141,52 @@ _ZIETLOW = (
     Covered("zietlow2022", "held-out combinations of factors", missing="no study yet"),
 )  # fmt: skip
 
+_SPRITES_ALONE = "on sprites alone, not on Faces, Shapes3D and MPI3D"
+
 _BHOWAL = (
     Covered(
-        "bhowal2024", "Tab 1",
+        "bhowal2024", "Tab 1", ("bhowal2024/table-1",),
         tests=("tests/geometry/test_local_decoder.py::"
                "test_where_a_decoder_bends_and_saturates_tanh_with_its_bias_and_the_quadratic_win",),
-        missing="no study yet; docs/results/local_decoders.md has third-party models",
+        missing=_SPRITES_ALONE,
     ),
     Covered(
-        "bhowal2024", "Tab 2",
+        "bhowal2024", "Tab 2", ("bhowal2024/table-2",),
         tests=("tests/geometry/test_local_decoder.py::"
                "test_small_noise_makes_all_agree_with_the_jacobian",),
-        missing="no study yet; docs/results/local_decoders.md has third-party models",
+        missing=_SPRITES_ALONE,
     ),
     Covered("bhowal2024", "Tab 3", missing="networks as released: its printed ones cannot train"),
-    *_all("bhowal2024", "table-6", "Tab 4, Fig 4a-d", "Tab 6, Fig 4i-p",
-          missing="on sprites alone, not on Faces, Shapes3D and MPI3D"),
-    Covered("bhowal2024", "Tab 5, Fig 4e-h", missing="no claim of its own yet: MIG-sup"),
+    *_all("bhowal2024", "table-6", "Tab 4, Fig 4a-d", "Tab 6, Fig 4i-p", missing=_SPRITES_ALONE),
+    *_all("bhowal2024", "table-5", "Tab 5, Fig 4e-h", missing=_SPRITES_ALONE),
     Covered(
-        "bhowal2024", "Tab 7, Fig 5",
+        "bhowal2024", "Tab 7, Fig 5", ("bhowal2024/table-7",),
         tests=("tests/test_errata.py::"
                "test_the_axes_of_table_7_are_not_in_descending_order_of_what_they_explain",),
-        missing="no study yet",
     ),
     Covered(
-        "bhowal2024", "Thm 1(c)",
+        "bhowal2024", "Thm 1(c)", ("bhowal2024/theorem-1",),
         tests=("tests/geometry/test_variance_law.py::"
                "test_the_closed_form_of_a_linear_vae_obeys_the_law",
                "tests/geometry/test_bhowal2024_theorem_1.py::"
                "test_every_descent_of_the_printed_objective_ends_at_the_same_value"),
-        missing="over trained models: no study yet",
     ),
     Covered(
-        "bhowal2024", "Thm 2",
+        "bhowal2024", "Thm 2", ("bhowal2024/theorem-2",),
         tests=("tests/geometry/test_neighbours.py::"
                "test_the_printed_sum_rises_with_less_rate_because_more_posteriors_overlap",),
-        missing="against KL over a beta sweep: no study yet",
     ),
-    Covered("bhowal2024", "correlated factors (section 3.3)",
+    Covered("bhowal2024", "correlated factors (section 3.3)", ("bhowal2024/correlated",),
             tests=("tests/data/test_splits.py::test_data_correlated_draws_rows_and_is_named",),
-            missing="`data.correlated` draws such data; no study yet"),
+            missing="correlations between 0 and .9: two levels fit a laptop"),
     Covered(
-        "bhowal2024", "the encoder's side (Lemma 2)",
+        "bhowal2024", "the encoder's side (Lemma 2)", ("bhowal2024/theorem-1",),
         tests=tuple(f"tests/geometry/test_local_encoder.py::{name}" for name in (
             "test_the_loss_and_the_measure_see_no_mixing_of_the_latents",
             "test_lemma_2_fixing_the_loss_does_not_fix_v_e",
             "test_trained_networks_are_not_the_pair_that_the_lemma_assumes",
         )),
-        missing="in no report or command yet; over trained models: no study yet",
+        missing="in no report or command yet",
     ),
     Covered(
         "bhowal2024", "Thm 1(a): every local minimum is global",
@@ -198,14 +196,12 @@ _BHOWAL = (
         )),
     ),
     Covered(
-        "bhowal2024", "the neglected terms (Lemmas 1, 6, 7)",
+        "bhowal2024", "the neglected terms (Lemmas 1, 6, 7)", ("bhowal2024/table-1",),
         tests=("tests/test_errata.py::test_the_second_term_of_the_variance_of_a_function",
                "tests/geometry/test_local_decoder.py::"
                "test_the_intercept_is_the_mean_of_the_curvature_and_the_quadratic_follows_all_of_it"),
-        missing="of trained models `inspect --thorough` has the cross term; no study yet",
     ),
-    Covered("bhowal2024", "output change proportional to Delta z (section 3.4)",
-            missing="no measure yet"),
+    *_all("bhowal2024", "single-latent", "output change proportional to Delta z (section 3.4)"),
     Covered("bhowal2024", "the network of 3DFaces", missing="no preset yet"),
 )  # fmt: skip
 
@@ -235,9 +231,9 @@ _MATHIEU = (
                "test_latents_depend_within_groups_and_not_between_them",),
         missing="a study of whether models learn the groups: `prior.name=subspaces` is there",
     ),
-    Covered("mathieu2019", "isotropic encoder, unequal prior variances (section 7)",
-            missing="no study yet"),
-    Covered("mathieu2019", "App C in latent dimension", missing="no study yet"),
+    *_all("mathieu2019", "isotropic-encoder",
+          "isotropic encoder, unequal prior variances (section 7)"),
+    *_all("mathieu2019", "appendix-c-dimension", "App C in latent dimension"),
     Covered("mathieu2019", "annealing towards modes", missing="no study yet"),
     Covered(
         "mathieu2019", "a CelebA preset",
