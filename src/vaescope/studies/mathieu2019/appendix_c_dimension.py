@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from vaescope.aggregate_posterior import exclusive_kl
 from vaescope.distributions import DiagonalGaussian
@@ -21,9 +22,10 @@ from vaescope.studies.effects import Gap, Level, Trend
 from vaescope.studies.panels import Curves
 from vaescope.studies.study import Computed, Measured, Scale, Study, cells
 from vaescope.sweeps.grid import product
-from vaescope.types import Floats
 
 __all__ = ["STUDY", "compute"]
+
+Matrix = NDArray[np.float64]
 
 #: q(z|x) = N(m, s^2 I), m ~ N(0, (1 - s^2) I), of so many data points.
 DEVIATION, SIZE = 0.3, 10_000
@@ -33,7 +35,7 @@ BATCHES = (32, 512)
 SAMPLES, EXACT = 4096, 400
 
 
-def _log_densities(z: Floats, means: Floats) -> Floats:
+def _log_densities(z: Matrix, means: Matrix) -> Matrix:
     """log N(z | m, s^2 I) of each code under each mean: (codes, means)."""
     d = z.shape[1]
     apart = (
