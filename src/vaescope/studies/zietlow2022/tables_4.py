@@ -122,7 +122,7 @@ def _panels(metric: str) -> tuple[Panel, ...]:
              paper={"beta-vae": beta[0] - beta[1], "pcl": pcl[0] - pcl[1]}),
         Dots(f"{name}, original minus noise", f"noise_fall_{metric}", "method",
              paper={"beta-vae": beta[0] - beta[2], "pcl": pcl[0] - pcl[2]}),
-        Together(f"{name} of the beta-VAE by replicate", {f"{metric}_{arm}": arm for arm in arms},
+        Together(f"{name} of the beta-VAE by replicate", {arm: f"{metric}_{arm}" for arm in arms},
                  "seed", _BETA),
     )  # fmt: skip
     pictures = Images("Originals, the change magnified, perturbed images", "examples", "method",
