@@ -1,9 +1,12 @@
-"""Many models at once: python benchmarks/many.py [--json] [--rounds 7] [--only stacked].
+"""Many models at once: python benchmarks/many.py [--json] [--rounds 7] [--only images].
 
 `stacked_over_sequential`: 50 seeds in one pass over the plain eager loop that people write, one
 seed after another; `stacked_over_own_single`: over vaescope's loop of one model. Steps of models
 per second, one thread each, batch 64; the lower one of the 2-100-2 and the 60-40-20 tanh VAE, with
 both beside it. Importing and compiling come before the rounds, and their seconds are given.
+`stacked_over_own_single_images`: the same of sixteen seeds on images, by parameters of the model:
+up to where stacking pays (`MOST_IN_C` of `vaescope.training.many`). The single model trains as
+`vaescope train` would have it, in bf16 where that pays.
 `processes_over_threads`: images per second of two processes with one thread each, together, over
 those of one process with two threads: what a sweep on two cores gains by training two
 convolutional models at a time instead of one after another.
@@ -50,12 +53,26 @@ _TANH = ["net.encoder_activation=tanh", "net.decoder_activation=tanh"]
 _MLP = ["data.name=pinwheel", "net.name=mlp", "net.encoder=[100]", "net.decoder=[100]", *_TANH]
 NETS = {"2-100-2": _MLP, "60-40-20": ["data.name=synth-nonlinear"]}
 BETA, RATE, EVERY = 0.01, 1e-3, 100
+#: Images by parameters of the model: data, pixels a side, width of two layers each way.
+IMAGES = {
+    "43,412": ("dsprites", 16, 64), "234,516": ("dsprites-colour", 16, 128),
+    "826,644": ("dsprites-noisy", 32, 128), "1,089,812": ("dsprites", 64, 128),
+    "2,241,044": ("dsprites", 64, 256),
+}  # fmt: skip
+IMAGE_SEEDS = 16
 
 
 def small(net: str, seed: int) -> Experiment:
     common = ["latent=2", f"batch={BATCH}", f"objective.beta={BETA}", f"optimiser.lr={RATE}"]
     endless = [f"seed={seed}", "steps=100000000", f"logging.every={EVERY}"]
-    return from_command_line("beta-vae", [*NETS[net], *common, *endless])
+    if net not in IMAGES:
+        return from_command_line("beta-vae", [*NETS[net], *common, *endless])
+    name, size, width = IMAGES[net]
+    layers = [f"net.{side}=[{width}, {width}]" for side in ("encoder", "decoder")]
+    data = [f"data.name={name}", f"data.size={size}", "data.grid.orientation=[0]",
+            "data.grid.x=[0, 8, 16, 24]", "data.grid.y=[0, 8, 16, 24]"]  # fmt: skip
+    shape = [f"batch={BATCH}", f"optimiser.lr={RATE}", "net.name=mlp", *layers]
+    return from_command_line("beta-vae", [*data, *shape, *endless])
 
 
 #: Trains for so many steps.
@@ -81,7 +98,7 @@ def single(net: str) -> Advance:
 
 def stacked(net: str) -> Advance:
     """All seeds in one pass; records are made as they are in a sweep."""
-    experiments = [small(net, seed) for seed in range(SEEDS)]
+    experiments = [small(net, seed) for seed in range(IMAGE_SEEDS if net in IMAGES else SEEDS)]
     loop = train_many(experiments, build_data(experiments[0].data))
 
     def advance(n: int) -> None:
@@ -229,6 +246,21 @@ def stacking(rounds: int) -> Found:
     return Found(found, facts)
 
 
+def images(rounds: int) -> Found:
+    """Sixteen seeds in one pass over our loop of one model, by parameters."""
+    found: dict[str, list[float]] = {}
+    for net in IMAGES:
+        counted = sum(p.numel() for p in build_vae(small(net, 0)).parameters())
+        assert f"{counted:,}" == net, f"{counted:,}"
+        with ExitStack() as stack:
+            begun = {kind: Trainer(stack, kind, net) for kind in ("single", "stacked")}
+            running = {k: turns([one], EVERY, TURN_SECONDS) for k, one in begun.items()}
+            rates = interleaved(running, rounds)
+        ratios = _ratio(rates["stacked"], rates["single"], IMAGE_SEEDS)
+        found[f"stacked_over_own_single_images_{net}"] = ratios
+    return Found(found, {})
+
+
 def processes(rounds: int) -> Found:
     """Two processes with one thread each over one with two; both turns train as many images."""
     with ExitStack() as stack:
@@ -244,7 +276,9 @@ def processes(rounds: int) -> Found:
     return Found({"processes_over_threads": _ratio(rates["pair"], rates["threads"])}, facts)
 
 
-PARTS: Mapping[str, Callable[[int], Found]] = {"stacked": stacking, "processes": processes}
+PARTS: Mapping[str, Callable[[int], Found]] = {
+    "stacked": stacking, "images": images, "processes": processes,
+}  # fmt: skip
 
 
 def main() -> None:
@@ -252,7 +286,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--rounds", type=int, default=7, help="quote no figures of fewer than 7")
-    parser.add_argument("--only", choices=PARTS, help="one part of the two")
+    parser.add_argument("--only", choices=PARTS, help="one part alone")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:

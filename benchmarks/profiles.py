@@ -250,7 +250,8 @@ def bound() -> Seconds:
             vae.to(memory_format=layout)  # type: ignore[call-overload]
             x = x.contiguous(memory_format=layout)
         for module in vae.modules():
-            if not bias and isinstance(module, (torch.nn.Conv2d, torch.nn.ConvTranspose2d)):
+            # Not of the last layer, which is our own and adds it in its kernel.
+            if not bias and type(module) in (torch.nn.Conv2d, torch.nn.ConvTranspose2d):
                 module.bias = None
             if inplace and isinstance(module, torch.nn.ReLU):
                 module.inplace = True
