@@ -250,9 +250,9 @@ def bound() -> Seconds:
             vae.to(memory_format=layout)  # type: ignore[call-overload]
             x = x.contiguous(memory_format=layout)
         for module in vae.modules():
-            # Not of the last layer, which is our own and adds it in its kernel.
+            # Not of deconvolutions, which are our own and add theirs outside.
             if not bias and type(module) in (torch.nn.Conv2d, torch.nn.ConvTranspose2d):
-                module.bias = None
+                module.register_parameter("bias", None)
             if inplace and isinstance(module, torch.nn.ReLU):
                 module.inplace = True
 
