@@ -44,6 +44,7 @@ def one_step(state: State, experiment: Experiment) -> None:
     next(iter(steps(state, experiment, build_data(experiment.data), "fp32")))
 
 
+@pytest.mark.slow
 def test_generated_pairs_share_the_latent_that_the_label_names_and_no_other() -> None:
     experiment = small("latent=3")
     state = new_state(experiment, torch.device("cpu"))

@@ -35,6 +35,7 @@ def by_integration(distance: float, sigma: float, rate: float) -> float:
     return float(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.3, 6.0, 50.0])
 @pytest.mark.parametrize("sigma", [0.01, 0.115, 1.0, 4.0])
 @pytest.mark.parametrize("distance", [-3.0, -0.05, 0.0, 1e-3, 0.4, 8.0])

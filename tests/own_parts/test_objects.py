@@ -83,6 +83,7 @@ def test_training_does_not_change_what_the_caller_holds(tmp_path: Path) -> None:
     assert not torch.equal(trained[0].weight, before[0])  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_weights_that_modules_come_with_are_the_start_and_in_the_digest(tmp_path: Path) -> None:
     first, second = train(tmp_path, **networks(seed=0)), train(tmp_path, **networks(seed=1))
     assert first.path != second.path
@@ -93,6 +94,7 @@ def test_weights_that_modules_come_with_are_the_start_and_in_the_digest(tmp_path
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_modules_that_give_parameters_train_as_a_vae_without_heads(tmp_path: Path) -> None:
     run = train(tmp_path, **networks())
     encoder, decoder = networks().values()

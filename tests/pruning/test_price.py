@@ -1,6 +1,7 @@
 """What dropped means still told: known on codes that are made so."""
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from vaescope.codes import Codes
@@ -16,6 +17,7 @@ def codes(passive: NDArray[np.float64]) -> Codes:
     return Codes(mean, variance, mean, factors=factors)
 
 
+@pytest.mark.slow
 def test_a_passive_mean_that_is_noise_costs_nothing() -> None:
     price = price_of(codes(0.01 * np.random.default_rng(1).standard_normal(3000)), [2])
     assert price is not None

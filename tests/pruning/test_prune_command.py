@@ -30,6 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_checkpoint_is_answered_for_and_nothing_is_written(folder: Path) -> None:
     before = sorted(folder.iterdir())
     arguments = ("model.pt", "--model", "prune_nets:make", "--data", "x.npy")

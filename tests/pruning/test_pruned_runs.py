@@ -173,6 +173,7 @@ def test_a_pruned_run_has_nothing_left_to_drop(tmp_path: Path) -> None:
     assert (again.before, again.after) == (2, 2)
 
 
+@pytest.mark.slow
 def test_a_pruned_run_is_dissected_and_says_which_run_it_was(tmp_path: Path) -> None:
     run = hand_made(tmp_path, *VECTORS, *MLP)
     origin = digest(run.open())

@@ -92,6 +92,7 @@ def test_on_every_compared_situation() -> None:
                 assert gap.interval is None or least <= gap.interval[0] <= gap.interval[1] <= most
 
 
+@pytest.mark.slow
 def test_on_a_report() -> None:
     """Two points of a decoder whose distances differ much: Student's interval goes below 0."""
     import torch

@@ -69,6 +69,7 @@ def test_turned_latents_keep_the_plane_and_lose_the_axes() -> None:
     assert _number(found, "plane_angle") < 0.01
 
 
+@pytest.mark.slow
 def test_the_best_elbo_of_an_orthogonal_linear_decoder_is_the_exact_likelihood() -> None:
     """Its posteriors are Gaussian and diagonal, so nothing is lost."""
     lengths, precision = torch.tensor([2.0, 0.5], dtype=torch.float64), 10.0

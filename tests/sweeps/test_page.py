@@ -53,6 +53,7 @@ def content(html: str) -> Any:
     return json.loads(found[1])
 
 
+@pytest.mark.slow
 def test_the_file_holds_every_run_by_columns(tmp_path: Path) -> None:
     table = runs()
     held = content(sweep_page(table, tmp_path / "sweep.html", folder=tmp_path))
