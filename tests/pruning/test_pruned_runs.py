@@ -339,4 +339,5 @@ def test_the_command_on_a_run_without_passive_latents_is_done_at_once(tmp_path: 
     assert (done["code"], done["run"], done["dropped"]) == (0, None, [])
     assert "no latent is passive" in done["reason"]
     missing = command("prune", tmp_path / "nowhere", "--out", tmp_path / "q")
-    assert (missing["code"], missing["error"]["type"]) == (1, "RunError")
+    assert (missing["code"], missing["error"]["type"]) == (2, "UsageError")  # as of inspect
+    assert "nowhere does not exist" in missing["error"]["message"]
