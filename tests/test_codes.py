@@ -237,3 +237,26 @@ def test_codes_that_could_not_be_written_leave_those_that_were(
     with pytest.raises(DiskError, match=r"disk is full\. What was saved before is intact"):
         codes.save(path)
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+def _saved(path: Path, repeats: int, off: float) -> Path:
+    rng = np.random.default_rng(0)
+    mean = np.repeat(rng.standard_normal((50, 3)), repeats, axis=0)
+    variance = np.full(mean.shape, 0.04)
+    sample = mean + 0.2 * rng.standard_normal(mean.shape) + off
+    np.savez(path, mean=mean, variance=variance, sample=sample)
+    return path
+
+
+def test_samples_that_are_no_draws_are_refused(tmp_path: Path) -> None:
+    assert Codes.load(_saved(tmp_path / "right.npz", 1, 0.0)).n == 50
+    with pytest.raises(RangeError, match="posterior standard deviations from mean"):
+        Codes.load(_saved(tmp_path / "wrong.npz", 1, 1.0))
+
+
+@pytest.mark.parametrize("repeats, said", [(1, False), (10, True)])
+def test_rows_that_repeat_are_said(
+    tmp_path: Path, repeats: int, said: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    Codes.load(_saved(tmp_path / "codes.npz", repeats, 0.0))
+    assert ("50 of 500 rows have a mean of their own" in caplog.text) == said

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.codes_file import ARRAYS, FORMAT, check_finite, fields_of, numbers
+from vaescope.codes_file import ARRAYS, FORMAT, check_finite, check_rows, fields_of, numbers
 from vaescope.errors import RangeError, ShapeError
 from vaescope.paths import disk_errors, reading, replacing
 from vaescope.prior_density import GaussianDensity, PriorDensity, standard_normal
@@ -123,9 +123,14 @@ class Codes:
             arrays |= read_arrays(Path(path), known | ARRAYS)
         content = fields_of(arrays, known, str(path))
         if "sample" in content:
-            return Codes(**content)
+            codes = Codes(**content)
+            check_rows(
+                codes.mean, codes.variance, None if codes.spatial else codes.sample, str(path)
+            )
+            return codes
         _LOG.info("%s has no samples: one is drawn per row with seed %d", path, seed)
         checked = Codes(**content, sample=content["mean"])
+        check_rows(checked.mean, checked.variance, None, str(path))
         sample = draw(checked.mean, checked.variance, checked.covariance, seed=seed)
         return replace(checked, sample=sample)
 

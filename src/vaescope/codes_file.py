@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from vaescope.errors import DataError, ShapeError
+from vaescope.errors import DataError, RangeError, ShapeError
 from vaescope.prior_density import GaussianDensity, PriorDensity, from_json
 from vaescope.types import Array, Floats, Integers
 
-__all__ = ["ARRAYS", "FORMAT", "check_finite", "fields_of", "numbers"]
+__all__ = ["ARRAYS", "FORMAT", "check_finite", "check_rows", "fields_of", "numbers"]
 
 _LOG = logging.getLogger("vaescope")
 FORMAT = 1
@@ -24,6 +24,13 @@ _SPREADS: Mapping[str, Callable[[Floats], Floats]] = {
 }
 
 
+#: Root mean square of (sample - mean) / std above which samples are no draws, of so many values:
+#: any posterior has 1, and a heavy tail does not make it 3.
+FAR = 3.0
+FEW = 100
+#: Rows that are compared, and the share of them below which it is said that they repeat.
+MOST = 100_000
+REPEATED = 0.9
 #: Arrays of a file that are read besides the fields of `Codes`.
 ARRAYS = {*_ALSO, *_SPREADS, "format", "prior_mean", "prior_variance", "prior_nearest"}
 
@@ -171,6 +178,30 @@ def numbers(name: str, values: Array) -> Floats:
         return values
     with np.errstate(over="ignore"):
         return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+
+
+def check_rows(mean: Floats, variance: Floats, sample: Floats | None, where: str) -> None:
+    """Raises RangeError where samples are too far from their means to be draws; says where rows
+    repeat, or where samples are the means."""
+    if sample is not None and sample.shape == mean.shape:
+        off = np.square(sample.astype(np.float64) - mean)[variance > 0] / variance[variance > 0]
+        root = float(np.sqrt(off.mean())) if off.size else 0.0
+        if root > FAR and off.size >= FEW:
+            raise RangeError(
+                f"sample is {root:.3g} posterior standard deviations from mean (root mean square); "
+                "draws are 1 off.",
+                "Leave sample out, and one is drawn; or look whether mean, variance and sample are "
+                "of the same rows.",
+            )
+        if off.size and not off.any():
+            _LOG.warning("%s: sample equals mean; leave it out, and one is drawn", where)
+    rows = mean[:MOST]
+    different = len(np.unique(rows, axis=0))
+    if 1 < different < REPEATED * len(rows):
+        _LOG.warning(
+            "%s: %d of %d rows have a mean of their own; intervals and tests take rows as "
+            "independent, and are too narrow where examples repeat", where, different, len(rows),
+        )  # fmt: skip
 
 
 def check_finite(name: str, array: Array) -> None:

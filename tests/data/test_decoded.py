@@ -77,6 +77,19 @@ def test_photographs_are_as_the_camera_was_held(tmp_path: Path) -> None:
     np.testing.assert_array_equal(row[:, :-1], 0.0)
 
 
+@pytest.mark.parametrize("size, said", [(None, True), (8, False)])
+def test_rotations_that_are_not_followed_are_said(
+    tmp_path: Path, size: int | None, said: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    image = Image.new("RGB", (8, 8))
+    exif = image.getexif()
+    exif[0x0112] = 6
+    image.save(tmp_path / "a.jpg", exif=exif)
+    image.save(tmp_path / "b.jpg")
+    load_files(tmp_path, size=size)
+    assert ("the EXIF data of 1 images" in caplog.text) == said
+
+
 def test_images_are_decoded_once_until_a_file_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import ExifTags, Image, ImageOps
 
 from vaescope.data.arrays import reading
 from vaescope.data.dataset import Dataset
@@ -273,8 +273,12 @@ def _common_mode(
     agree where none is asked for."""
     modes: set[str] = set()
     size: tuple[int, int] | None = None if side is None else (side, side)
+    turned = 0
     for file in files:
         with _opened(file) as image:
+            # Of a PNG, Pillow decodes all pixels before it knows.
+            known = side is None and image.format != "PNG"
+            turned += known and image.getexif().get(ExifTags.Base.Orientation, 1) not in (0, 1)
             modes.add(image.mode)
             size = size or image.size
             if side is None and image.size != size:
@@ -290,6 +294,11 @@ def _common_mode(
                     "Save it with 8, or save all as floats from 0 to 1 in an npz.",
                 )
     assert size is not None
+    if turned:
+        _log.warning(
+            "%s: the EXIF data of %d images say that they are rotated or mirrored; they are read as "
+            "they are stored. Give data.size, and they are turned upright.", path, turned,
+        )  # fmt: skip
     mode = "L" if modes <= {"1", "L", "LA"} else "RGB"
     if modes != {mode}:
         _log.info("%s: images of mode %s are read as %s.", path, ", ".join(sorted(modes)), mode)
