@@ -296,8 +296,8 @@ def _common_mode(
     assert size is not None
     if turned:
         _log.warning(
-            "%s: the EXIF data of %d images say that they are rotated or mirrored; they are read as "
-            "they are stored. Give data.size, and they are turned upright.", path, turned,
+            "%s: the EXIF data of %d images say that they are rotated or mirrored; they are read "
+            "as they are stored. Give data.size, and they are turned upright.", path, turned,
         )  # fmt: skip
     mode = "L" if modes <= {"1", "L", "LA"} else "RGB"
     if modes != {mode}:
