@@ -129,7 +129,7 @@ _FOUND = (
     "the untrained one in 9, as a coin would have it; of the twelve that meet the condition 9 "
     "speak against the primary claim, which is not enough to decide. Nothing here speaks for the "
     "thesis's sentence that the effect relies on the adversarial optimization (section 4.4), and "
-    "so few replicates cannot exclude a small effect. A part of the losses is over-pruning: 1 of 64 "
+    "so few replicates cannot exclude a small effect. Some losses are over-pruning: 1 of 64 "
     "models on the original, 5 on perturbed, 13 on reversed, 27 on one factor's, 12 on untrained "
     "and 20 on noisy data; without those MIG is 0.57, 0.49, 0.50, 0.55, 0.53 and 0.60, so that "
     "one factor's scalar costs by over-pruning, and the perturbation and its reverse do not. The "
