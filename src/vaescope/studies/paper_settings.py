@@ -329,6 +329,12 @@ OWN: Mapping[str, str] = {
     "zietlow2022/figure-7.6": _CLOSED,
     "zietlow2022/dto-steps": "a study of our own: steps and beta are what it varies",
     "zietlow2022/orthogonal": "the thesis asks for it and has no experiment",
+    **{
+        f"zietlow2022/{name}": "a computation that trains pools and models itself, with "
+        "strengths chosen on exploratory seeds in place of table 4.1's, which presets have"
+        for name in ("table-4.2", "table-4.3", "table-4.4", "table-4.5", "perturbation-cause")
+    },
+    "zietlow2022/figure-4.1": _CLOSED,
     "mathieu2019/figure-6": _CLOSED,
     "mathieu2019/theorems": _CLOSED,
     "mathieu2019/appendix-c-estimator": _CLOSED,
