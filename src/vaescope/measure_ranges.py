@@ -12,6 +12,7 @@ Range = tuple[float, float]
 
 _SHARE: Range = (0.0, 1.0)
 _SIZE: Range = (0.0, math.inf)
+_SHARES_APART: Range = (-1.0, 1.0)
 #: By the last word of a measure's name; others may be any number.
 RANGES: Mapping[str, Range] = {
     **dict.fromkeys(
@@ -25,7 +26,9 @@ RANGES: Mapping[str, Range] = {
     **dict.fromkeys(
         ("share", "ds", "cosine", "overlap", "distance_to_normal", "ks_mean_active",
          "ks_prior_active", "ks_prior_passive", "lots_below", "lots_below_lot", "often_active",
-         "often_passive", "settled", "strongest_active", "strongest_passive"), _SHARE,
+         "often_passive", "settled", "strongest_active", "strongest_passive", "mig_pair",
+         "mig_scale", "pair", "aligned", "printed", "significant", "single_axes",
+         "single_turned"), _SHARE,
     ),
     **dict.fromkeys(
         ("dto_likelihood", "dto_over_haar", "dto_relative", "angle", "error_over_pca", "od",
@@ -36,9 +39,16 @@ RANGES: Mapping[str, Range] = {
          "bound_best", "bound_turned", "corollary_1_error", "means_distance_active",
          "prior_distance_passive", "variance_of_mean_active", "variance_of_mean_passive", "mi_mean",
          "mi_mean_active", "mi_mean_without_passive", "mi_sample", "rank_mean", "rank_sample",
-         "rank_of_correlations_mean", "tc", "tc_mean_lot", "tc_readouts"), _SIZE,
+         "rank_of_correlations_mean", "tc", "tc_mean_lot", "tc_readouts", "measured", "linear",
+         "intercept", "tanh", "quadratic", "off_jacobian", "off_linear", "off_tanh",
+         "off_quadratic", "od_linear", "od_over_chance", "ratio", "inversion", "summed",
+         "overlapping", "distance", "means", "relative"), _SIZE,
     ),
-    "order": (-1.0, 1.0),
+    **dict.fromkeys(
+        ("order", "diagonal_lead", "fall_mig", "fall_dci", "fall_factor_vae", "fall_sap",
+         "noise_fall_mig", "noise_fall_dci", "noise_fall_factor_vae", "noise_fall_sap",
+         "beyond_reversed_mig", "beyond_one-factor_mig"), _SHARES_APART,
+    ),
     **dict.fromkeys(
         ("rate", "kl", "active", "mixed", "passive", "mean_variance", "variance_of_mean",
          "total_correlation", "total_correlation_mean", "total_correlation_sample", "dto",

@@ -26,6 +26,9 @@ SIGNED = {
     "axes", "by_affine", "excess", "lag", "logistic_standard", "mean", "mean_passive",
     "mean_without_passive", "nearer", "neighbours_raw", "neighbours_standard", "ridge_raw",
     "sample_passive", "share_lot", "tree_raw",
+    # Differences of errors, scores or nats, and slopes.
+    "exponent", "kl_lead", "lead", "lemma_1", "lemma_7", "od_lead", "slope", "slope_of_means",
+    "to_limit", "truth_to_limit",
 }  # fmt: skip
 
 #: Values near an end of each measure's range, over three seeds.
