@@ -64,8 +64,9 @@ def test_images_stay_within_epsilon_and_keep_their_factors(rooms: Dataset, tmp_p
 
 @pytest.mark.slow
 def test_a_perturbation_that_is_stopped_is_resumed_to_the_same_bytes(
-    rooms: Dataset, tmp_path: Path
+    rooms: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("vaescope.perturbing.training.RECORD", 1)  # rows of the trace resume too
     training = QUICK["training"]
     whole = perturb_dataset(rooms, chosen(), tmp_path / "whole", training)
     for after in (3, 9, 0):  # in the pool, and twice in the training of m

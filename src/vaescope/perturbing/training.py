@@ -208,7 +208,7 @@ def _load(
                         if v.shape == parameter.shape:
                             kept = torch.empty_like(parameter).copy_(v).detach()
                         optimisers[group].state[parameter][k.removeprefix(start)] = kept
-        trace.rows[:] = [(a, b, c) for a, b, c in tensors["trace"].tolist()]
+        trace.rows[:] = [(int(a), b, c) for a, b, c in tensors["trace"].tolist()]
         return int(facts["step"])
     except (SafetensorError, KeyError, ValueError, RuntimeError, OSError) as error:
         raise RunError(f"{path} cannot be read: {error}.", remedy) from error
