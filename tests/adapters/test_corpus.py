@@ -1,6 +1,7 @@
 """Models of strangers: each is read right, or asked about; none is misread in silence."""
 
 from collections.abc import Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,8 @@ def _image(output: Any, n: int, pixels: int) -> Tensor | None:
         output = output.mean
     if isinstance(output, Tensor):
         return output.reshape(n, pixels) if output.numel() == n * pixels else None
+    if is_dataclass(output):
+        output = vars(output)
     values = output.values() if isinstance(output, Mapping) else output
     if not isinstance(output, tuple | list | Mapping):
         return None
