@@ -6,6 +6,7 @@ grzes2023, which states sigma << 1 for active latents.
 """
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -101,7 +102,8 @@ def inspected(trained: tuple[Experiment, VAE]) -> list[Inspection]:
     models = [open_vae(gauged(vae, own), data, spec=spec) for own in ((1.0,) * 7, SCALES)]
     for model in models:
         assert types(model.codes).rescaled
-    return [dissect(model, EFFORTS["fast"]) for model in models]
+    effort = replace(EFFORTS["fast"], fits=10, nonlinear=10)
+    return [dissect(model, effort) for model in models]
 
 
 @pytest.mark.slow

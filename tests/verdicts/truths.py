@@ -281,8 +281,8 @@ OF_MODELS: Mapping[str, Truth] = {
     r"\d+ and \d+ have a mean \|cosine\| of [\d.]+(, the largest\))?": lambda s, says: (
         abs(float(re.findall(r"cosine\| of ([\d.]+\d)", says)[0]) - cosine(s)) < 0.01
     ),
-    r"the decoder's directions are nearly orthogonal \(.*\), but they are not its "
-    r"principal components": lambda s, _: cosine(s) < 0.3,
+    r"the decoder's directions are nearly orthogonal \(.*\), but they are not the "
+    r"local principal components of its output": lambda s, _: cosine(s) < 0.3,
     r"the axes are hardly closer to the local principal components of the decoder's output than "
     r"chance, and not orthogonal: ": lambda s, _: (
         axes(0.75, 9)(s, "") and cosine(s) >= 0.3
