@@ -49,6 +49,11 @@ def kept():
     with open(os.path.join(os.environ["WAITING"], str(os.getpid())), "w") as file:
         json.dump(spent, file)
 atexit.register(kept)
+leave = os._exit  # a worker ends by it, and atexit hears nothing
+def left(code):
+    kept()
+    leave(code)
+os._exit = left
 """
 
 
