@@ -121,6 +121,13 @@ def most_of_it(what: Situation) -> bool:
     return float(np.mean(others)) - _total_correlation(mean[:, used]) >= 0.1
 
 
+def used_correlated(what: Situation) -> bool:
+    """Whether means of the used latents alone are correlated."""
+    mean = codes_of(what).mean
+    used = [j for j in range(mean.shape[1]) if j not in what.passive]
+    return _total_correlation(mean[:, used]) >= 0.1
+
+
 def known_factors(what: Situation) -> set[str]:
     """Factors that a latent of its own determines."""
     if what.factors != "used" or what.classes > N // 4:

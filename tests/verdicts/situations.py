@@ -99,6 +99,7 @@ class Situation:
     scale: float = 1.0  # of prior and codes together
     shift: float = 0.0  # of the first latent's samples from the prior
     correlated: bool = False  # passive means copy the first latent's
+    faintly: bool = False  # passive means follow the first latent's a little
     tied: bool = False  # the second latent's means copy the first latent's
     loud: tuple[int, ...] = ()  # latents that the decoder uses; empty: it has no traversals
     deaf: bool = False  # the decoder uses none
@@ -202,6 +203,9 @@ def codes_of(what: Situation) -> Codes:
     mean, variance = (np.stack(columns, axis=1) for columns in zip(*parts, strict=True))
     if what.tied:
         mean[:, 1] = mean[:, 0] + 1e-3 * rng.normal(size=N)
+    if what.faintly:
+        for j in what.indices("passive"):
+            mean[:, j] = 0.01 * (mean[:, 0] + 2.7 * rng.normal(size=N))
     if what.correlated:
         for j in what.indices("passive"):
             mean[:, j] = 0.01 * mean[:, 0] + 1e-4 * rng.normal(size=N)
@@ -320,6 +324,7 @@ def situations() -> list[Situation]:
     ]
     made += [Situation((*pair, "passive"), factors="passive", correlated=c) for c in (True, False)]
     made += [Situation((*pair, "passive"), correlated=c, tied=True) for c in (True, False)]
+    made += [Situation(("active",) * 3 + ("passive",) * 7, faintly=True)]
     made += [Situation(kinds, factors=f) for kinds in (pair, (*pair, "passive")) for f in SUMS]
     made += [Situation((*pair, "passive"), factors="passive", loud=(0, 1))]
     made += [Situation(pair, maps=maps) for maps in ("shifted", "channels", "off")]

@@ -22,6 +22,7 @@ from tests.verdicts.facts import (
     settled,
     share_of_kl,
     unheard,
+    used_correlated,
 )
 from tests.verdicts.situations import MIXED, NOISY, TYPES, N
 
@@ -165,11 +166,19 @@ OF_MODELS: Mapping[str, Truth] = {
     r": the passive latents make the means look correlated": (
         lambda s, _: correlated(s) and most_of_it(s)
     ),
-    r": dropping at random does about as much, so the passive latents are not the whole reason": (
-        lambda s, _: correlated(s) and not most_of_it(s)
+    r": the used latents are hardly correlated, and neither are as many taken at random": (
+        lambda s, _: correlated(s) and not most_of_it(s) and not used_correlated(s)
     ),
-    r"Look for correlated pairs among the used latents: [\d, and]+": (
-        lambda s, _: correlated(s) and not most_of_it(s) and not heard(s) and s.price is None
+    r"Look at the used latents alone: [\d, and]+": lambda s, _: (
+        correlated(s) and not most_of_it(s) and not used_correlated(s)
+        and not heard(s) and s.price is None
+    ),
+    r": dropping at random does about as much, so the passive latents are not the whole reason": (
+        lambda s, _: correlated(s) and not most_of_it(s) and used_correlated(s)
+    ),
+    r"Look for correlated pairs among the used latents: [\d, and]+": lambda s, _: (
+        correlated(s) and not most_of_it(s) and used_correlated(s)
+        and not heard(s) and s.price is None
     ),
     r": the passive latents add little to it": lambda s, _: not correlated(s),
     r"Before you leave them out of a model on means, measure what that costs: with labels "

@@ -79,6 +79,9 @@ def correlated(
             "`vaescope prune` does. bonheme2023 advises it, but in our runs linear classifiers "
             f"lost accuracy by it. Used: {used}."
         )
+    elif gap >= limit and rest < limit:
+        says += ": the used latents are hardly correlated, and neither are as many taken at random."
+        advice = f"Look at the used latents alone: {used}."
     elif gap >= limit:
         says += (
             ": dropping at random does about as much, so the passive latents are not the whole "
