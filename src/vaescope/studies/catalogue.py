@@ -33,7 +33,6 @@ OUTDATED: Mapping[str, str] = {
     "zietlow2022/table-3.2-synth": f"{_SPLIT}; training has the thesis's 375,000 steps in place of "
     "16,000; the nonlinear task has a usual initialisation and a decoder of 60-40-20, as printed",
     "zietlow2022/table-3.2-images": f"{_SPLIT} (MNIST and Fashion-MNIST)",
-    "zietlow2022/table-3.3-mnist": _SPLIT,
     "zietlow2022/orthogonal": f"{_SPLIT} (synthetic tasks), and the nonlinear task has beta 0.03 "
     "in place of 0.3, at which six of twelve beta-VAEs have no DtO",
     "mathieu2019/figure-4": "gamma is the paper's 0.9 in place of the released scripts' 0.8",
