@@ -184,6 +184,7 @@ def test_no_page_contradicts_itself(one: str, other: str) -> None:
             assert not all(both), (what, every)
 
 
+@pytest.mark.slow
 def test_no_factor_is_told_apart_that_the_groups_find_in_several_latents() -> None:
     together = 0
     for what in ALL:
@@ -199,6 +200,7 @@ def test_no_factor_is_told_apart_that_the_groups_find_in_several_latents() -> No
     assert together >= 6
 
 
+@pytest.mark.slow
 def test_causes_come_by_weight_and_consequences_right_under_them() -> None:
     tones = ("warning", "note", "good")
     nested = 0
@@ -229,6 +231,7 @@ def test_a_model_that_did_not_train_has_one_cause() -> None:
     assert {one.id for one in said} >= {"unsettled", "polarised", "silent", "mig", "prior"}
 
 
+@pytest.mark.slow
 def test_borderline_is_in_the_sentence_and_in_the_value() -> None:
     near = 0
     for what in ALL:
@@ -257,6 +260,7 @@ def test_a_margin_of_dto_is_to_a_limit_that_the_rule_names() -> None:
     assert met == {(0.5, 0.05), (0.5, 0.9), (0.8, 0.9)}
 
 
+@pytest.mark.slow
 def test_where_the_encoder_saw_the_factors_every_verdict_says_so() -> None:
     for what in ALL:
         for one in inspected(what).verdicts:
@@ -264,6 +268,7 @@ def test_where_the_encoder_saw_the_factors_every_verdict_says_so() -> None:
             assert one.shown.endswith(", supervised") == what.supervised
 
 
+@pytest.mark.slow
 def test_mixed_is_a_warning_only_where_something_is_wrong() -> None:
     for what in ALL:
         for one in inspected(what).verdicts:
@@ -273,6 +278,7 @@ def test_mixed_is_a_warning_only_where_something_is_wrong() -> None:
                 assert one.tone == ("warning" if wrong else "note"), what
 
 
+@pytest.mark.slow
 def test_passive_latents_that_are_heard_are_warned_of() -> None:
     for what in ALL:
         ids = {one.id for one in inspected(what).verdicts}
@@ -296,6 +302,7 @@ def test_verdicts_do_not_change_with_the_scale_of_prior_and_codes() -> None:
         assert alike[0] == alike[1], what
 
 
+@pytest.mark.slow
 def test_a_latent_in_a_local_minimum_of_the_rate_is_told_with_its_cost() -> None:
     """The sparse prior's rate has a second minimum at variance 0.47, 1.187 nats; the least is
     0.189 nats (both by quadrature on a grid of 200,001 points)."""
@@ -357,6 +364,7 @@ def test_few_samples_are_not_said_to_follow_the_prior_or_not_to(n: int) -> None:
     assert says.startswith("There are too few examples to tell whether")
 
 
+@pytest.mark.slow
 def test_an_active_latent_that_is_the_same_in_every_example_is_told() -> None:
     rng = np.random.default_rng(0)
     mean = np.stack([rng.normal(size=N), np.full(N, 2.0)], axis=1)
