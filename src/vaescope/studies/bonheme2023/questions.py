@@ -185,6 +185,10 @@ READOUTS = Study(
     f"{_SMALL} A readout is a random linear function of the features that the encoder's heads "
     "read, as many as there are passive latents; 20 sets. Where readouts are as correlated, shared "
     "features suffice for an explanation.",
+    "The other way round in all 16 seeds: all means together have a total correlation of .97 nats "
+    "(.55 to 1.9), and 6.1 (5.4 to 7.6) with readouts in the place of the passive ones; medians. "
+    "So their correlation needs no cause of its own. Readouts are not a model of passive means "
+    "either, being six times as correlated; why these are less so was not looked at.",
 )  # fmt: skip
 
 THRESHOLD = Study(
@@ -258,4 +262,10 @@ CONSUMERS = Study(
     f"{_SMALL} Accuracy on the last third of these rows, mean over factors, with all means less "
     "that without passive ones. Consumers: multinomial logistic regression, ridge classifier, ten "
     "nearest neighbours, decision tree.",
+    "It depends on the consumer. Medians of what is lost without the six passive means of ten: "
+    ".039 by a logistic regression on standardised means (over .01 in 15 of 16 seeds; .0035 with "
+    "factors of other images), .015 by a ridge classifier, raw or standardised (over .01 in 13 "
+    "and 10), 0 by nearest neighbours on raw means, whose distances tiny means hardly change. "
+    "Standardised, neighbours gain .025 (in 13 seeds over .01) and trees .009. As many latents "
+    "dropped by lot cost .09 to .17.",
 )  # fmt: skip

@@ -232,6 +232,12 @@ FIGURE_12 = Study(
     ),
     ("bonheme2023 Fig 12",),
     _TRACED,
+    "In all 16 seeds latents that end passive have a correlation above .2 in more snapshots than "
+    "those that end active: in 99% of them against 90% (medians; the smallest lead is .004, the "
+    "largest .30). Types given by lot lead by .001. But the paper says of its run that \"the "
+    "correlation scores of active variables remain very low\"; here active ones have one above .2 "
+    "in at least 69% of the snapshots of every seed, as one of nine others is easily had. So the "
+    "order is the paper's, its low scores of active latents are not.",
 )  # fmt: skip
 
 FIGURE_13 = Study(

@@ -168,6 +168,8 @@ STUDY = Study(
             control=Control("passive latents of the same models",
                             _level("sigma_scaled_passive")),
             needs=_BOTH,
+            remark="In the scale that training ended in, which is what the figure draws, they are "
+            "2.2: as printed the sentence fails here.",
         ),
         Claim(
             "In that scale they hardly vary over images: their variance is below 0.01.",

@@ -52,6 +52,7 @@ def _claims(metric: str) -> tuple[Claim, ...]:
         f"{beta[0]:g} - {beta[1]:g}; noise {beta[0]:g} - {beta[2]:g}", _SUBSTITUTED,
         also=(Test(Level(f"noise_excess_{metric}", _BETA), "below", 0.0),),
         primary=True, quote=_QUOTE, control=Control(_NOISE, Level(noise, _BETA)), needs=_ENTRY,
+        remark="Of all variational models only the beta-VAE was run.",
     )  # fmt: skip
     return (primary, *(_OF_MIG if metric == "mig" else ()))
 
