@@ -28,6 +28,7 @@ __all__ = ["Run", "strict_json"]
 
 _LOG = logging.getLogger("vaescope")
 
+_LOCK = ".lock"
 #: What config.json of a published run has beside library and format.
 _CONFIG = {"name", "digest", "weights_sha256", "experiment"}
 
@@ -264,6 +265,16 @@ class Run:
         replace_file(self.path / "spec.yaml", dump_yaml(content).encode(), settled=False)
         replace_file(self._spec, (strict_json(content, indent=1) + "\n").encode(), settled=False)
 
+    def discard(self) -> None:
+        """Removes a folder in which nothing was trained yet: no checkpoint and no history."""
+        with self.lock():
+            if self.state.exists() or self.is_done or self.records():
+                return
+            begun = (self._spec, self.path / "spec.yaml", self.environment, self.history)
+            for file in (*begun, self.timing, self.path / _LOCK):
+                file.unlink(missing_ok=True)
+            self.path.rmdir()
+
     def _refuse_changed_source(self, spec: Experiment) -> None:
         """The same settings with other source are another run. Where one is under way, who gives
         its command again wants to resume it."""
@@ -356,7 +367,7 @@ class Run:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keeps other processes out; the system lets go of it when this one dies."""
-        path = self.path / ".lock"
+        path = self.path / _LOCK
         with disk_errors(path):  # a pipe in its place would wait for a reader
             number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o666)
         with os.fdopen(number, "a"):

@@ -1,5 +1,7 @@
 """Splits are disjoint and complete; correlated rows have the correlation asked for."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -51,6 +53,22 @@ def test_splits_are_disjoint_and_complete(
     together = [number for part in parts for number in numbers(part)]
     assert sorted(together) == list(range(n))
     assert [len(part) for part in parts] == pytest.approx([s * n for s in shares], abs=1)
+
+
+@pytest.mark.parametrize("shares", [(0.8, 0.1, 0.1), (0.5, 0.0, 0.5)])
+def test_copies_of_a_row_are_in_one_part(shares: tuple[float, float, float]) -> None:
+    data = correlated(grid(6, 6, 20), "a", "b", 0.9, 1500, seed=0)
+    assert len(set(numbers(data))) < 1200  # so there are copies
+    parts = [numbers(part) for part in split(data, 0, shares)]
+    assert sum(map(len, parts)) == 1500
+    assert [len(part) for part in parts] == pytest.approx([s * 1500 for s in shares], abs=20)
+    assert not any(set(a) & set(b) for a, b in itertools.combinations(parts, 2))
+
+
+def test_rows_without_copies_are_split_by_their_order_alone() -> None:
+    backwards = numbered(100).pick(np.arange(100)[::-1])
+    for one, other in zip(split(numbered(100), 3), split(backwards, 3), strict=True):
+        assert [99 - number for number in numbers(other)] == numbers(one)
 
 
 def test_factors_and_sources_go_with_their_rows() -> None:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from vaescope.aggregate_posterior import log_densities, weighted
 from vaescope.build import build_data, start_from_data
+from vaescope.distributions import DiagonalGaussian
 from vaescope.geometry import predicted_variance, variance_law
 from vaescope.objectives import (
     DIPI,
@@ -19,6 +21,7 @@ from vaescope.objectives import (
     CapacityVAE,
     Decomposition,
     EntropyVAE,
+    FactorVAE,
     Objective,
     Orthogonal,
     rate_law,
@@ -103,9 +106,22 @@ class Own(Objective):
         (BetaVAE(Constant(0.0)), "beta, is 0"),
         (CapacityVAE(Constant(25.0)), "capacity of 25 nats"),
         (Decomposition(marginal_mmd), "acts on posterior variances"),
+        (BetaTCVAE(Constant(6.0)), "total correlation acts on posterior variances"),
+        (FactorVAE(torch.nn.Identity()), "total correlation acts on posterior variances"),
+        (BetaTCVAE(rate=Constant(0.0)), "beta, is 0"),
         (Own(), "does not state"),
     ],
-    ids=["ae", "orthogonal ae", "beta 0", "capacity", "decomposition", "own"],
+    ids=[
+        "ae",
+        "orthogonal ae",
+        "beta 0",
+        "capacity",
+        "decomposition",
+        "tc",
+        "factor",
+        "tc alone",
+        "own",
+    ],
 )
 def test_where_no_law_holds_there_is_no_weight_and_a_reason(
     objective: Objective, reason: str
@@ -114,10 +130,27 @@ def test_where_no_law_holds_there_is_no_weight_and_a_reason(
     assert reason in objective.pull(math.inf).no_weight
 
 
+@pytest.mark.parametrize(("std", "slope"), [(0.03, -0.5), (0.95, 0.0)], ids=["apart", "shared"])
+def test_total_correlation_pulls_at_widths_as_the_rate_does_where_codes_do_not_overlap(
+    std: float, slope: float
+) -> None:
+    """-1/2 log v of each latent where q(z) is q(z|x) / n; nothing where q(z) is a product."""
+    generator = torch.Generator().manual_seed(0)
+    mean, noise = torch.randn(2, 400, 3, dtype=torch.float64, generator=generator)
+    log_variance = torch.full((3,), 2.0 * math.log(std), dtype=torch.float64, requires_grad=True)
+    q = DiagonalGaussian(mean * math.sqrt(1.0 - std**2), log_variance.expand(400, 3))
+    z = q.at(noise)
+    correlation = log_densities(q, z, weighted(z, 400)).total_correlation
+    found = torch.autograd.grad(correlation, log_variance)[0].numpy()
+    np.testing.assert_allclose(found, slope, atol=0.06)
+
+
 def test_the_weight_follows_the_schedule_and_the_total_correlation_is_no_rate() -> None:
     warming = BetaVAE(Linear(0.0, 4.0, steps=100))
     assert [warming.rate_weight(step) for step in (0, 25, 100, math.inf)] == [None, 1.0, 4.0, 4.0]
-    assert BetaTCVAE(Constant(6.0)).rate_weight(0) == 1.0
+    assert BetaTCVAE(Constant(6.0), rate=Constant(6.0)).rate_weight(0) == 6.0
+    assert FactorVAE(torch.nn.Identity(), gamma=Constant(0.0)).rate_weight(0) == 1.0
+    assert BetaTCVAE().pull(0).factor == 1.0  # a latent that ignores x changes no correlation
     assert Decomposition(exclusive_kl, Constant(0.0), Constant(2.0)).rate_weight(0) == 2.0
 
 
@@ -160,10 +193,13 @@ def test_trained_linear_models_follow_the_law_at_the_weight_of_their_objective(n
     for _ in steps(state, spec, data, "fp32"):
         pass
     codes = encode(state.vae, data, index=np.arange(1000))
+    # The aggregate of this data is a product: total correlation is flat in the widths.
+    correlated = isinstance(state.objective, BetaTCVAE | FactorVAE)
+    rate = BetaVAE(state.objective.rate) if correlated else state.objective
     unused = unused_posterior(state.objective, state.vae.prior).variance
     found = variance_law(
         state.vae.decoder, codes.mean, codes.variance,
-        weight=state.objective.rate_weight(spec.steps),
+        weight=rate.rate_weight(spec.steps),
         prior_variance=1.0 if unused is None else unused,
     )  # fmt: skip
     assert found.ratio is not None

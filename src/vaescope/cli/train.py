@@ -135,16 +135,13 @@ def train_one(
     from vaescope.loggers import check_loggers, logged
     from vaescope.runs import Run
     from vaescope.training.api import choose_device
+    from vaescope.training.beginning import begun
     from vaescope.training.run import train_run
 
     check_loggers(loggers)
     where = choose_device(device)
     run = Run.of(experiment, name, folder)
     check_parts(experiment)
-    run.create(experiment)
-    if run.is_done:
-        console.print(f"{run.path} is done.", soft_wrap=True)
-        return run, experiment.steps
     resumed = 0
 
     def noted(steps: "Iterator[Step]") -> "Generator[Step, None, None]":
@@ -154,7 +151,10 @@ def train_one(
                 resumed = step.step
             yield step
 
-    with stop_on_signals() as signalled:
+    with stop_on_signals() as signalled, begun(run, experiment):
+        if run.is_done:
+            console.print(f"{run.path} is done.", soft_wrap=True)
+            return run, experiment.steps
         data = build_data(experiment.data)
         steps = train_run(run, run.open(), data, device=where, stop=signalled)
         steps = logged(steps, run, experiment, loggers)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.data.dataset import Dataset
+from vaescope.data.stores import Picked, Store
 from vaescope.errors import UsageError
 from vaescope.seeds import rng
 
@@ -23,16 +24,33 @@ class Split(NamedTuple):
 def split(
     dataset: Dataset, seed: int, shares: tuple[float, float, float] = (0.8, 0.1, 0.1)
 ) -> Split:
-    """Train, validation and test rows, drawn without replacement; each part keeps its order."""
+    """Train, validation and test rows, drawn without replacement; each part keeps its order.
+
+    A row that was drawn twice is twice in one part: shares are of rows, as near as copies allow.
+    """
     if len(shares) != 3 or min(shares) < 0 or not np.isclose(sum(shares), 1.0):
         raise UsageError(
             f"A split needs three shares of 0 or more that add up to 1; got {shares}.",
             "Give for example (0.8, 0.1, 0.1).",
         )
-    order = rng(seed, "split").permutation(len(dataset))
-    ends = np.rint(np.cumsum(shares)[:2] * len(dataset)).astype(np.int64)
-    train, validation, test = (dataset.pick(np.sort(rows)) for rows in np.split(order, ends))
+    own = _origins(dataset.store)
+    order = rng(seed, "split").permutation(own.max() + 1)  # of rows that are not copies
+    wanted = np.rint(np.cumsum(shares)[:2] * len(dataset)).astype(np.int64)
+    ends = np.searchsorted(np.cumsum(np.bincount(own)[order]), wanted, side="right")
+    part = np.empty(len(order), dtype=np.int64)
+    for number, rows in enumerate(np.split(order, ends)):
+        part[rows] = number
+    train, validation, test = (dataset.pick(np.flatnonzero(part[own] == k)) for k in range(3))
     return Split(train, validation, test)
+
+
+def _origins(store: Store) -> NDArray[np.int64]:
+    """For each row the number of the row that it is a copy of, counted as they first appear."""
+    rows = np.arange(len(store))
+    while isinstance(store, Picked):
+        rows, store = store.chosen[rows], store.whole
+    _, first, own = np.unique(rows, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[own])
 
 
 def correlated(dataset: Dataset, first: str, second: str, rho: float, n: int, seed: int) -> Dataset:

@@ -23,6 +23,7 @@ from vaescope.geometry.stationarity import Slopes, slopes_of
 from vaescope.latents.types import types
 from vaescope.models import OpenModel
 from vaescope.notebook_card import card_of
+from vaescope.objectives.terms import Pull
 from vaescope.opening import open_model
 from vaescope.seeds import rng
 from vaescope.wording import listed
@@ -279,17 +280,8 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
             f" The Fisher form gives {fisher:.3g}: residuals bend the loss as much as the decoder "
             "does, as before training has settled or on other data, so do not rely on either."
         )
-    if law is not None and law.weight is not None and not 1 / NEAR < value / law.weight < NEAR:
-        single = False
-        meaning = (
-            f"The objective weighs the rate with {law.weight:g}: its other terms act on the widths "
-            "of posteriors too, or training has not settled."
-        )
-    if law is not None and law.weight is None:
-        single = None
-        meaning = f"The objective has no weight of the rate of its own ({law.no_weight}); " + (
-            "this is that of the beta-VAE that would have these posteriors."
-        )
+    if law is not None:
+        single, meaning = _under_objective(law, value, single, meaning)
     margins = None
     if single is not False:
         margins = margins_of(model, value, {j: float(brackets[j]) for j in read}, used)
@@ -298,6 +290,26 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         ratio, fisher=fisher, of_means=of_means, margins=margins, n=len(places),
         values=int(np.prod(model.data.shape)), latents=codes.d,
     )  # fmt: skip
+
+
+def _under_objective(
+    law: Pull, value: float, single: bool | None, meaning: str
+) -> tuple[bool | None, str]:
+    """Whether one weight explains the model and what the value means, where the objective is known:
+    its own words go before what the widths show."""
+    if law.weight is None and law.factor is not None:
+        return False, f"No single weight is that of the objective: {law.no_weight}."
+    if law.weight is None:
+        return None, (
+            f"The objective has no weight of the rate of its own ({law.no_weight}); this is that "
+            "of the beta-VAE that would have these posteriors."
+        )
+    if not 1 / NEAR < value / law.weight < NEAR:
+        return False, (
+            f"The objective weighs the rate with {law.weight:g}: its other terms act on the widths "
+            "of posteriors too, or training has not settled."
+        )
+    return single, meaning
 
 
 def unreadable(reason: str) -> EffectiveBeta:

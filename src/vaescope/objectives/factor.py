@@ -16,7 +16,8 @@ from torch.nn import functional as F
 from vaescope.nets.initialisation import glorot
 from vaescope.objectives.elbo import BetaVAE
 from vaescope.objectives.terms import Objective, Pull, Terms
-from vaescope.schedules import Constant, Schedule
+from vaescope.objectives.total_correlation import with_total_correlation
+from vaescope.schedules import Constant, Schedule, value_at
 from vaescope.vae import VAE, Batch
 
 __all__ = ["FactorVAE", "make_critic", "permuted"]
@@ -87,5 +88,6 @@ class FactorVAE(Objective):
         return Terms(loss, parts, elbo.posterior, {"critic": critic_loss})
 
     def pull(self, step: float) -> Pull:
-        """That of the rate, as for beta-TCVAE, as far as the critic is at its optimum."""
-        return BetaVAE(self.rate).pull(step)
+        """As for beta-TCVAE, as far as the critic is at its optimum."""
+        rated = BetaVAE(self.rate).pull(step)
+        return with_total_correlation(rated) if value_at(self.gamma, step) else rated

@@ -4,17 +4,17 @@ Chen et al. 2018, Isolating Sources of Disentanglement in VAEs, https://arxiv.or
 eq. (4).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
 from vaescope.aggregate_posterior import Weights, log_densities, weighted
 from vaescope.objectives.elbo import BetaVAE
 from vaescope.objectives.terms import Objective, Pull, Terms
-from vaescope.schedules import Constant, Schedule
+from vaescope.schedules import Constant, Schedule, value_at
 from vaescope.vae import VAE, Batch
 
-__all__ = ["BetaTCVAE"]
+__all__ = ["BetaTCVAE", "with_total_correlation"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,24 @@ class BetaTCVAE(Objective):
         return Terms(elbo.loss + (self.beta(step) - self.rate(step)) * correlation, parts, q)
 
     def pull(self, step: float) -> Pull:
-        """That of the rate: beta weighs the total correlation, which a latent that ignores x does
-        not change and which is flat in the variances where the aggregate is a product."""
-        return BetaVAE(self.rate).pull(step)
+        """A latent that ignores x changes no total correlation: it has what the rate gives it. The
+        widths of others have no one weight (`with_total_correlation`), but at beta = rate."""
+        rated = BetaVAE(self.rate).pull(step)
+        beta, rate = value_at(self.beta, step), value_at(self.rate, step)
+        return rated if beta == rate else with_total_correlation(rated)
+
+
+def with_total_correlation(rated: Pull) -> Pull:
+    """What a penalty on the total correlation of q(z) leaves of the law of the rate.
+
+    TC = E log q(z) - sum_j E log q(z_j). Where the aggregate is a product it is flat in posterior
+    variances. Where the codes of no two examples overlap, but their single latents do, q(z) is
+    q(z|x) / n, so that TC has -1/2 log v_j of each, as the rate has, and widens posteriors with it.
+    """
+    if rated.weight is None:
+        return rated
+    why = (
+        "the total correlation acts on posterior variances beside the rate, more the less the "
+        "codes of examples overlap"
+    )
+    return replace(rated, weight=None, no_weight=why)

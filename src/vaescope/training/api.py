@@ -15,6 +15,7 @@ from vaescope.paths import runs_folder
 from vaescope.runs import Run
 from vaescope.settings import from_python
 from vaescope.training.bar import shown
+from vaescope.training.beginning import begun
 from vaescope.training.run import train_run
 from vaescope.user_data import as_dataset
 
@@ -105,16 +106,16 @@ def train(
     run = Run.of(spec, preset, runs_folder() if out is None else Path(out))
     run = Run(run.path, objects)
     check_parts(spec)
-    run.create(spec)
-    if run.is_done:
-        _LOG.info("%s is done", run.path)
-        return run
-    rows = build_data(spec.data) if given is None else given
-    steps = train_run(run, run.open(), rows, device=where)
-    steps = logged(steps, run, spec, loggers, on_record)
-    for step in shown(steps, run.path.name) if progress else steps:
-        if step.row is not None:
-            _LOG.info("%s", step.row)
+    with begun(run, spec):
+        if run.is_done:
+            _LOG.info("%s is done", run.path)
+            return run
+        rows = build_data(spec.data) if given is None else given
+        steps = train_run(run, run.open(), rows, device=where)
+        steps = logged(steps, run, spec, loggers, on_record)
+        for step in shown(steps, run.path.name) if progress else steps:
+            if step.row is not None:
+                _LOG.info("%s", step.row)
     if objects:
         _LOG.info("%s can be opened with these objects only: vs.open_run", run.path)
     return run
