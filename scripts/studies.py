@@ -2,8 +2,9 @@
 
 `--register ID ...` writes what these will be judged by into the registry, to be committed before
 they run; `--run ID ...` runs 16 units of each, or adds `--add N`; `--draw ID ...` draws figures
-anew, with pictures where the runs are in `--out`; without any, only pages and the scoreboard are
-made from the tables that are there.
+anew, with pictures where the runs are in `--out`; `--spot ID ...` runs `--units N` at the paper's
+own scale, which never vote; without any, only pages and the scoreboard are made from the tables
+that are there.
 """
 
 import argparse
@@ -11,7 +12,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vaescope.report.scoreboard import Judged, scoreboard, scoreboard_figure, study_text
+from vaescope.report.scoreboard import Judged, scoreboard, study_text
+from vaescope.report.scoreboard_figure import scoreboard_figure
 from vaescope.report.study_page import figure_svg
 from vaescope.studies.catalogue import STUDIES, cases, find
 from vaescope.studies.claim_verdict import Case, decide
@@ -48,6 +50,23 @@ def run(study: Study, out: Path, more: int | None, workers: int | None) -> None:
     outcome = add_units(study, "laptop", out, units, old, workers=workers)
     save_outcome(outcome, place(study, ".json"))
     place(study, ".svg").write_text(figure_svg(study, outcome))
+
+
+def spot_place(study: Study) -> Path:
+    return RESULTS / "spot-checks" / f"{study.id.replace('/', '-')}.json"
+
+
+def spot_check(study: Study, out: Path, units: int, workers: int | None) -> None:
+    """The first units at the paper's own scale; they vote for nothing."""
+    found = run_study(study, "paper", out, units=range(units), workers=workers)
+    save_outcome(found, spot_place(study))
+
+
+def checked(study: Study) -> Outcome | None:
+    """The spot check that is kept, if it is of the study as it stands."""
+    path = spot_place(study)
+    kept = load_outcome(path) if path.exists() else None
+    return kept if kept is not None and kept.digest == study.digest("paper") else None
 
 
 def draw(study: Study, out: Path, workers: int | None) -> None:
@@ -92,6 +111,7 @@ def write() -> None:
             states.get(study.id, "not run"),
             found[study.id],
             listed=any(line.study == study.id for line in lines),
+            spot=checked(study),
         )
         for study in STUDIES
     ]
@@ -108,6 +128,8 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="no unit before this one")
     parser.add_argument("--run", nargs="*", default=[], metavar="ID")
     parser.add_argument("--draw", nargs="*", default=[], metavar="ID")
+    parser.add_argument("--spot", nargs="*", default=[], metavar="ID")
+    parser.add_argument("--units", type=int, default=2, help="of a spot check")
     parser.add_argument("--add", type=int, metavar="N")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--out", type=Path, default=Path("studies"))
@@ -120,6 +142,9 @@ def main() -> None:
     for name in arguments.run:
         for study in find(name):
             run(study, arguments.out, arguments.add, arguments.workers)
+    for name in arguments.spot:
+        for study in find(name):
+            spot_check(study, arguments.out, arguments.units, arguments.workers)
     for name in arguments.draw:
         for study in find(name):
             draw(study, arguments.out, arguments.workers)

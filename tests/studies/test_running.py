@@ -13,7 +13,8 @@ from tests.command import vaescope
 
 from vaescope.errors import DataError, Interrupted, RunError
 from vaescope.report.render import render
-from vaescope.report.scoreboard import Judged, scoreboard, scoreboard_figure, study_text
+from vaescope.report.scoreboard import Judged, scoreboard, study_text
+from vaescope.report.scoreboard_figure import scoreboard_figure
 from vaescope.report.study_page import study_page
 from vaescope.studies import Study, decide, running
 from vaescope.studies.catalogue import STUDIES, cases, find
