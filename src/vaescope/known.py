@@ -39,8 +39,7 @@ def codes(*, rows: int = 600, seed: int = 0) -> Codes:
         DataError: a file is missing or damaged.
         DiskError: a folder cannot be written.
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
     """
     noise = rng(seed, "known-codes")
     sizes = np.array(list(SIZES.values()))

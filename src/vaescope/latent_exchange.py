@@ -208,8 +208,7 @@ def translate(
         `Translation`: latents of A -> latents of B, (n, d) or maps (n, d, ...).
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
 
     Example:

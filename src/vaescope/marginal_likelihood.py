@@ -161,8 +161,7 @@ def log_likelihood(
         DiskError: a folder cannot be written.
         RangeError: a value is outside of what is allowed.
         RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: the model has no density: it cannot decode, its latents are points or maps.
 
     Example:

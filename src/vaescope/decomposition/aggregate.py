@@ -112,8 +112,7 @@ def mmd(x: Matrix, y: Matrix) -> float:
         A number.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np
@@ -138,8 +137,7 @@ def mmd_joint(x: Matrix, y: Matrix) -> float:
         A number.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np
@@ -206,8 +204,7 @@ def aggregate(codes: Codes, *, seed: int = 0) -> Aggregate:
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import vaescope as vs

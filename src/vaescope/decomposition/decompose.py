@@ -66,8 +66,7 @@ def decomposition(codes: Codes, *, seed: int = 0) -> DecompositionMeasures:
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import vaescope as vs

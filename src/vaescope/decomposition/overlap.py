@@ -148,8 +148,7 @@ def overlap_of_densities(log_density: Floats, own: Integers) -> Overlap:
         `Overlap`: how far encodings overlap, in nats and numbers of data points.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np
@@ -198,8 +197,7 @@ def overlap(codes: Codes, *, seed: int = 0) -> Overlap:
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import vaescope as vs

@@ -52,8 +52,7 @@ def hoyer(codes: Codes) -> Sparsity:
         `Sparsity`: mean Hoyer sparsity over n codes of `latents` latents, those that vary at all.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import vaescope as vs

@@ -120,8 +120,7 @@ def precision_budget_of(found: Grams, variance: Floats) -> Budget:
         optimum.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np
@@ -167,8 +166,7 @@ def precision_budget(
         decode: the decoder: a function of a tensor (n, latent).
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.
-        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
-            the likelihood.
+        space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: makes a distribution of what `decode` returns.
         columns: latents to look at; None takes all.
 
@@ -178,8 +176,7 @@ def precision_budget(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np

@@ -128,8 +128,7 @@ def column_cosine(
     Args:
         decode: the decoder: a function of a tensor (n, latent).
         points: (n, latent) codes at which it is looked at.
-        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
-            the likelihood.
+        space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: makes a distribution of what `decode` returns.
         columns: latents to look at; None takes all.
 
@@ -138,8 +137,7 @@ def column_cosine(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import torch
@@ -167,8 +165,7 @@ def column_norm(
     Args:
         decode: the decoder: a function of a tensor (n, latent).
         points: (n, latent) codes at which it is looked at.
-        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
-            the likelihood.
+        space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: makes a distribution of what `decode` returns.
         columns: latents to look at; None takes all.
 
@@ -177,8 +174,7 @@ def column_norm(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import torch

@@ -91,8 +91,7 @@ def data_bias(
         principal axes, over points and factors where it is defined; n counts points where one is.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np

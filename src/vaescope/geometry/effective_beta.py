@@ -190,8 +190,7 @@ def effective_beta(
         DiskError: a folder cannot be written.
         RangeError: a value is outside of what is allowed.
         RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
 
     Example:

@@ -82,8 +82,7 @@ def ima_contrast(
     Args:
         decode: the decoder: a function of a tensor (n, latent).
         points: (n, latent) codes at which it is looked at.
-        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
-            the likelihood.
+        space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: makes a distribution of what `decode` returns.
         columns: latents to look at; None takes all.
 
@@ -92,8 +91,7 @@ def ima_contrast(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
     """
     return ima_contrast_of(
         grams(decode, points, space=space, likelihood=likelihood, columns=columns)

@@ -275,8 +275,7 @@ def jacobians(
     Args:
         decode: the decoder: a function of a tensor (n, latent).
         points: (n, latent) codes at which it is looked at.
-        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
-            the likelihood.
+        space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: makes a distribution of what `decode` returns.
         columns: latents to look at; None takes all.
         memory: bytes that one chunk may take.
@@ -287,8 +286,7 @@ def jacobians(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
     """
     with torch.inference_mode(False), torch.no_grad():
@@ -322,8 +320,7 @@ def grams(
     Args:
         decode: the decoder: a function of a tensor (n, latent).
         points: (n, latent) codes at which it is looked at.
-        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
-            the likelihood.
+        space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: makes a distribution of what `decode` returns.
         columns: latents to look at; None takes all.
         memory: bytes that one chunk may take.
@@ -333,8 +330,7 @@ def grams(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
 
     Example:
@@ -365,8 +361,7 @@ def grams_of(matrices: Floats, *, space: str = "output") -> Grams:
         `Grams`: J'J at each point, float64: the metric that a decoder pulls back to its latents.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np

@@ -231,8 +231,7 @@ def local_decoders(
         variance: (n, latent) posterior variances.
         nonlinear: points at which the nonlinear models are fitted; None takes some.
         draws: samples around each point.
-        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
-            the likelihood.
+        space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: makes a distribution of what `decode` returns.
         columns: latents to look at; None takes all.
         fresh: whether models by least squares are judged on fresh draws.
@@ -246,8 +245,7 @@ def local_decoders(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
 
     Example:

@@ -134,8 +134,7 @@ def encoder_jacobians(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: the mean has no derivative by x, is random or depends on other rows.
 
     Example:
@@ -201,8 +200,7 @@ def local_encoder_of(encoders: Floats, decoders: Floats) -> LocalEncoder:
         writes and no others, 0 if it reads others only.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np
@@ -250,8 +248,7 @@ def local_encoder(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: the mean has no derivative by x, is random or depends on other rows.
 
     Example:

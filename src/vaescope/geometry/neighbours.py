@@ -106,8 +106,7 @@ def neighbours(
         DataError: a file is missing or damaged.
         DiskError: a folder cannot be written.
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import vaescope as vs

@@ -211,8 +211,7 @@ def distance_to_orthogonality(
     Args:
         decode: the decoder: a function of a tensor (n, latent).
         points: (n, latent) codes at which it is looked at.
-        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
-            the likelihood.
+        space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: makes a distribution of what `decode` returns.
         columns: latents to look at; None takes all.
         untrained: makes a decoder with fresh weights of a seed.
@@ -223,8 +222,7 @@ def distance_to_orthogonality(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
     """
     found = grams(decode, points, space=space, likelihood=likelihood, columns=columns)
     baseline = None
@@ -250,8 +248,7 @@ def random_decoder_baseline(
         untrained: makes a decoder with fresh weights of a seed.
         points: (n, latent) codes at which it is looked at.
         seeds: untrained decoders.
-        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
-            the likelihood.
+        space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: makes a distribution of what `decode` returns.
         columns: latents to look at; None takes all.
 
@@ -260,8 +257,7 @@ def random_decoder_baseline(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import torch

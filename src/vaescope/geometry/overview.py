@@ -93,8 +93,7 @@ def overview(
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.
         columns: latents to look at; None takes all.
-        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
-            the likelihood.
+        space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: makes a distribution of what `decode` returns.
         weight: weight of the rate in the objective; None where it is not known.
         reason: why the weight is not known.
@@ -111,8 +110,7 @@ def overview(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import vaescope as vs

@@ -105,8 +105,7 @@ def rotated(codes: Codes, rotation: Floats) -> Codes:
         `Codes`: posterior of each row, one sample of it, and the ground truth where it is known.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np
@@ -194,8 +193,7 @@ def elbo_under_rotation(
         posterior is squeezed back into the diagonal family; n counts rotations.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np
@@ -288,8 +286,7 @@ def score_under_rotation(
         `ScoreUnderRotation`: the value is the score as it is; n counts rotations.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import vaescope as vs

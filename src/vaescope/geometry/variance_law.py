@@ -128,8 +128,7 @@ def variance_law_of(
         -1 by the theorem, flatter where latents are near the prior.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np
@@ -199,8 +198,7 @@ def variance_law(
         weight: weight of the rate in the objective; None where it is not known.
         reason: why the weight is not known.
         prior_variance: variance of the prior, one number or one per latent.
-        space: `output`, `logit` or `likelihood`, in which outputs are compared; None chooses by
-            the likelihood.
+        space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: makes a distribution of what `decode` returns.
         columns: latents to look at; None takes all.
 
@@ -210,8 +208,7 @@ def variance_law(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import torch

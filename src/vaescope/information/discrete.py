@@ -128,8 +128,7 @@ def joint_counts(a: Integers, b: Integers) -> Counts:
         `b`.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np
@@ -168,8 +167,7 @@ def entropy(classes: Integers) -> NDArray[np.float64]:
         (k,) nats.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
     """
     _check(classes, classes)
     return np.array([_entropy(np.bincount(column), len(classes)) for column in classes.T])
@@ -189,8 +187,7 @@ def mutual_information(a: Integers, b: Integers) -> Matrix:
         (k, l) nats.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
 
     Example:
         >>> import numpy as np

@@ -277,8 +277,7 @@ def mean_against_sample(
         `MeanAgainstSample`: the measures of means and samples, for all latents and by type.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
 
     Example:

@@ -96,8 +96,7 @@ def dci(
         `DCI`: one fit; each of the three scores is had from it by name.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
 
     Example:

@@ -50,8 +50,7 @@ def irs(
 
     Raises:
         RangeError: a value is outside of what is allowed.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
 
     Example:

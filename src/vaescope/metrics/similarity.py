@@ -50,8 +50,7 @@ def cka(
         `details`.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
 
     Example:
@@ -90,8 +89,7 @@ def procrustes(
         `details`.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
 
     Example:

@@ -77,8 +77,7 @@ def udr_lasso(
         `UDR`: scores of several models by how well they agree.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
 
     Example:
@@ -119,8 +118,7 @@ def udr_spearman(
         `UDR`: scores of several models by how well they agree.
 
     Raises:
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
 
     Example:

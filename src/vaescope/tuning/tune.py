@@ -86,8 +86,7 @@ def tune_beta(
         NonFiniteError: a loss became NaN or infinite.
         RangeError: a value is outside of what is allowed.
         RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array has another shape or type than it should, or what is needed is
-            missing.
+        ShapeError: an array is missing, or has another shape or type than it should.
         UsageError: a name or value is not known; the message lists what is.
     """
     given = None if data is None else as_dataset(data)
