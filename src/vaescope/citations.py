@@ -21,6 +21,7 @@ METHODS: Mapping[str, str] = {
     "student-t-vae": "mathieu2019",
     "sparse-vae": "mathieu2019",
     "sparse-vae-celeba": "mathieu2019",
+    "beta-vae-faces": "bhowal2024",
     "anisotropic-vae": "mathieu2019",
     "ivae": "khemakhem2020",
     "ivae-dsprites": "khemakhem2020",

@@ -73,7 +73,9 @@ class ConvNet(Group):
     """A convolutional pair by the paper that has it; see `nets.conv`."""
 
     name: Literal["conv"] = "conv"
-    layout: Literal["locatello", "rolinek", "mathieu", "klindt", "bhowal"] = "locatello"
+    layout: Literal["locatello", "rolinek", "mathieu", "klindt", "bhowal", "bhowal-faces"] = (
+        "locatello"
+    )
 
 
 class DcganNet(Group):

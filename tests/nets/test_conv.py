@@ -76,6 +76,23 @@ def test_slowvaes_and_bhowal2024_pairs_go_down_to_one_pixel_and_back(name: str) 
     assert convolutions(pair.decoder) == up
 
 
+def test_bhowal2024s_pair_for_faces_has_batch_norm_and_the_released_decoder() -> None:
+    pair = conv_pair((1, 64, 64), 10, layouts=LAYOUTS["bhowal-faces"])
+    assert convolutions(pair.encoder) == [*FOUR, (512, 4, 1)]
+    up = [(64, 4, 1), (64, 4, 2), (32, 4, 2), (32, 4, 2), (1, 4, 2)]
+    assert dense(pair.decoder) == [512] and convolutions(pair.decoder) == up
+    for part, count in ((pair.encoder, 5), (pair.decoder, 5)):
+        layers = [type(m) for m in part]
+        norms = [i for i, layer in enumerate(layers) if layer is nn.BatchNorm2d]
+        assert len(norms) == count == layers.count(nn.ReLU)
+        assert all(layers[i + 1] is nn.ReLU for i in norms)
+    # The decoder as printed, from one pixel: it doubles four times.
+    size = 1
+    for kernel, stride, padding in [(1, 1, 0), *[(4, 2, 1)] * 4]:
+        size = (size - 1) * stride - 2 * padding + kernel
+    assert size == 16
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "std"), [("klindt", (2 / 1024) ** 0.5), ("bhowal", 0.02)])
 def test_weights_start_as_the_paper_says(name: str, std: float) -> None:

@@ -2,7 +2,8 @@
 
 zietlow2022: Delta_KL (section 3.3.2), the precision budget (3.2.4), the price of a rotation
 (Proposition 3), the data's own bias and polar codes (chapter 4), self-consistency (7.6).
-bhowal2024: parts of the reconstruction loss (Proposition 1). mathieu2019: overlap (section 3.1).
+bhowal2024: parts of the reconstruction loss (Proposition 1), the encoder's side (Lemma 2).
+mathieu2019: overlap (section 3.1).
 """
 
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from vaescope.distributions import Distribution
 from vaescope.errors import ShapeError, VaescopeError
 from vaescope.geometry.budget import precision_budget
 from vaescope.geometry.data_bias import data_bias
+from vaescope.geometry.local_encoder import local_encoder
 from vaescope.geometry.polar import coordinate_systems
 from vaescope.geometry.reconstruction import reconstruction_parts
 from vaescope.geometry.rotation import elbo_under_rotation, random_rotations
@@ -32,6 +34,8 @@ __all__ = ["DIAGNOSTICS", "CloserLook", "Diagnostic", "closer_look", "overlap_to
 
 #: Rows of the parts that decode many draws of each.
 ROWS = 64
+#: Rows at which Jacobians of encoder and decoder are taken.
+POINTS = 24
 ROTATIONS, DRAWS = 4, 8
 #: Latents whose pairs are tried for polar coordinates, those with the largest KL first.
 PAIRED = 6
@@ -223,6 +227,26 @@ def _self_consistency(seen: _Seen) -> Diagnostic:
     )  # fmt: skip
 
 
+def _local_encoder(seen: _Seen) -> Diagnostic:
+    _standing(seen)
+    few = np.linspace(0, seen.codes.n - 1, min(POINTS, seen.codes.n)).astype(np.int64)
+    with seen.model.evaluating(gradients=True):
+        found = local_encoder(
+            lambda x: seen.model.encode(x).mean, lambda z: seen.decode(z).mean,
+            seen.model.x(seen.model.rows[few]), columns=seen.used,
+        )  # fmt: skip
+    if not found.n:
+        raise ShapeError("no point has Jacobians of full rank", "Drop passive latents.")
+    return Diagnostic(
+        "local_encoder", found.value, found.interval, found.n,
+        f"Of the directions that the encoder reads {found.value:.0%} are those that the decoder "
+        f"writes (chance {found.chance:.0%}): the rest of what it reads makes codes differ without "
+        "a difference in what is decoded. bhowal2024 takes the two for inverses of each other; "
+        "a small step of the decoder comes back with a squared error of "
+        f"{found.inversion.value:.2g} of its own.",
+    )  # fmt: skip
+
+
 def _data_bias(seen: _Seen) -> Diagnostic:
     data = seen.model.data
     if data.factors is None:
@@ -268,6 +292,7 @@ DIAGNOSTICS: Mapping[str, Callable[[_Seen], Diagnostic]] = {
     "reconstruction_parts": _reconstruction_parts,
     "rotation_price": _rotation_price,
     "self_consistency": _self_consistency,
+    "local_encoder": _local_encoder,
     "data_bias": _data_bias,
     "coordinates": _coordinates,
 }

@@ -64,6 +64,7 @@ class Layout:
     channels: int
     up: tuple[Up, ...]
     initialise: Callable[[nn.Module], None]
+    normed: bool = False  # batch norm before each ReLU
 
 
 _FOUR = (Conv(32), Conv(32), Conv(64), Conv(64))
@@ -101,6 +102,14 @@ LAYOUTS: Mapping[str, Mapping[int, Layout]] = {
     "klindt": {64: Layout(_TO_ONE, (), (Dense(256),), 256, _FROM_ONE, kaiming)},
     # bhowal2024's nets for 3D Shapes and MPI3D: the same layers from other weights.
     "bhowal": {64: Layout(_TO_ONE, (), (Dense(256),), 256, _FROM_ONE, small_normal)},
+    # bhowal2024's for 3DFaces, as in its code, which has them from beta-TCVAE's (Chen et al. 2018,
+    # https://arxiv.org/abs/1802.04942). The decoder of its Table 3 would end at 16 pixels.
+    "bhowal-faces": {
+        64: Layout(
+            (*_FOUR, Conv(512, 4, 1, 0)), (), (Dense(512),), 512, _FROM_ONE, torch_default,
+            normed=True,
+        ),
+    },
 }  # fmt: skip
 
 
@@ -131,6 +140,11 @@ def _relu() -> nn.Module:
     return nn.ReLU(inplace=True)
 
 
+def _ending(channels: int, layout: Layout) -> list[nn.Module]:
+    """What follows a convolution."""
+    return [nn.BatchNorm2d(channels), _relu()] if layout.normed else [_relu()]
+
+
 def layout_for(event: tuple[int, ...], layouts: Mapping[int, Layout]) -> Layout:
     """The layout for the size of these images."""
     if len(event) != 3 or event[1] != event[2] or event[1] not in layouts:
@@ -157,8 +171,9 @@ def convolutions(event: tuple[int, ...], layout: Layout) -> tuple[list[nn.Module
     modules: list[nn.Module] = []
     for conv in layout.down:
         modules += [
-            nn.Conv2d(width, conv.channels, conv.kernel, conv.stride, conv.padding), _relu()
-        ]  # fmt: skip
+            nn.Conv2d(width, conv.channels, conv.kernel, conv.stride, conv.padding),
+            *_ending(conv.channels, layout),
+        ]
         width = conv.channels
         size = (size + 2 * conv.padding - conv.kernel) // conv.stride + 1
     return [*modules, nn.Flatten()], width * size * size
@@ -169,10 +184,13 @@ def deconvolutions(latent: int, channels: int, layout: Layout) -> nn.Sequential:
     width = layout.channels
     flat = layout.dense[-1].width
     modules = [*dense_layers(latent, layout.dense), ChannelsLast(width, math.isqrt(flat // width))]
+    if layout.normed:  # between the last layer and its ReLU, an image as its channels are normed
+        modules = [*modules[:-2], modules[-1], *_ending(width, layout)]
     for up in layout.up:
         modules += [
-            Deconvolution(width, up.channels, up.kernel, up.stride, up.padding), _relu()
-        ]  # fmt: skip
+            Deconvolution(width, up.channels, up.kernel, up.stride, up.padding),
+            *_ending(up.channels, layout),
+        ]
         width = up.channels
     return nn.Sequential(*modules, Deconvolution(width, channels, 4, 2, 1))
 

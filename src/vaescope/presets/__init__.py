@@ -21,6 +21,7 @@ PRESETS = {
     "student-t-vae": "Student-t priors, mathieu2019 figure 2",
     "sparse-vae": "sparse prior on Fashion-MNIST, mathieu2019 figure 4",
     "sparse-vae-celeba": "sparse prior on CelebA, mathieu2019 figure 4 as the paper has it",
+    "beta-vae-faces": "beta-VAE on 3DFaces with batch norm, bhowal2024 table 3",
     "anisotropic-vae": "Gaussian prior with principal variances, mathieu2019 figure 2",
     "ivae": "identifiable VAE on 40 segments, Khemakhem et al. 2020",
     "ivae-dsprites": "identifiable VAE on dSprites, grzes2023",

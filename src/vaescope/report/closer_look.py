@@ -39,6 +39,7 @@ _NAMES = {
     "reconstruction_parts": "Cross term of the reconstruction",
     "rotation_price": "Price of a rotation, nats",
     "self_consistency": "Self-consistency",
+    "local_encoder": "Directions that encoder and decoder share",
     "data_bias": "Bias of the data, degrees",
     "coordinates": "Polar over straight axes",
 }

@@ -134,6 +134,13 @@ PRINTED: Mapping[str, Printed] = {
             "optimiser.lr": 1e-3, "likelihood.name": "squared-error",
         },
     ),
+    "bhowal2024 3DFaces": Printed(
+        "bhowal2024 Tab. 3; squared error in section 3.1",
+        {
+            **_ADAM, "data.name": "faces3d", "net.name": "conv", "objective.beta": 6.0,
+            "optimiser.lr": 1e-3, "likelihood.name": "squared-error",
+        },
+    ),
     "mathieu2019 2D-shapes, Gaussian": Printed(
         "mathieu2019 App. B, Tab. 1a", {**_SHAPES, "batch": 64, "epochs": 20}
     ),
@@ -303,6 +310,7 @@ FOLLOWERS: tuple[Follower, ...] = (
     Follower("pinwheel", "mathieu2019 pinwheel", {}, _PINWHEEL),
     Follower("sparse-vae", "mathieu2019 CelebA", {}, _SPARSE),
     Follower("sparse-vae-celeba", "mathieu2019 CelebA"),
+    Follower("beta-vae-faces", "bhowal2024 3DFaces"),
     Follower(
         "beta-vae", "zietlow2022 chapter 4 beta-VAE", {},
         {"objective.beta": "4, the value of Higgins et al. and of Tab. 3.1"},
