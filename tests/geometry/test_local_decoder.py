@@ -8,7 +8,7 @@ from torch import Tensor
 
 from vaescope.errors import ShapeError
 from vaescope.geometry import local_decoders, od_score_of
-from vaescope.geometry.local_decoder import _least_squares, _left_out
+from vaescope.geometry.local_fit import fit_around, least_squares
 from vaescope.nets import BernoulliLikelihood
 
 MEAN, VARIANCE = np.zeros((6, 2), np.float32), np.full((6, 2), 0.25, np.float32)
@@ -136,16 +136,34 @@ def test_fewer_nonlinear_fits_leave_the_linear_ones_and_their_own_points_as_they
         local_decoders(mixed, mean, VARIANCE, nonlinear=0)
 
 
-def test_a_draw_left_out_is_what_a_fit_without_it_says() -> None:
+@pytest.mark.parametrize("name", ["linear", "intercept", "quadratic"])
+def test_a_draw_left_out_is_what_a_fit_without_it_says(name: str) -> None:
     stream = torch.Generator().manual_seed(0)
     xi, target = (
-        torch.randn((12, width), generator=stream, dtype=torch.float64) for width in (3, 5)
+        torch.randn((24, width), generator=stream, dtype=torch.float64) for width in (3, 5)
     )
-    found = _left_out(xi, target, _least_squares(xi, target))
-    for i in range(12):
-        others = torch.arange(12) != i
-        anew = np.linalg.lstsq(xi[others].numpy(), target[others].numpy())[0]
-        np.testing.assert_allclose(found[i].numpy(), xi[i].numpy() @ anew, rtol=1e-9)
+    line = fit_around(xi, target, nonlinear=True).lines[name]
+    rows, values = line.features(xi).numpy(), np.empty_like(target.numpy())
+    for i in range(24):
+        others = np.arange(24) != i
+        values[i] = rows[i] @ np.linalg.lstsq(rows[others], target[others].numpy())[0]
+    found = line.left_out(line.along(target), target.square().sum(1))
+    wanted = [np.mean(np.sum(own**2, axis=1)) for own in (values, values - target.numpy())]
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["linear", "intercept", "quadratic"])
+def test_at_other_noise_a_line_is_its_features_times_its_solution(name: str) -> None:
+    stream = torch.Generator().manual_seed(1)
+    xi, noise = (torch.randn((40, 3), generator=stream, dtype=torch.float64) for _ in range(2))
+    target, truth = mixed(xi), mixed(noise)
+    line = fit_around(xi, target, nonlinear=True).lines[name]
+    wanted = np.linalg.lstsq(line.features(xi).numpy(), target.numpy(), rcond=None)[0]
+    values = line.features(noise).numpy() @ wanted
+    found = line.at(noise, truth, truth.square().sum(1))
+    missed = values - truth.numpy()
+    of_both = [np.mean(np.sum(own**2, axis=1)) for own in (values, missed)]
+    np.testing.assert_allclose(found, of_both, rtol=1e-9)
 
 
 @pytest.mark.slow
@@ -219,4 +237,5 @@ def test_least_squares_are_numpys() -> None:
         torch.randn((50, width), generator=generator, dtype=torch.float64) for width in (4, 7)
     )
     wanted = np.linalg.lstsq(features.numpy(), target.numpy(), rcond=None)[0]
-    np.testing.assert_allclose(_least_squares(features, target), wanted, rtol=1e-10)
+    line, _ = least_squares(lambda noise: noise, features, target)
+    np.testing.assert_allclose(line.solution, wanted, rtol=1e-10)

@@ -9,9 +9,8 @@ there are M eps, M eps + c, g [tanh(M eps / g + b) - tanh b] and a quadratic. Th
 the mean of the curvature (Lemma 6), whose square Lemma 1 leaves out; f(0) = 0 for the others.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,10 @@ from torch import Tensor
 
 from vaescope.errors import RangeError, ShapeError
 from vaescope.geometry.jacobian import Grams, grams
+from vaescope.geometry.local_fit import fit_around, judge_fresh, judge_left_out
 from vaescope.geometry.reader import Reader, as_points, columns_of, read_at, spaced
 from vaescope.geometry.result import GeometryMeasure, GeometryResult, measure_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
-from vaescope.geometry.tanh_fit import fit_tanh
 from vaescope.geometry.torch_threads import one_thread_spared
 from vaescope.nets.fast_deconvolution import quickened
 from vaescope.seeds import derive
@@ -115,66 +114,6 @@ class LocalDecoders(GeometryResult):
             "stochastic_loss": self.stochastic_loss.to_dict(),
             "draws": self.draws,
         }
-
-
-def _second_order(xi: Tensor) -> Tensor:
-    """xi and its products xi_i xi_j, i <= j: the features of the quadratic model."""
-    d = xi.shape[1]
-    rows, columns = torch.triu_indices(d, d)
-    return torch.cat([xi, xi[:, rows] * xi[:, columns]], 1)
-
-
-def _with_constant(xi: Tensor) -> Tensor:
-    return torch.cat([xi, xi.new_ones(len(xi), 1)], 1)
-
-
-def _left_out(features: Tensor, target: Tensor, solution: Tensor) -> Tensor:
-    """What least squares say of each draw without it: y - (y - y_fit) / (1 - h), h the draw's share
-    in its own fit. As good as a fresh draw, and exact: it is what fitting anew would give."""
-    share = torch.linalg.qr(features)[0].square().sum(1, keepdim=True)
-    missed = (target - features @ solution).div_(1.0 - share)
-    return torch.sub(target, missed, out=missed)
-
-
-def _least_squares(features: Tensor, target: Tensor) -> Tensor:
-    # Noise has full rank, so that QR will do: LAPACK's drivers work on all outputs as they go.
-    q, r = torch.linalg.qr(features)
-    solution: Tensor = torch.linalg.solve_triangular(r, q.T @ target, upper=True)
-    return solution
-
-
-@dataclass(frozen=True, eq=False)
-class _Fitted:
-    """Models of one point as functions of standard normal noise; matrices in the same units."""
-
-    models: dict[str, Callable[[Tensor], Tensor]]
-    matrices: dict[str, Tensor]  # (columns, outputs)
-    #: What those by least squares say of each draw that they were fitted to, without it.
-    left_out: Mapping[str, Callable[[], Tensor]]
-
-
-def _fit(xi: Tensor, target: Tensor, *, nonlinear: bool) -> _Fitted:
-    features = {"linear": lambda noise: noise, "intercept": _with_constant}
-    if nonlinear:
-        features["quadratic"] = _second_order
-    solutions = {name: _least_squares(of(xi), target) for name, of in features.items()}
-    models: dict[str, Callable[[Tensor], Tensor]] = {
-        name: partial(_linear_in, of, solutions[name]) for name, of in features.items()
-    }
-    left_out = {
-        name: partial(_left_out, of(xi), target, solutions[name]) for name, of in features.items()
-    }
-    matrices = {"linear": solutions["linear"]}
-    if nonlinear:
-        tanh = fit_tanh(xi, target, solutions["linear"])
-        models = {"linear": models["linear"], "intercept": models["intercept"], "tanh": tanh,
-                  "quadratic": models["quadratic"]}  # fmt: skip
-        matrices["tanh"] = tanh.slope
-    return _Fitted(models, matrices, left_out)
-
-
-def _linear_in(features: Callable[[Tensor], Tensor], solution: Tensor, noise: Tensor) -> Tensor:
-    return features(noise) @ solution
 
 
 def _moved(reader: Reader, centre: Tensor, noise: Tensor, columns: list[int], batch: int) -> Tensor:
@@ -310,9 +249,12 @@ def local_decoders(
 
         def judged() -> tuple[dict[str, float], dict[str, Matrix]]:
             with torch.no_grad():  # each thread has a switch of its own
-                fitted = _fit(xi, target, nonlinear=i in bent)
-                at_fresh = {} if truth is None else _judge_fresh(truth, again, fitted, metric)
-                row = at_fresh if fresh else at_fresh | _judge(target, xi, fitted.left_out, metric)
+                fitted = fit_around(xi, target, nonlinear=i in bent)
+                row = {}
+                if truth is not None:
+                    row = judge_fresh(truth, again, fitted, metric, all_of_them=fresh)
+                if not fresh:
+                    row |= judge_left_out(target, xi, fitted, metric)
             return row, {name: _gram(own, scale) for name, own in fitted.matrices.items()}
 
         return judged
@@ -331,36 +273,6 @@ def local_decoders(
         _errors(rows, reader.space), _loss(rows, reader.space), found["linear"], found["tanh"],
         count,
     )  # fmt: skip
-
-
-def _mean_square(rows: Tensor) -> float:
-    """The mean over rows of their squared lengths, without a copy."""
-    flat = rows.flatten()
-    return float(flat @ flat) / len(rows)
-
-
-def _judge_fresh(truth: Tensor, noise: Tensor, fitted: _Fitted, metric: Tensor) -> dict[str, float]:
-    values = {name: partial(model, noise) for name, model in fitted.models.items()}
-    return _judge(truth, noise, values, metric)
-
-
-def _judge(
-    truth: Tensor, noise: Tensor, values: Mapping[str, Callable[[], Tensor]], metric: Tensor
-) -> dict[str, float]:
-    """One point's numbers: the loss, and of each model its error, its estimate of the loss and how
-    far that is off. `metric` is J'J in units of the standard normal noise."""
-    loss = _mean_square(truth)
-    row = {"loss": loss, "exact": float(metric.trace())}
-    row["estimate jacobian"] = float(((noise @ metric) * noise).sum(1).mean())
-    unit = loss if loss > 0 else 1.0
-    for name, value_of in values.items():
-        value = value_of()
-        row[f"estimate {name}"] = _mean_square(value)
-        row[f"error {name}"] = _mean_square(value.sub_(truth)) / unit
-        row[f"gain {name}"] = row["error linear"] - row[f"error {name}"]
-    for name in ("jacobian", *values):
-        row[f"off {name}"] = abs(row[f"estimate {name}"] - loss) / unit
-    return row
 
 
 def _spread(rows: list[dict[str, float]], name: str, space: str) -> GeometryMeasure:

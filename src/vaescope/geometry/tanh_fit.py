@@ -19,6 +19,8 @@ __all__ = ["TanhFit", "fit_tanh"]
 _ITERATIONS = 100
 #: Numbers of one block of outputs: their temporaries stay in the cache.
 _BLOCK = 2**17
+#: Samples are rounded up to a multiple of so many for the loop in C.
+_LANES = 8
 #: Gains, in units of the signal, and biases to begin with.
 _STARTS = [(gain, bias) for gain in (1.0, 3.0) for bias in (0.0, -0.7, 0.7)]
 #: Beyond this bias f is an exponential to 1e-5, and the digits of tanh(u / g + b) - tanh b go.
@@ -128,11 +130,14 @@ def fit_tanh(eps: Tensor, target: Tensor, start: Tensor, *, tolerance: float = 1
     # that shows.
     bent = torch.nonzero((start != 0).any(0) & (missed > 1e-8 * missed.sum())).flatten()
     compiled = library("tanh_fit") if eps.dtype == torch.float64 else None
-    for block in torch.split(bent, max(1, _BLOCK // len(eps))):
+    # In C they are taken one by one, and need no blocks.
+    blocks = [bent] if compiled is not None else torch.split(bent, max(1, _BLOCK // len(eps)))
+    for block in blocks:
         of_block = (eps, target[:, block], start[:, block], tolerance)
-        found, loss = (
-            _fit_block(*of_block) if compiled is None else _compiled_block(compiled, *of_block)
-        )
+        if compiled is None:
+            found, loss = _fit_block(*of_block)
+        else:
+            found, loss = _compiled_block(compiled, *of_block)
         better = loss < missed[block]
         kept = block[better]
         matrix[:, kept] = found.matrix[:, better]
@@ -180,14 +185,17 @@ def _compiled_block(
     """The same as `_fit_block` in C, to rounding and what it decides."""
     n, d = eps.shape
     rows, columns = torch.triu_indices(d, d)
-    inputs = [
-        own.T.contiguous() for own in (eps, eps[:, rows] * eps[:, columns], target, start)
-    ]  # fmt: skip
+    more = -n % _LANES
+    padded = [
+        torch.nn.functional.pad(own.T, (0, more)).contiguous()
+        for own in (eps, eps[:, rows] * eps[:, columns], target)
+    ]
+    inputs = [*padded, start.T.contiguous()]
     outputs = target.shape[1]
     found = torch.empty(outputs, d + 2, dtype=torch.float64)
     loss = torch.empty(outputs, dtype=torch.float64)
     done = compiled.fit(
-        *(ctypes.c_int64(size) for size in (n, d, outputs)),
+        *(ctypes.c_int64(size) for size in (n, n + more, d, outputs)),
         *(ctypes.c_void_p(own.data_ptr()) for own in inputs),
         ctypes.c_double(tolerance), ctypes.c_int64(_ITERATIONS),
         ctypes.c_void_p(found.data_ptr()), ctypes.c_void_p(loss.data_ptr()),
