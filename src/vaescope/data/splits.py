@@ -9,6 +9,7 @@ from vaescope.data.dataset import Dataset
 from vaescope.data.stores import Picked, Store
 from vaescope.errors import UsageError
 from vaescope.seeds import rng
+from vaescope.types import Integers
 
 __all__ = ["Split", "correlated", "split"]
 
@@ -35,18 +36,16 @@ def split(
         )
     own = _origins(dataset.store)
     order = rng(seed, "split").permutation(own.max() + 1)  # of rows that are not copies
-    wanted = np.rint(np.cumsum(shares)[:2] * len(dataset)).astype(np.int64)
-    ends = np.searchsorted(np.cumsum(np.bincount(own)[order]), wanted, side="right")
+    ends = np.rint(np.cumsum(shares)[:2] * len(dataset)).astype(np.int64)
     part = np.empty(len(order), dtype=np.int64)
-    for number, rows in enumerate(np.split(order, ends)):
-        part[rows] = number
+    part[order] = np.searchsorted(ends, np.bincount(own)[order].cumsum() - 1, side="right")
     train, validation, test = (dataset.pick(np.flatnonzero(part[own] == k)) for k in range(3))
     return Split(train, validation, test)
 
 
 def _origins(store: Store) -> NDArray[np.int64]:
     """For each row the number of the row that it is a copy of, counted as they first appear."""
-    rows = np.arange(len(store))
+    rows: Integers = np.arange(len(store))
     while isinstance(store, Picked):
         rows, store = store.chosen[rows], store.whole
     _, first, own = np.unique(rows, return_index=True, return_inverse=True)
