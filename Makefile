@@ -29,6 +29,9 @@ $(VENV)/docs: $(VENV)/core
 demo: $(VENV)/core
 	$(BIN)/vaescope demo --out demo
 
+# Compiled tests are kept whatever the environment says: collecting them again takes half the time.
+export PYTHONDONTWRITEBYTECODE :=
+
 # A file's tests run on one core, as they share fixtures; tests/conftest.py puts long files first.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 20
 

@@ -10,6 +10,7 @@ if "OMP_NUM_THREADS" not in os.environ:
 # Some virtual machines announce AMX and die of its instructions; in float32 nothing gains by it.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
+import gc
 import logging
 import random
 from collections import Counter
@@ -26,6 +27,9 @@ from tests.waiting import LIMIT
 
 from vaescope.data import Dataset
 from vaescope.data.dsprites import dsprites
+
+# Collection makes millions of objects that stay: looking for garbage among them is a tenth of it.
+gc.disable()
 
 # The same examples each time, however slow the machine: a test fails always or never.
 settings.register_profile(
@@ -84,6 +88,11 @@ def pytest_runtest_call() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {Path(__file__).parent / name: place for place, name in enumerate(_LONG)}
     items.sort(key=lambda item: order.get(item.path, len(order)))  # stable: the rest as it was
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,8 @@
 """Keras on torch: the callback in a real `fit` sees what `vs.watch` sees, and the model is read."""
 
 import os
+from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,21 @@ from sklearn.datasets import load_digits
 import vaescope as vs
 from vaescope.errors import UsageError
 
-os.environ.setdefault("KERAS_BACKEND", "torch")  # before Keras is imported for the first time
-keras = pytest.importorskip("keras", reason="the extra keras is not installed")
-if keras.backend.backend() != "torch":
-    pytest.skip("Keras was imported with another backend", allow_module_level=True)
-from tests.adapters.keras_vae import VAE, decoder, encoder  # noqa: E402
 
-from vaescope.integrations.keras import WatchLatents  # noqa: E402
+@cache
+def parts() -> SimpleNamespace:
+    """Keras and what needs it, imported by the first test that runs: that takes seconds."""
+    os.environ.setdefault("KERAS_BACKEND", "torch")  # before Keras is imported for the first time
+    keras = pytest.importorskip("keras", reason="the extra keras is not installed")
+    if keras.backend.backend() != "torch":
+        pytest.skip("Keras was imported with another backend")
+    from tests.adapters.keras_vae import VAE, decoder, encoder
+
+    from vaescope.integrations.keras import WatchLatents
+
+    return SimpleNamespace(
+        keras=keras, VAE=VAE, encoder=encoder, decoder=decoder, WatchLatents=WatchLatents
+    )
 
 
 def images(channels: int) -> np.ndarray:
@@ -26,9 +36,9 @@ def images(channels: int) -> np.ndarray:
 
 
 def fit(x: np.ndarray, *callbacks: Any, lr: float = 5e-3, epochs: int = 4, **settings: Any) -> Any:
-    keras.utils.set_random_seed(0)
-    vae = VAE(channels=x.shape[-1], **settings)
-    vae.compile(optimizer=keras.optimizers.Adam(lr))
+    parts().keras.utils.set_random_seed(0)
+    vae = parts().VAE(channels=x.shape[-1], **settings)
+    vae.compile(optimizer=parts().keras.optimizers.Adam(lr))
     history = vae.fit(
         x, epochs=epochs, batch_size=64, verbose=0, shuffle=False, callbacks=list(callbacks)
     )
@@ -62,7 +72,7 @@ def test_a_model_of_keras_is_read_with_its_channels_last(channels: int) -> None:
 @pytest.mark.parametrize("loss", ["binary_crossentropy", "mean_squared_error"])
 def test_the_loss_of_train_step_shows_the_likelihood_and_no_weight_is_changed(loss: str) -> None:
     x = images(1)
-    vae, _ = fit(x, loss=getattr(keras.losses, loss), epochs=1)
+    vae, _ = fit(x, loss=getattr(parts().keras.losses, loss), epochs=1)
     before = [weight.numpy().copy() for weight in vae.weights]
     opened = vs.open_model(vae, x)
     assert "train_step" in next(one.why for one in opened.inferred if one.what == "output")
@@ -83,13 +93,14 @@ def test_the_loss_of_train_step_shows_the_likelihood_and_no_weight_is_changed(lo
 @pytest.mark.slow
 def test_encoder_and_decoder_without_a_model_around_them_are_read_too() -> None:
     x = images(1)
-    one, other = encoder(1, 4), decoder(1, 4)
+    one, other = parts().encoder(1, 4), parts().decoder(1, 4)
     opened = vs.open_model(encode=one, decode=other, data=x, value_range=(0, 1))
     np.testing.assert_allclose(opened.codes.mean, one(x[opened.rows])[0].detach(), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_callback_sees_what_watch_sees_and_history_has_it() -> None:
-    x, callback = images(1), WatchLatents()
+    x, callback = images(1), parts().WatchLatents()
     vae, history = fit(x, callback, lr=0.0, epochs=2)
     assert callback.seen is not None and callback.seen.examples == 2 * len(x)
     seen = None
@@ -107,7 +118,7 @@ def test_the_callback_sees_what_watch_sees_and_history_has_it() -> None:
 @pytest.mark.slow
 def test_a_prior_and_another_posterior_are_used_and_no_encoder_is_an_error() -> None:
     x = images(1)
-    callback = WatchLatents(
+    callback = parts().WatchLatents(
         posterior=lambda outputs: {"mean": outputs[0], "std": (0.5 * outputs[1]).exp()},
         prior={"prior_variance": 4.0}, every=3,
     )  # fmt: skip
@@ -117,4 +128,4 @@ def test_a_prior_and_another_posterior_are_used_and_no_encoder_is_an_error() -> 
     kl = 0.5 * ((mean**2 + log_var.exp()) / 4 - 1 - log_var + np.log(4.0))
     np.testing.assert_allclose(callback.seen.kl, kl.mean(0).detach(), rtol=0.02)
     with pytest.raises(UsageError, match="wanted a model of Keras on torch"):
-        fit(x, WatchLatents(encoder="encoder"), epochs=1)
+        fit(x, parts().WatchLatents(encoder="encoder"), epochs=1)

@@ -15,7 +15,7 @@ __all__ = ["court"]
 
 
 def court(
-    out: Annotated[Path, typer.Option(help="Folder for results; resumes if it has some.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for results; existing ones are kept.")] = Path(
         "court"
     ),
     draws: Annotated[int, typer.Option(help="Draws per cell.", min=1)] = 32,
@@ -24,7 +24,7 @@ def court(
         typer.Option(help="Draws for the slow metrics. [default: --draws]", min=0),
     ] = None,
     cell: Annotated[
-        str | None, typer.Option(help="One cell, e.g. 'correlated .9/rotated 45'; else all.")
+        str | None, typer.Option(help="One cell, e.g. 'correlated .9/rotated 45'. [default: all]")
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes at once. [default: one per core]", min=1)

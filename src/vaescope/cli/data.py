@@ -119,7 +119,7 @@ class _Bar:
 
 @data.command()
 def get(name: NameArgument, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Download a dataset with checksum and resume, or say which file to put where.
+    """Download a dataset and verify its checksum, or say which file to put where.
 
     Example: vaescope data get mnist
     """
@@ -144,7 +144,7 @@ def render(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Render an embedded dataset to an npz: images, factors and their names.
+    """Render a built-in dataset to an npz file: images, factors and their names.
 
     Example: vaescope data render dsprites --out sprites.npz size=32 'grid.shape=[1]'
     """

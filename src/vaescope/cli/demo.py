@@ -22,7 +22,7 @@ def demo(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a beta-VAE on embedded data, dissect it and write report.html. No download.
+    """Train a beta-VAE on built-in data, dissect it and write report.html. Needs no download.
 
     Example: vaescope demo --out demo
     """

@@ -22,7 +22,7 @@ _OWN = ("test", "docs", "bench")
 
 
 def doctor(as_json: JsonOption = False) -> None:
-    """Show versions, device, precision, data folders and extras; what is missing, and how to get
+    """Show versions, device, precision, data folders and extras, what is missing and how to install
     it. Exit code 1 if something that vaescope needs is missing or too old.
 
     Example: vaescope doctor

@@ -29,7 +29,8 @@ def exchange(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Encode with A, map, decode with B: do A and B share a latent space, and up to which map?
+    """Encode with A, map, decode with B: test whether A and B share a latent space, and up to
+    which map.
 
     Maps are the identity, signed permutations, rotations and affine maps. The cost of each is given
     in nats per image, beside that of B's own reconstruction and of the mean image.

@@ -30,27 +30,27 @@ def perturb(
     data: Annotated[str, typer.Argument(help="A dataset with factors.")],
     settings: Annotated[
         list[str] | None,
-        typer.Argument(help="data.key=value ...; others, e.g. steps=9000, are for the pool."),
+        typer.Argument(help="data.key=value ...; others, e.g. steps=9000, apply to the pool."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the pool, the dataset and its page.")] = ...,  # type: ignore[assignment]
     epsilon: Annotated[
         float | None,
-        typer.Option(help="Largest change of a pixel. [default: 0.175 for Shapes3D, else 0.1]"),
+        typer.Option(help="Largest change of a pixel. [default: 0.1; 0.175 for Shapes3D]"),
     ] = None,
     kind: Annotated[
         str, typer.Option(help="perturbed, or a control: reversed, one-factor, relabelled, "
                                "untrained.")
     ] = "perturbed",
     pool: Annotated[int, typer.Option(help="Models to train and choose from.")] = 16,
-    ensemble: Annotated[int, typer.Option(help="Models per side: disentangled, entangled.")] = 1,
-    least_contrast: Annotated[float, typer.Option(help="Smallest MIG gap between sides.")] = 0.2,
+    ensemble: Annotated[int, typer.Option(help="Models of each of the two kinds.")] = 1,
+    least_contrast: Annotated[float, typer.Option(help="Smallest MIG gap between the two kinds.")] = 0.2,
     steps: Annotated[int, typer.Option(help="Steps of the perturbation network.")] = 1500,
     lr: Annotated[float, typer.Option(help="Learning rate, also of the decoders.")] = 1e-3,
     hidden: Annotated[
         int, typer.Option(help="Width of a layer before the network's one neuron; 0: no layer.")
     ] = 0,
-    factor: Annotated[str | None, typer.Option(help="With --kind one-factor: its name.")] = None,
-    rms: Annotated[float | None, typer.Option(help="With --kind untrained: RMS change.")] = None,
+    factor: Annotated[str | None, typer.Option(help="The factor of --kind one-factor.")] = None,
+    rms: Annotated[float | None, typer.Option(help="The RMS change of --kind untrained.")] = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -58,7 +58,7 @@ def perturb(
     """Change images slightly, so that methods that rely on local structure fail. Factors do not
     change.
 
-    The same command again resumes. A name without settings stands for a subset that trains in
+    The same command resumes if it was stopped. A name without settings is a subset that trains in
     minutes on a laptop.
 
     Example: vaescope perturb shapes3d-rendered --out perturbed

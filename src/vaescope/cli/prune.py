@@ -16,7 +16,7 @@ __all__ = ["prune"]
 def prune(
     path: Annotated[Path, typer.Argument(help="A run folder, or a checkpoint with --model.")],
     out: Annotated[
-        Path | None, typer.Option(help="The run folder to write, where a run is pruned.")
+        Path | None, typer.Option(help="The folder of the pruned run, if PATH is a run.")
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="module:factory that builds the checkpoint's module.")

@@ -16,13 +16,13 @@ def serve(
     folder: Annotated[
         Path | None, typer.Argument(help="A folder of runs. [default: runs]", metavar="DIR")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 chooses a free one.")] = 8765,
     host: Annotated[
         str | None, typer.Option(help="Address to listen on for other machines; they need a token.")
     ] = None,
     allow_imports: Annotated[
         bool,
-        typer.Option("--allow-imports", help="Import your own modules that runs name."),
+        typer.Option("--allow-imports", help="Import your own modules if runs use them."),
     ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

@@ -44,16 +44,15 @@ def study(
     ] = False,
     estimate: Annotated[
         bool,
-        typer.Option(
-            "--estimate", help="Say what it would cost, by a few timed steps; run nothing."
-        ),
+        typer.Option("--estimate", help="Estimate the cost from a few timed steps; run nothing."),
     ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a study and print each claim's verdict. Without an ID: the catalogue.
+    """Run a study and print each claim's verdict. Without an ID, list all studies.
 
-    The same command again resumes. Example: vaescope study zietlow2022/table-3.4 --seeds +8
+    The same command resumes a study that was stopped. Example: vaescope study
+    zietlow2022/table-3.4 --seeds +8
     """
     from vaescope.studies.catalogue import STUDIES, find
     from vaescope.studies.study import SCALES

@@ -1,4 +1,4 @@
-"""`vaescope sweep`: many models; the same command again resumes."""
+"""`vaescope sweep`: many models from one file."""
 
 import time
 from collections import deque
@@ -112,7 +112,7 @@ def sweep(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train all runs of a sweep file. The same command again resumes.
+    """Train all runs of a sweep file. The same command resumes a sweep that was stopped.
 
     Example: vaescope sweep betas.yaml --out sweeps/betas --workers 2
     """

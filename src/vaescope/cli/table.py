@@ -106,7 +106,7 @@ def table(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show runs and scores as tidy rows: one row per run, one column per setting or result.
+    """Show runs and scores as a table: one row per run, one column per setting or result.
 
     Example: vaescope table sweeps/betas --out betas.csv
     """

@@ -186,17 +186,19 @@ def train(
     ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Only compare 20 steps on the device with 20 on the CPU."),
+        typer.Option(
+            "--check", help="Only compare 20 steps on the device with 20 steps on the CPU."
+        ),
     ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a preset into a run folder. The same command again resumes, or says that it is done.
+    """Train a preset into a run folder. The same command resumes a run that was stopped.
 
     Example: vaescope train beta-vae data.size=32 objective.beta=4 steps=3000 --seed 0
 
-    objective.name=mylab:Weighted and net.name=mylab:build take your own code: it is imported from
-    the current folder or an installed package, and executed.
+    objective.name=mylab:Weighted and net.name=mylab:build use your own code, which is imported
+    from the current folder or an installed package, and executed.
     """
     from vaescope.paths import runs_folder
     from vaescope.settings import from_command_line

@@ -108,7 +108,7 @@ def tune_beta(
 ) -> None:
     """Find the range of useful betas by short, warm-started runs, and choose one.
 
-    The same command again resumes.
+    The same command resumes a search that was stopped.
 
     Example: vaescope tune-beta beta-vae data.name=synth-linear latent=2 optimiser.lr=1e-2
     """
