@@ -43,7 +43,7 @@ def perturb(
     ] = "perturbed",
     pool: Annotated[int, typer.Option(help="Models to train and choose from.")] = 16,
     ensemble: Annotated[int, typer.Option(help="Models of each of the two kinds.")] = 1,
-    least_contrast: Annotated[float, typer.Option(help="Smallest MIG gap between the two kinds.")] = 0.2,
+    least_contrast: Annotated[float, typer.Option(help="Smallest MIG gap of the kinds.")] = 0.2,
     steps: Annotated[int, typer.Option(help="Steps of the perturbation network.")] = 1500,
     lr: Annotated[float, typer.Option(help="Learning rate, also of the decoders.")] = 1e-3,
     hidden: Annotated[
