@@ -9,7 +9,7 @@ from vaescope.build import build_data
 from vaescope.latents.polarised import delta_kl
 from vaescope.opening import encode
 from vaescope.runs import Run
-from vaescope.studies.zietlow2022.delta_kl import share_below, watched
+from vaescope.studies.zietlow2022.delta_kl import Watched, share_below, watched
 from vaescope.sweeps.grid import plan
 from vaescope.training.run import train_run
 
@@ -55,3 +55,11 @@ def test_the_last_violation_is_a_step() -> None:
     found = watched(SETTINGS, every=3)
     above = [3 * (i + 1) for i, delta in enumerate(found.deltas) if delta >= 0.03]
     assert found.to_dict()["last_above"] == (above[-1] if above else 0)
+
+
+def test_how_much_the_loss_still_falls_is_over_the_second_half() -> None:
+    end = watched({**SETTINGS, "steps": 3}, every=3).end
+    falling = tuple([200.0] * 40 + [110.0] * 10 + [105.0] * 40 + [100.0] * 10)
+    assert Watched((0.0,) * 100, 1, end, falling).late_fall == pytest.approx(0.1)
+    assert Watched((0.0,) * 100, 1, end, (7.0,) * 100).late_fall == 0.0
+    assert len(watched(SETTINGS, every=3).losses) == 4

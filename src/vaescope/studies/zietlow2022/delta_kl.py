@@ -33,6 +33,18 @@ class Watched:
     deltas: tuple[float, ...]  # at each check
     every: int  # steps between two of them
     end: DeltaKL
+    losses: tuple[float, ...] = ()  # mean loss of the steps up to each check
+
+    @property
+    def late_fall(self) -> float:
+        """How much the loss still fell in the second half: from the tenth of the training that ends
+        at its middle to the last tenth, over the latter. Below 0 where it rose."""
+        tenth, half = max(1, len(self.losses) // 10), len(self.losses) // 2
+        middle, last = self.losses[max(0, half - tenth) : half], self.losses[-tenth:]
+        if not middle:
+            return float("nan")
+        end = sum(last) / len(last)
+        return (sum(middle) / len(middle) - end) / abs(end)
 
     def to_dict(self) -> dict[str, float | int]:
         share = share_below(self.deltas)
@@ -62,18 +74,22 @@ def watched(settings: Mapping[str, Any], *, every: int) -> Watched:
     whole = build_data(spec.data)
     data, unseen = training_rows(spec, whole), held_out_rows(spec, whole)
     rows = unseen.sample(ROWS, seed=0)
-    found = [delta_kl(encode(vae, unseen, index=rows, batch=ROWS)) for vae in _checked(spec, data)]
-    return Watched(tuple(one.delta for one in found), every, found[-1])
+    found, losses = [], []
+    for vae, loss in _checked(spec, data):
+        found.append(delta_kl(encode(vae, unseen, index=rows, batch=ROWS)))
+        losses.append(loss)
+    return Watched(tuple(one.delta for one in found), every, found[-1], tuple(losses))
 
 
-def _checked(spec: Experiment, data: Dataset) -> Iterator[VAE]:
-    """The model at every record. Small ones train as a stack of one, whose steps may be in C: the
-    thesis' 375,000 then take a minute."""
+def _checked(spec: Experiment, data: Dataset) -> Iterator[tuple[VAE, float]]:
+    """The model at every record, and the record's loss. Small ones train as a stack of one, whose
+    steps may be in C: the thesis' 375,000 then take a minute."""
     if stackable(spec):
         for many in train_many([spec], data, compiled=False):
-            yield many.weights(0)
+            if many.records is not None:
+                yield many.weights(0), many.records[0].loss
         return
     state = new_state(spec, torch.device("cpu"))
-    for _ in steps(state, spec, data, choose(spec.precision, state.device, state.vae)):
-        if state.step % spec.logging.every == 0:
-            yield state.vae
+    for record in steps(state, spec, data, choose(spec.precision, state.device, state.vae)):
+        if record is not None:
+            yield state.vae, record.loss
