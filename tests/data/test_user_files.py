@@ -225,6 +225,17 @@ def test_grey_and_mixed_folders_have_one_mode(
     picture(tmp_path / "b.png", 1, "RGBA")
     assert load_files(tmp_path).shape == (3, 5, 7)
     assert "mode L, RGBA are read as RGB" in caplog.text
+    assert "transparency is left out" in caplog.text
+
+
+def test_frames_after_the_first_are_not_left_out_unsaid(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    frames = [Image.new("L", (7, 5), shade) for shade in (10, 200)]
+    frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
+    data = load_files(tmp_path)
+    assert len(data) == 1 and abs(float(data.rows(np.array([0])).max()) - 10 / 255) < 1e-6
+    assert "1 files have more than one frame or page" in caplog.text
 
 
 def test_a_picture_that_does_not_fit_is_named(tmp_path: Path) -> None:

@@ -273,12 +273,13 @@ def _common_mode(
     agree where none is asked for."""
     modes: set[str] = set()
     size: tuple[int, int] | None = None if side is None else (side, side)
-    turned = 0
+    turned = animated = 0
     for file in files:
         with _opened(file) as image:
             # Of a PNG, Pillow decodes all pixels before it knows.
             known = side is None and image.format != "PNG"
             turned += known and image.getexif().get(ExifTags.Base.Orientation, 1) not in (0, 1)
+            animated += getattr(image, "is_animated", False)
             modes.add(image.mode)
             size = size or image.size
             if side is None and image.size != size:
@@ -299,9 +300,17 @@ def _common_mode(
             "%s: the EXIF data of %d images say that they are rotated or mirrored; they are read "
             "as they are stored. Give data.size, and they are turned upright.", path, turned,
         )  # fmt: skip
+    if animated:
+        _log.warning(
+            "%s: %d files have more than one frame or page; the first is read, the others are left "
+            "out. Save each as a file of its own to have them.", path, animated,
+        )  # fmt: skip
     mode = "L" if modes <= {"1", "L", "LA"} else "RGB"
     if modes != {mode}:
-        _log.info("%s: images of mode %s are read as %s.", path, ", ".join(sorted(modes)), mode)
+        seen = ", ".join(sorted(modes))
+        _log.info("%s: images of mode %s are read as %s.", path, seen, mode)
+        if {"RGBA", "LA", "PA"} & modes:
+            _log.info("%s: transparency is left out: what it hides is shown.", path)
     return mode, size
 
 

@@ -176,11 +176,27 @@ def _gradients(terms: Terms, state: State) -> None:
 _COLUMNS = {"step", "loss", "variance", "latent_kl", "validation_elbo"}.union(get_args(LatentType))
 
 
-def _check_terms(terms: Any, step: int) -> None:
+def _check_terms(terms: Any, state: State) -> None:
     if not isinstance(terms, Terms):
         raise UsageError(
             f"The objective returned {type(terms).__name__}, wanted vs.Terms.",
             "Return vs.Terms(loss, parts, posterior).",
+        )
+    if not (isinstance(terms.parts, Mapping) and isinstance(terms.others, Mapping)):
+        raise UsageError(
+            "parts and others of the objective are to be dictionaries of tensors by name.",
+            'Return vs.Terms(loss, {"rate": rate}, posterior).',
+        )
+    if not all(isinstance(getattr(terms.posterior, m, None), Tensor) for m in ("mean", "variance")):
+        raise UsageError(
+            f"posterior of the objective is {type(terms.posterior).__name__}; wanted q(z|x), which "
+            "has tensors mean and variance.",
+            "Return vs.Terms(loss, parts, vae.encoder(batch.x)).",
+        )
+    if unknown := [name for name in terms.others if name not in state.objective.modules]:
+        raise UsageError(
+            f"The objective has a loss {unknown[0]} among others, and no module of that name.",
+            "Return a module of each name from the objective's property modules.",
         )
     if taken := sorted(_COLUMNS & set(terms.parts)):
         raise UsageError(
@@ -196,6 +212,10 @@ def _check_terms(terms: Any, step: int) -> None:
                 f"{name} of the objective {got}; wanted a tensor of one number.",
                 "Sum over dimensions, then take the mean over the batch: .sum(1).mean().",
             )
+        if value.is_complex():
+            raise UsageError(
+                f"{name} of the objective is complex; wanted a real number.", "Give its real part."
+            )
         if name in losses and not value.requires_grad:
             raise UsageError(
                 f"{name} of the objective does not depend on the weights, so nothing is learnt.",
@@ -205,7 +225,7 @@ def _check_terms(terms: Any, step: int) -> None:
         return
     bad = [name for name, part in terms.parts.items() if not torch.isfinite(part)] or ["loss"]
     raise NonFiniteError(
-        f"{', '.join(bad)} became {terms.parts.get(bad[0], terms.loss).item()} at step {step}.",
+        f"{', '.join(bad)} became {terms.parts.get(bad[0], terms.loss).item()} at step {state.step}.",
         "Lower the learning rate (optimiser.lr) or check the data.",
     )
 
@@ -310,7 +330,7 @@ def steps(
         noise = noise_at(experiment.seed, state.step, shape, state.device)
         with autocast(precision, state.device), _own_randomness(experiment, state):
             terms = state.objective(state.vae, batch, now, noise)
-        _check_terms(terms, state.step)
+        _check_terms(terms, state)
         _gradients(terms, state)
         asked = experiment.logging.latent_kl
         # Of the prior that the terms are of.
