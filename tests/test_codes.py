@@ -260,3 +260,45 @@ def test_rows_that_repeat_are_said(
 ) -> None:
     Codes.load(_saved(tmp_path / "codes.npz", repeats, 0.0))
     assert ("50 of 500 rows have a mean of their own" in caplog.text) == said
+
+
+def test_samples_that_are_no_draws_are_refused_or_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    noise = np.random.default_rng(0).normal(size=(200, 2))
+    plain = {"mean": noise, "variance": np.ones((200, 2))}
+    np.savez(tmp_path / "narrow.npz", **plain, sample=noise + 0.01 * noise[::-1])
+    Codes.load(tmp_path / "narrow.npz")
+    assert "sample is 0.01 posterior standard deviations from mean" in caplog.text
+    np.savez(tmp_path / "zero.npz", mean=noise, variance=0 * noise, sample=noise + noise[::-1])
+    with pytest.raises(RangeError, match="where variance is 0"):
+        Codes.load(tmp_path / "zero.npz")
+    half = noise.astype(np.float16)
+    np.savez(tmp_path / "half.npz", mean=noise, variance=0 * noise, sample=half)
+    assert Codes.load(tmp_path / "half.npz").n == 200
+
+
+def test_arrays_of_objects_are_named_with_what_to_save(tmp_path: Path) -> None:
+    names = np.array(["a", "b"], dtype=object)
+    np.savez(
+        tmp_path / "a.npz", mean=np.zeros((4, 2)), variance=np.ones((4, 2)), factor_names=names
+    )
+    with pytest.raises(DataError, match=r"factor_names has objects.*dtype=str"):
+        Codes.load(tmp_path / "a.npz")
+
+
+def test_constant_and_repeated_factors_are_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "vaescope")
+    np.savez(tmp_path / "a.npz", mean=np.zeros((4, 2)), variance=np.ones((4, 2)),
+             factors=np.array([[0, 1], [1, 1]] * 2), factor_names=["same", "same"])  # fmt: skip
+    Codes.load(tmp_path / "a.npz")
+    assert "do not vary and are left out: same" in caplog.text
+    assert "not all different: same, same" in caplog.text
+
+
+def test_an_unused_variance_is_finite() -> None:
+    mean = np.zeros((3, 2))
+    with pytest.raises(ShapeError, match="values from 1 to inf"):
+        Codes(mean, variance=mean + 1, sample=mean, unused=np.array([1.0, np.inf]))

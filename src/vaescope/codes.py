@@ -283,10 +283,12 @@ def _check_prior(codes: Codes) -> None:
             "Give the prior of these latents and, where it depends on the example, of these rows.",
         )
     if unused is not None and (
-        unused.shape not in ((codes.d,), codes.mean.shape) or np.any(unused <= 0)
+        unused.shape not in ((codes.d,), codes.mean.shape)
+        or np.any((unused <= 0) | np.isinf(unused))
     ):
+        low, high = np.fmin.reduce(unused, axis=None), np.fmax.reduce(unused, axis=None)
         raise ShapeError(
-            f"unused has shape {unused.shape} and values from {np.nanmin(unused):g}; wanted "
+            f"unused has shape {unused.shape} and values from {low:g} to {high:g}; wanted "
             f"positive variances of shape ({codes.d},) or ({codes.n}, {codes.d}).",
             "Give the variance of a latent that ignores x, NaN where there is none.",
         )

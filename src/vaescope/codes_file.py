@@ -28,6 +28,8 @@ _SPREADS: Mapping[str, Callable[[Floats], Floats]] = {
 #: any posterior has 1, and a heavy tail does not make it 3.
 FAR = 3.0
 FEW = 100
+#: Half precision differs from single precision by so much.
+_SAME = 1e-2
 #: Rows that are compared, and the share of them below which it is said that they repeat.
 MOST = 100_000
 REPEATED = 0.9
@@ -67,6 +69,7 @@ def fields_of(arrays: Mapping[str, Array], known: Set[str], where: str) -> dict[
     sizes = _integers("factor_sizes", named.pop("factor_sizes", np.array([], dtype=int)))
     if factors is not None and factors.ndim == 2 and np.issubdtype(factors.dtype, np.integer):
         names = names or tuple(f"factor {k}" for k in range(factors.shape[1]))
+        _say_of_factors(names, factors, where)
         sizes = sizes or tuple(int(size) + 1 for size in factors.max(axis=0, initial=-1))
     beside = {
         name.removeprefix("prior_"): numbers(name, named.pop(name))
@@ -92,6 +95,18 @@ def fields_of(arrays: Mapping[str, Array], known: Set[str], where: str) -> dict[
     return rest | {
         "mean": mean, "variance": variance, "factor_names": names, "factor_sizes": sizes
     }  # fmt: skip
+
+
+def _say_of_factors(names: tuple[str, ...], factors: Integers, where: str) -> None:
+    """What metrics leave out, and names that stand for several factors."""
+    if len(factors) > 1 and len(names) == factors.shape[1]:
+        still = [
+            name for name, size in zip(names, np.ptp(factors, axis=0), strict=True) if not size
+        ]
+        if still:
+            _LOG.info("%s: these factors do not vary and are left out: %s", where, ", ".join(still))
+    if len(set(names)) < len(names):
+        _LOG.warning("%s: factor_names are not all different: %s", where, ", ".join(names))
 
 
 def _prior(
@@ -195,6 +210,19 @@ def check_rows(mean: Floats, variance: Floats, sample: Floats | None, where: str
             )
         if off.size and not off.any():
             _LOG.warning("%s: sample equals mean; leave it out, and one is drawn", where)
+        elif root < 1.0 / FAR and off.size >= FEW:
+            _LOG.warning(
+                "%s: sample is %.2g posterior standard deviations from mean (root mean square); "
+                "draws are 1 off. What is measured of samples is of others: leave it out, and one "
+                "is drawn", where, root,
+            )  # fmt: skip
+        points = variance == 0
+        if not np.allclose(sample[points], mean[points], rtol=_SAME, atol=_SAME):
+            raise RangeError(
+                "sample differs from mean where variance is 0, and a posterior without variance "
+                "has no other draw.",
+                "Save the variance that sample was drawn with, or leave sample out.",
+            )
     rows = mean[:MOST]
     different = len(np.unique(rows, axis=0))
     if 1 < different < REPEATED * len(rows):

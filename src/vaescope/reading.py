@@ -192,7 +192,19 @@ def read_arrays(path: Path, names: Collection[str] | None = None) -> dict[str, A
                 within("ARRAY_RATIO", ratio, f"{name} unpacks by a factor of")
     with np.load(path, allow_pickle=False) as loaded:
         wanted = [name for name in loaded.files if names is None or name in names]
-        return {name: np.asarray(loaded[name]) for name in wanted}
+        return {name: _member(loaded, name) for name in wanted}
+
+
+def _member(loaded: Any, name: str) -> Array:
+    try:
+        return np.asarray(loaded[name])
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise ValueError(
+            f"{name} has objects of Python, which are not read as they may run code; wanted "
+            "numbers, or text by np.array(values, dtype=str)"
+        ) from error
 
 
 def read_array(path: Path) -> Array:

@@ -187,7 +187,8 @@ def _statistics(codes: Codes) -> _Statistics:
         own = scaled_variance[rows]
         narrow = own <= ALPHA if spread is None else own * spread <= ALPHA
         # Wide and where the prior is: a wide posterior that moves tells its example apart.
-        wide = (own >= 1.0 - ALPHA) & (np.square(scaled_mean[rows]) < ALPHA)
+        with np.errstate(over="ignore"):  # of huge means, which are not near the prior
+            wide = (own >= 1.0 - ALPHA) & (np.square(scaled_mean[rows]) < ALPHA)
         ones = np.ones(len(nats))  # a product sums long columns three times as fast as `sum` does
         parts = (nats, excess, excess < PASSIVE_KL_NATS, narrow, wide)
         sums += np.stack([ones @ part for part in parts])

@@ -28,6 +28,10 @@ _TREE = 12
 #: Rows that are looked at; distances take time of their square.
 LIMIT = 5_000
 _RESAMPLES = 200
+#: Share of the points that differ, below which they are no cloud.
+_CLOUD = 0.9
+#: Clouds of as many dimensions as latents are estimated at most a tenth above (5.1 of 5).
+_ABOVE = 1.25
 _LEAST_ROWS = 10
 
 
@@ -257,4 +261,21 @@ def id_two_nn(
 
 def _score(codes: Codes, on: Representation, found: Estimate, settings: dict[str, object]) -> Score:
     protocol = Protocol("default", found.n, settings, on, codes.supervised)
-    return Score(found.value, protocol, {}, found.interval)
+    return Score(found.value, protocol, {}, found.interval, validity=_doubts(found, codes))
+
+
+def _doubts(found: Estimate, codes: Codes) -> tuple[str, ...]:
+    """Neighbours of a cloud have a dimension; those of points on a grid, or repeated, have none."""
+    doubts = []
+    looked_at = min(codes.n, LIMIT)
+    if found.n < _CLOUD * looked_at:
+        doubts.append(
+            f"only {found.n:,} of {looked_at:,} points differ: they are not a cloud, and their "
+            "distances say little of a dimension"
+        )
+    if found.interval is not None and found.interval[0] > _ABOVE * codes.d:
+        doubts.append(
+            f"{found.value:.3g} dimensions are more than the {codes.d} latents have: the points "
+            "lie on a grid or nearly repeat"
+        )
+    return tuple(doubts)

@@ -183,7 +183,7 @@ def sizes(n: int, train: int | None, test: int | None) -> tuple[int, int]:
     test = min(TEST, n - train) if test is None else test
     if train < 2 or test < 1 or train + test > n:
         raise UsageError(
-            f"{train} training and {test} test rows were asked for; the codes have {n}.",
+            f"{train} training and {max(test, 0)} test rows were asked for; the codes have {n}.",
             "Ask for at least 2 and 1, together no more than there are.",
         )
     return train, test

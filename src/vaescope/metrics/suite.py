@@ -318,7 +318,7 @@ def measure_metrics(
             except VaescopeError as error:
                 reasons.setdefault(name, {})[representation] = str(error)
             else:
-                validity = validity_of(name, broken)
+                validity = (*score.validity, *validity_of(name, broken))
                 scores[representation][name] = replace(
                     score.named(settings.name), validity=validity
                 )

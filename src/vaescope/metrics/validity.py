@@ -76,7 +76,7 @@ def findings(
     np.fill_diagonal(told, 0.0)
     return (
         *_of_factors(rows, told),
-        *_of_latents(rows, knows, codes),
+        *_of_latents(rows, knows, told.max(axis=0), codes),
         *_of_relations(rows, knows),
     )
 
@@ -120,7 +120,10 @@ def _of_factors(rows: Labelled, share: NDArray[np.float64]) -> list[BrokenAssump
     return found
 
 
-def _of_latents(rows: Labelled, knows: NDArray[np.bool_], codes: Codes) -> list[BrokenAssumption]:
+def _of_latents(
+    rows: Labelled, knows: NDArray[np.bool_], told: NDArray[np.float64], codes: Codes
+) -> list[BrokenAssumption]:
+    """`told`: the most that another factor tells of each factor, as a share."""
     found = []
     idle = np.flatnonzero(~knows.any(axis=1))
     if len(idle) == codes.d:
@@ -143,10 +146,13 @@ def _of_latents(rows: Labelled, knows: NDArray[np.bool_], codes: Codes) -> list[
             f"the means of passive latents ({listed(passive)}) copy factors", _AXES,
             encoder="passive",
         ))  # fmt: skip
-    missing = [rows.names[k] for k in np.flatnonzero(~knows.any(axis=0))]
-    if missing and len(idle) < codes.d:
+    # A factor that another one determines leaves a latent nothing to encode of its own.
+    lost = np.flatnonzero(~knows.any(axis=0) & (told < 1.0 - _SHARE))
+    if len(lost) and len(idle) < codes.d:
+        beyond = " beyond what other factors tell" if told[lost].any() else ""
+        names = listed([rows.names[k] for k in lost])
         found.append(
-            BrokenAssumption(f"no latent knows {listed(missing)}", _EVERY, encoder="fewer")
+            BrokenAssumption(f"no single latent encodes {names}{beyond}", _EVERY, encoder="fewer")
         )
     several = np.flatnonzero(knows.sum(axis=1) > 1)
     spread = np.flatnonzero(knows.sum(axis=0) > 1)
@@ -163,7 +169,7 @@ def _of_latents(rows: Labelled, knows: NDArray[np.bool_], codes: Codes) -> list[
     elif len(spread):
         names = [rows.names[k] for k in spread]
         found.append(BrokenAssumption(
-            f"several latents know {listed(names)}", (*_AXES, "dci_size"), encoder="duplicated",
+            f"several latents encode {listed(names)}", (*_AXES, "dci_size"), encoder="duplicated",
         ))  # fmt: skip
     if codes.supervised:
         found.append(

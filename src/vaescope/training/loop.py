@@ -225,7 +225,8 @@ def _check_terms(terms: Any, state: State) -> None:
         return
     bad = [name for name, part in terms.parts.items() if not torch.isfinite(part)] or ["loss"]
     raise NonFiniteError(
-        f"{', '.join(bad)} became {terms.parts.get(bad[0], terms.loss).item()} at step {state.step}.",
+        f"{', '.join(bad)} became {terms.parts.get(bad[0], terms.loss).item()} at step "
+        f"{state.step}.",
         "Lower the learning rate (optimiser.lr) or check the data.",
     )
 
