@@ -42,7 +42,7 @@ Vector = NDArray[np.float64]
 #: Forms of a posterior in words.
 _LAYOUTS = {
     "pair": "two tensors",
-    "reversed": "two tensors, spread first",
+    "reversed": "the spread first",
     "halves": "halves of one tensor",
     "interleaved": "alternating values of one tensor",
     "named": "named fields",
@@ -52,6 +52,7 @@ _SPREADS = {
     "logstd": "log standard deviation",
     "std": "standard deviation",
     "variance": "variance",
+    "precision": "precision",
     "logprecision": "log precision",
 }
 

@@ -15,10 +15,11 @@ from vaescope.adapters.condition import ConditionInput
 from vaescope.adapters.idle_parameters import (
     idle_parameters,
     idle_priors,
+    idle_values,
     of_likelihood,
     of_prior,
 )
-from vaescope.adapters.inferences import inferences
+from vaescope.adapters.inferences import inferences, left_out
 from vaescope.adapters.input_format import few_of
 from vaescope.adapters.likelihoods import Counted
 from vaescope.adapters.noise import preserved
@@ -97,7 +98,11 @@ def adapt(
         inferred = inferences(feeding, asked, x, was_training)
         prior, why = None, None
         if first.mean.ndim == 2:
-            idle = idle_parameters(source.module, lambda: _outputs(feeding, x))
+
+            def outputs() -> list[Any]:
+                return _outputs(feeding, x)
+
+            idle = idle_parameters(source.module, outputs)
             scales = of_likelihood(idle, data.shape)
             known = reading.likelihood.output == "own" or reading.likelihood.number is not None
             if scales and asked.likelihood is None and not known:
@@ -111,7 +116,8 @@ def adapt(
                 rate = rate_shown(source, reading, x, beside, taken)
             prior, why = prior_of(
                 source.model, said, latent, data.shape, lambda own: _read(reading, own), rate,
-                of_prior(idle, latent) + idle_priors(source.module, lambda: _outputs(feeding, x)),
+                _priors(source.module, idle, outputs, latent, math.prod(data.shape)),
+                [argument for _, argument in left_out(feeding)],
             )  # fmt: skip
             if asked.prior is None and said is not None and why is not None:
                 why = replace(why, why="the model says so itself")
@@ -128,6 +134,14 @@ def adapt(
         inferred=tuple(inferred + ([] if why is None else [why])), scaling=source.scaling,
         shift=source.shift, channels=source.channels,
     )  # fmt: skip
+
+
+def _priors(
+    module: Any, idle: dict[str, Tensor], outputs: Callable[[], list[Any]], latent: int, values: int
+) -> list[str]:
+    """What may belong to a prior of the model."""
+    held = {**idle, **idle_values(module, outputs)}
+    return of_prior(held, latent, values) + idle_priors(module, outputs, latent, values)
 
 
 def _outputs(feeding: Feeding, x: Tensor) -> list[Any]:

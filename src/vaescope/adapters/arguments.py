@@ -12,7 +12,9 @@ from torch import Tensor
 
 from vaescope.adapters.condition import Form
 
-__all__ = ["RECORDED", "Call", "beside_names", "fed", "parameters_of", "required_of"]
+__all__ = [
+    "RECORDED", "Call", "beside_names", "fed", "optional_beside", "parameters_of", "required_of",
+]  # fmt: skip
 
 #: What arguments are called that are given beside x or z.
 _BESIDE = re.compile(
@@ -52,6 +54,13 @@ def beside_names(names: list[str]) -> list[str]:
     last."""
     beside = [bool(_BESIDE.search(name)) and not _FIRST.search(name) for name in names]
     return names[:-1] if beside and beside[0] and not beside[-1] else names[1:]
+
+
+def optional_beside(function: Any) -> list[str]:
+    """What a function may be given beside x or z and works without, by names: decode(z, y=None)."""
+    known = parameters_of(function) or []
+    names = [one.name for one in known[1:] if one.default is None]
+    return [name for name in names if _BESIDE.search(name) and not _FIRST.search(name)]
 
 
 @dataclass(eq=False)

@@ -13,11 +13,11 @@ from vaescope.adapters.posterior_format import moved_back
 from vaescope.adapters.posterior_inference import Opening, line_of
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.tensors import leaves, same
-from vaescope.errors import ReadingError
+from vaescope.errors import ReadingError, ShapeError, UnscoredError
 
 __all__ = [
     "FROM_LATENTS", "changed_before", "decoders_of", "levels_told", "output_of", "refuse_change",
-    "refuse_detour", "vocabulary_told",
+    "refuse_detour", "refuse_several", "vocabulary_told",
 ]  # fmt: skip
 
 #: Nats of an example by which one order of axes must be likelier than the other.
@@ -27,6 +27,8 @@ FAR = 3.0
 BYTES = 256
 WHOLE = 1e-3
 
+#: Of outputs that are larger than the data.
+SEVERAL = "numbers for each value"
 #: What a decoder is called that a model does not have by itself.
 FROM_LATENTS = "forward from its latents on"
 
@@ -51,13 +53,17 @@ def output_of(
     d = z[0].numel()
     shapes = [tuple(z.shape[1:]), opening.shape, (d,), (d, 1, 1)]
     for shape in dict.fromkeys(s for s in shapes if s is not None):
+        raw = None
         try:
             given = z.reshape(len(z), *shape)
-            y, again = (decoded(decoder[1](given, u), event) for _ in range(2))
+            raw = decoder[1](given, u)
+            y, again = decoded(raw, event), decoded(decoder[1](given, u), event)
         except Exception as error:  # anybody's code
             problems.append(f"{decoder[0]} on shape {(len(z), *shape)}: {line_of(error)}")
+            if isinstance(error, ShapeError) and kind != "tokens":
+                problems += _several(decoder[0], raw, x)
             continue
-        fault = _fault(y, again, x)
+        fault = _fault(y, again, x) or _memory(decoder, given, u, y, opening, x, event)
         if forward is not None and decoder[0] == FROM_LATENTS:
             shifted = forward.shifted().decode
             other = decoded((moved_back(shifted) if opening.moved else shifted)(given, u), event)
@@ -155,6 +161,31 @@ def refuse_change(source: Source, forward: Forward | None) -> None:
     )
 
 
+def _several(name: str, output: Any, x: Tensor) -> list[str]:
+    """Two numbers or more for each value of the data may be the parameters of a distribution."""
+    if not isinstance(output, Tensor) or output.ndim < 2:
+        return []
+    k, left = divmod(output.numel(), x.numel())
+    rest = tuple(output.shape[2:]) == tuple(x.shape[2:])
+    if k < 2 or left or len(output) != len(x) or not (rest or output.ndim == 2):
+        return []
+    return [f"{name} gives shape {tuple(output.shape[1:])} of each example, {k} {SEVERAL} of data "
+            f"of shape {tuple(x.shape[1:])}"]  # fmt: skip
+
+
+def refuse_several(source: Source, problems: list[str]) -> None:
+    """Where nothing else works, what a decoder gives may be parameters of a distribution."""
+    several = [problem for problem in problems if SEVERAL in problem]
+    if several:
+        raise UnscoredError(
+            f"{source.name}: {several[0]}.",
+            "If they are parameters of a distribution, pass likelihood= as a function of that "
+            "output that returns it (of torch, with a mean), e.g. one that returns Normal(mean, "
+            "std) of its chunks; if not, decode= as a function that returns the mean.",
+            tuple(dict.fromkeys(problems)),
+        )
+
+
 def refuse_detour(
     source: Source, decode: Function, encode: Function, shape: tuple[int, ...], forward: Forward
 ) -> None:
@@ -176,6 +207,26 @@ def refuse_detour(
             "To dissect what the encoder returns as codes without noise, pass posterior=mean; else "
             "encode= as a function that returns (mean, logvar).",
         )
+
+
+def _memory(
+    decoder: tuple[str, Function], given: Tensor, u: Tensor | None, y: Decoded, opening: Opening,
+    x: Tensor, event: tuple[int, ...],
+) -> str | None:  # fmt: skip
+    """What is decoded of the same latents after other data went through the encoder: models that
+    keep what the encoder saw, such as skip connections, give something else. Programs of Pyro keep
+    it too, and are checked with their prior."""
+    if opening.way.encoder[0] == "guide":
+        return None
+    try:
+        opening.way(x.roll(1, 0), u)
+        other = decoded(decoder[1](given, u), event).values
+        opening.way(x, u)
+    except Exception:  # anybody's code
+        return None
+    if torch.allclose(y.values, other, rtol=1e-2, atol=1e-2 * float(y.values.std())):
+        return None
+    return "values that depend on the data that were encoded last, beside its latents"
 
 
 def _fault(output: Decoded, repeated: Decoded, x: Tensor) -> str | None:

@@ -1,9 +1,10 @@
-"""Parameters and parts that neither encoder nor decoder uses: they may be a prior's, or a
-likelihood's."""
+"""Parameters, buffers and parts that neither encoder nor decoder uses: they may be a prior's, or a
+likelihood's. What they are called says something; what they do, or the size of what they give, says
+it without a name."""
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor, distributions, nn
 from vaescope.adapters.noise import Noise
 from vaescope.adapters.tensors import leaves, same
 
-__all__ = ["idle_parameters", "idle_priors", "of_likelihood", "of_prior"]
+__all__ = ["idle_parameters", "idle_priors", "idle_values", "of_likelihood", "of_prior"]
 
 #: So many are looked at: of more, the model is no VAE with a parameter or two of its own.
 MOST = 64
@@ -25,28 +26,56 @@ _PRIORS = re.compile(
 )
 
 
-def idle_parameters(
-    module: nn.Module | None, outputs: Callable[[], list[Any]]
-) -> dict[str, Tensor]:
+Outputs = Callable[[], list[Any]]
+
+
+def idle_parameters(module: nn.Module | None, outputs: Outputs) -> dict[str, Tensor]:
     """Parameters outside layers of torch that can change without a change in what the model's
     encoder and decoder give."""
-    found = {}
-    for name, parameter in list(_own(module))[:MOST]:
-        before, value = _tensors(outputs), parameter.detach().clone()
-        try:
-            with torch.no_grad():
-                parameter.add_(0.5)
-            after = _tensors(outputs)
-        finally:
-            with torch.no_grad():
-                parameter.copy_(value)
-        if len(before) == len(after) and all(map(same, before, after)):
-            found[name] = value
-    return found
+    own = [(name, value) for name, value in _own(module) if isinstance(value, nn.Parameter)]
+    return {name: value.detach().clone() for name, value in own[:MOST] if _idle([value], outputs)}
 
 
-def idle_priors(module: nn.Module | None, outputs: Callable[[], list[Any]]) -> list[str]:
-    """Parts that are called what makes a prior, and that encoder and decoder do not call."""
+def idle_values(module: nn.Module | None, outputs: Outputs) -> dict[str, Tensor]:
+    """The same of buffers and of tensors that are plain attributes; not of what the model makes
+    anew in every call, nor of zeros, ones and unit matrices, which a N(0, I) may have."""
+    own = [(name, value) for name, value in _own(module) if not isinstance(value, nn.Parameter)]
+    own = [(name, value) for name, value in own if value.ndim and not _plain(value)][:MOST]
+    if not own:
+        return {}
+    _tensors(outputs)
+    kept = {id(value) for _, value in _own(module)}
+    return {name: value.detach().clone() for name, value in own
+            if id(value) in kept and _idle([value], outputs)}  # fmt: skip
+
+
+def _plain(value: Tensor) -> bool:
+    if value.ndim == 2 and value.shape[0] == value.shape[1]:
+        unit = torch.eye(len(value)).to(value)
+        if torch.equal(value, unit):
+            return True
+    return bool((value == 0).all()) or bool((value == 1).all())
+
+
+def _idle(values: Sequence[Tensor], outputs: Outputs) -> bool:
+    """Whether they can change without a change in the outputs."""
+    before, kept = _tensors(outputs), [value.detach().clone() for value in values]
+    try:
+        with torch.no_grad():
+            for value in values:
+                value.add_(0.5)
+        after = _tensors(outputs)
+    finally:
+        with torch.no_grad():
+            for value, old in zip(values, kept, strict=True):
+                value.copy_(old)
+    return len(before) == len(after) and all(map(same, before, after))
+
+
+def idle_priors(module: nn.Module | None, outputs: Outputs, latent: int, values: int) -> list[str]:
+    """Parts that encoder and decoder do not use, and that may make a prior of another: by what they
+    are called, since they map latents to latents (a flow), or since they give latents, pairs of
+    means and spreads, or data of `values` values, such as the pseudo-inputs of a VampPrior."""
     parts = [] if module is None else list(module.modules())
     if module is None or any(isinstance(part, torch.jit.ScriptModule) for part in parts):
         return []  # scripted parts take no hooks
@@ -58,21 +87,78 @@ def idle_priors(module: nn.Module | None, outputs: Callable[[], list[Any]]) -> l
     finally:
         for handle in handles:
             handle.remove()
-    return [
-        name for name, part in module.named_modules()
-        if name and not called & set(part.modules()) and next(part.parameters(), None) is not None
-        and (_PRIORS.search(name) or any(_PRIORS.search(type(p).__name__) for p in part.modules()))
-    ]  # fmt: skip
+    sizes = {part.in_features for part in called if isinstance(part, nn.Linear)}
+    found: list[str] = []
+    seen: list[str] = []
+    for name, part in _uncalled(module, called):
+        if any(name.startswith(f"{outer}.") for outer in found):
+            continue
+        whole = not any(name.startswith(f"{outer}.") for outer in seen)
+        seen += [name] * _has_forward(part)
+        said = _PRIORS.search(name) or any(
+            _PRIORS.search(type(inner).__name__) for inner in part.modules()
+        )
+        if said or (whole and _makes_latents(part, latent, values, sizes) and
+                    _idle(list(part.parameters()), outputs)):  # fmt: skip
+            found.append(name)
+    return found
 
 
-def _own(module: nn.Module | None) -> Iterator[tuple[str, nn.Parameter]]:
+def _has_forward(part: nn.Module) -> bool:
+    """False of a list of parts, or of a module that only holds some."""
+    return type(part).forward is not nn.Module.forward
+
+
+def _uncalled(module: nn.Module, called: set[nn.Module]) -> Iterator[tuple[str, nn.Module]]:
+    for name, part in module.named_modules():
+        if name and not called & set(part.modules()) and next(part.parameters(), None) is not None:
+            yield name, part
+
+
+def _makes_latents(part: nn.Module, latent: int, values: int, sizes: set[int]) -> bool:
+    """Whether a part gives what a prior is made of. One layer that takes what other layers take is
+    another head on these, such as one that the model no longer uses."""
+    if not _has_forward(part):
+        return False  # its parts are looked at one by one
+    if _maps_latents(part, latent):
+        return True
+    layers = [inner for inner in part.modules() if isinstance(inner, nn.Linear | nn.Embedding)]
+    if not layers:
+        return False
+    first, last = layers[0], layers[-1]
+    if isinstance(first, nn.Linear) and first.in_features == values != latent:
+        return False  # another encoder
+    width = last.out_features if isinstance(last, nn.Linear) else last.embedding_dim
+    if isinstance(first, nn.Linear) and width == values:
+        return first.in_features != latent  # else another decoder
+    if isinstance(part, nn.Linear) and part.in_features in sizes - {latent}:
+        return False
+    return width in (latent, 2 * latent, values)
+
+
+def _maps_latents(part: nn.Module, latent: int) -> bool:
+    z = torch.linspace(-1, 1, 4 * latent).reshape(4, latent).to(next(part.parameters()))
+    try:
+        with Noise(0.0), torch.no_grad():
+            outputs = [value for _, value in leaves(part(z))]
+    except Exception:  # anybody's code
+        return False
+    return bool(outputs) and outputs[0].shape == z.shape
+
+
+def _own(module: nn.Module | None) -> Iterator[tuple[str, Tensor]]:
+    """Parameters, buffers and tensors among the attributes, outside layers of torch."""
     containers = (nn.ParameterList, nn.ParameterDict)
     for prefix, part in () if module is None else module.named_modules():
         if type(part).__module__.startswith("torch.nn") and not isinstance(part, containers):
             continue
-        for name, parameter in part.named_parameters(recurse=False):
-            if parameter.is_floating_point() and parameter.numel():
-                yield f"{prefix}.{name}" if prefix else name, parameter
+        held = {**dict(part.named_parameters(recurse=False)),
+                **dict(part.named_buffers(recurse=False)),
+                **{name: value for name, value in vars(part).items()
+                   if isinstance(value, Tensor) and value.grad_fn is None}}  # fmt: skip
+        for name, value in held.items():
+            if value.is_floating_point() and value.numel():
+                yield f"{prefix}.{name}" if prefix else name, value
 
 
 def _tensors(outputs: Callable[[], list[Any]]) -> list[Tensor]:
@@ -92,9 +178,12 @@ def _inside(output: Any) -> Iterator[Tensor]:
         yield from (tensor for _, tensor in leaves(output))
 
 
-def of_prior(idle: dict[str, Tensor], latent: int) -> list[str]:
-    """Those as wide as the latents."""
-    return [name for name, value in idle.items() if value.ndim and latent in value.shape[-2:]]
+def of_prior(idle: Mapping[str, Tensor], latent: int, values: int) -> list[str]:
+    """Those as wide as the latents, and several of the size of the data: pseudo-inputs, maybe."""
+    return [name for name, value in idle.items() if value.ndim and (
+        latent in value.shape[-2:]
+        or (value.ndim > 1 and len(value) > 1 and value[0].numel() == values)
+    )]  # fmt: skip
 
 
 def of_likelihood(idle: dict[str, Tensor], event: tuple[int, ...]) -> list[str]:

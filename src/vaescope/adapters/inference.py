@@ -25,8 +25,10 @@ from vaescope.adapters.decoders import (
     output_of,
     refuse_change,
     refuse_detour,
+    refuse_several,
     vocabulary_told,
 )
+from vaescope.adapters.distortions import RATES
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import (
@@ -51,9 +53,10 @@ from vaescope.adapters.output_format import (
 from vaescope.adapters.posterior_format import Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
 from vaescope.adapters.reading import CLEARLY, POOR, Reading
+from vaescope.adapters.reading_refusals import refuse_absurd, refuse_company
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.spread_inference import with_spread
-from vaescope.errors import ReadingError, UnreadableError, UsageError
+from vaescope.errors import ReadingError, UnreadableError
 
 __all__ = ["choose"]
 
@@ -67,10 +70,6 @@ _CONDITION = (
     "encode= and decode= as functions that need nothing but images and latents."
 )
 _LOSSES = "squared error, absolute error and cross-entropy"
-#: By such a share codes may change with the batch; rounding of bfloat16 is a tenth of it.
-COMPANY = 0.05
-#: Standard deviations above this are no posterior of a N(0, 1) prior.
-LARGEST_STD = 3.0
 
 
 def choose(
@@ -87,8 +86,9 @@ def choose(
     # Signals go in as they are, whatever a library says of its images.
     told = asked.value_range or (source.range if images_of(x, asked.kind) else None)
     default = told or came
-    if callable(asked.likelihood):
-        source, asked = _with_likelihood(source, asked.likelihood), replace(asked, likelihood=None)
+    made = RATES.get(str(asked.likelihood), asked.likelihood)
+    if callable(made):
+        source, asked = _with_likelihood(source, made), replace(asked, likelihood=None)
     opened, forward = openings(source, x, u, asked, default, problems)
     if asked.layout() != "drawn":
         refuse_change(source, forward)
@@ -111,6 +111,7 @@ def choose(
                 f"Pass {missing}= as a function of a batch of tensors.",
                 tuple(dict.fromkeys(problems)),
             )
+        refuse_several(source, problems)
         shape = ", ".join(map(str, x.shape[1:]))
         raise UnreadableError(
             f"No interpretation of {source.name} works on data of shape {tuple(x.shape[1:])}: "
@@ -121,7 +122,7 @@ def choose(
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
     first = _in_layout(source, chosen, tried)
-    _refuse_absurd(first, asked)
+    refuse_absurd(first, asked)
     if first.spread == "none" and source.forwards and forward is None and not asked.posterior:
         raise ReadingError(
             f"{source.name} returns no spread, and its forward fails, so it is unknown "
@@ -131,7 +132,7 @@ def choose(
         )
     if first.spread == "none" and forward is not None and not asked.posterior:
         refuse_detour(source, first.decoder[1], _means(first), first.shape, forward)
-    _refuse_company(source, first, x, u)
+    refuse_company(source, first, x, u)
     first = of_counts(source, first, x, u, asked)
     return with_spread(source, first, x, u, asked.kind), len(tried)
 
@@ -152,13 +153,15 @@ def _takes_more(source: Source, problems: list[str]) -> bool:
 def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source:
     """Decoders that give the distributions that the user's function makes of their outputs."""
 
-    def after(decode: Function) -> Function:
-        def decode_to_distribution(z: Tensor, u: Tensor | None = None) -> Any:
-            return likelihood(decode(z, u))
+    decoders = tuple((name, _after(decode, likelihood)) for name, decode in source.decoders)
+    return replace(source, decoders=decoders)
 
-        return decode_to_distribution
 
-    return replace(source, decoders=tuple((name, after(f)) for name, f in source.decoders))
+def _after(decode: Function, likelihood: Callable[[Any], Any]) -> Function:
+    def decode_to_distribution(z: Tensor, u: Tensor | None = None) -> Any:
+        return likelihood(decode(z, u))
+
+    return decode_to_distribution
 
 
 def _in_range(tried: list[Reading], default: Range, values: bool) -> Reading:
@@ -247,39 +250,11 @@ def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> R
         raise ReadingError(
             f"Several interpretations of {source.name} fit equally well: {choices}.",
             f"Say which with posterior= and output= (--posterior {first.layout}, --output "
-            f"{first.output}).",
+            f"{first.output}); if neither, pass encode= as a function that returns Normal(mean, "
+            "std) of torch.",
             tuple(r.says() for r in tried),
         )
     return first
-
-
-def _refuse_absurd(first: Reading, asked: Asked) -> None:
-    low, high = first.spreads
-    named = asked.spread() or first.opening.evidence
-    if first.spread != "none" and not named and low >= 0 and high > LARGEST_STD:
-        raise UsageError(
-            f"The encoder's second output is between {low:.3g} and {high:.3g}: too large for "
-            "standard deviations, and log variances would be below 0 for latents that "
-            "encode anything.",
-            "Say what it is with posterior=, one of logvar, std, variance, logstd.",
-        )
-
-
-def _refuse_company(source: Source, first: Reading, x: Tensor, u: Tensor | None) -> None:
-    """Codes of an example are its own: batch norm in training mode mixes them with the others'."""
-    few = len(x) // 2
-    if few < 2:
-        return
-    take = first.opening.candidate.take
-    whole = take(first.way(x, u)).mean[-few:]
-    # The second half: of a sequence, what comes first never depends on what comes later.
-    alone = take(first.way(x[-few:], None if u is None else u[-few:])).mean
-    if alone.shape == whole.shape and (alone - whole).norm() > COMPANY * whole.norm():
-        raise UnreadableError(
-            f"The codes that {source.name} gives an image depend on the rest of the batch.",
-            "Put it into evaluation mode, model.eval(), and pass the model itself rather than "
-            "functions that hide it; batch norm then uses its running statistics.",
-        )
 
 
 def _readings(
@@ -321,6 +296,10 @@ def _readings(
             if shown is None:
                 fed = replace(opening.way, value_range=value_range).formed(x)
                 shown = shown_by(source, decoder, shape, z, u, parts, spread, fed, x, asked.kind)
+            if shown.loss in RATES and output.distribution is None:
+                decoder = (decoder[0], _after(decoder[1], RATES[shown.loss]))  # noqa: PLW2901
+                output, _ = output_of(decoder, z, u, opening, forward, x, asked.kind, problems)
+                assert output is not None
             part_only = decoder[0] == FROM_LATENTS and forward is not None and forward.imageless
             if part_only and not (shown.loss or asked.output or asked.likelihood):
                 # Something may follow on that part before the loss.
@@ -335,7 +314,8 @@ def _readings(
                     replace(_scored(opening, value_range, decoder, shape, parts, spread, likelihood,
                                     why, output, x),
                             stated=bool(shown.loss or asked.output or asked.likelihood),
-                            assumed=assumption(likelihood, shown, asked))
+                            assumed=assumption(likelihood, shown, asked),
+                            unexplained=bool(shown.unexplained))
                 )  # fmt: skip
             if not found:
                 seen = ends_of(output.values)
@@ -379,7 +359,8 @@ def _rate(parts: Parts, spread: str) -> float:
 
 
 def _spread_fault(parts: Parts, spread: str, asked: Asked) -> str:
-    if spread != "variance" and (spread != "std" or asked.spread() is not None):
+    positive = ("variance", "precision")
+    if spread not in positive and (spread != "std" or asked.spread() is not None):
         return ""
     assert parts.spread is not None
     if not bool((parts.spread < 0).any()):

@@ -2,6 +2,7 @@
 
 from torch import Tensor
 
+from vaescope.adapters.arguments import optional_beside
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.output_format import ends_of
@@ -10,12 +11,35 @@ from vaescope.adapters.tensors import leaves
 from vaescope.adapters.variants import Feeding
 from vaescope.models import Inference
 
-__all__ = ["inferences"]
+__all__ = ["inferences", "left_out"]
 
 #: What the values of a spread cannot tell.
 _LOOKALIKES = {
     "logvar": "; nothing draws from it, but other kinds would have the same rate here",
 }
+
+
+def left_out(feeding: Feeding) -> list[tuple[str, str]]:
+    """What the model may be given beside the data and was not: functions and their arguments."""
+    if feeding.condition is not None:
+        return []
+    source = feeding.source
+    functions = [feeding.reading.way.encoder, feeding.reading.decoder]
+    functions += [("forward", whole) for whole in source.forwards[:1]]
+    found: dict[str, str] = {}
+    for name, function in functions:
+        for argument in optional_beside(getattr(function, "__wrapped__", function)):
+            found.setdefault(argument, name)
+    return [(name, argument) for argument, name in found.items()]
+
+
+def _left_out(feeding: Feeding) -> list[Inference]:
+    if not (left := left_out(feeding)):
+        return []
+    arguments = " and ".join(argument for _, argument in left)
+    why = (f"{left[0][0]} can be given {arguments} too, and was not: if the model was trained with "
+           "it, pass condition= with a row for each example")  # fmt: skip
+    return [Inference("condition", "uncertain", why, told=True)]
 
 
 def _beside(feeding: Feeding, x: Tensor) -> list[Inference]:
@@ -84,7 +108,7 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
                       ", of which mean and variance are taken; its KL and its samples are those of "
                       "a Gaussian", told=True)
         )  # fmt: skip
-    found += _beside(feeding, x)
+    found += _left_out(feeding) + _beside(feeding, x)
     form = reading.way.form
     if form != "as they are":
         found.append(

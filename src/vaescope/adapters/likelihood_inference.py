@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from vaescope.adapters.asked import Asked
+from vaescope.adapters.distortions import DISTORTIONS, RATES, counts
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihoods import ModelLikelihood, family_of
 from vaescope.adapters.losses import (
@@ -75,6 +75,7 @@ class StatedLikelihood:
     loss: str  # bernoulli, logits, squared-error, laplace, or ""
     why: str
     scale: float | None = None  # variance of a Gaussian, scale of a Laplace, where it has a density
+    unexplained: str = ""  # a loss that changes with the output and is none of the known ones
 
 
 #: A family, where it is shown, and its scale.
@@ -108,10 +109,13 @@ def shown_by(
         q = posterior_of(first_few, spread)
         rates = rates_of(q.mean, q.variance)
     own = fed[:few].to(outputs[0])
-    loss = _passed_loss(source, own, given, outputs, decoder[1], rates) or _shown_loss(
-        source, own, outputs, first_few, rates
+    others: list[str] = []
+    loss = _passed_loss(source, own, given, outputs, decoder[1], rates, others) or _shown_loss(
+        source, own, outputs, first_few, rates, others
     )
-    return StatedLikelihood(_ending(values, z), *(loss or ("", "")))
+    if loss is None:
+        return StatedLikelihood(_ending(values, z), "", "", unexplained=", ".join(others[:1]))
+    return StatedLikelihood(_ending(values, z), *loss)
 
 
 def likelihoods(
@@ -134,8 +138,8 @@ def likelihoods(
     if output.distribution is not None and asked.output in (None, "own") and not named:
         near, held, words = family_of(output.distribution)
         spans = (told,) if told else ranges
-        return [(ModelLikelihood("own", span, value_range, near, held), f"decode returns {words}")
-                for span in spans]  # fmt: skip
+        why = f"{words}; {shown.why}" if shown.loss in RATES else f"decode returns {words}"
+        return [(ModelLikelihood("own", span, value_range, near, held), why) for span in spans]
     found = []
     word, _, number = named.partition(":")
     loss = "bernoulli" if shown.loss == "logits" else shown.loss
@@ -167,6 +171,8 @@ def assumption(likelihood: ModelLikelihood, shown: StatedLikelihood, asked: Aske
     half = likelihood.family == "squared-error" and likelihood.number is None
     if not shown.loss:
         end = "; as a Gaussian its variance is 1/2 in the model's units" if half else ""
+        if shown.unexplained:
+            return f"assumed, since its {shown.unexplained} is none of the losses known here{end}"
         return f"assumed, since the model shows no loss{end}"
     if half:
         return "its loss shows no scale, so that a variance of 1/2 is assumed"
@@ -243,23 +249,26 @@ def _ending(decode: Callable[[Tensor], Tensor], z: Tensor) -> str:
 
 
 def _shown_loss(
-    source: Source, x: Tensor, outputs: Sequence[Tensor], parts: Parts, rates: Sequence[float]
-) -> Shown | None:
+    source: Source, x: Tensor, outputs: Sequence[Tensor], parts: Parts, rates: Sequence[float],
+    others: list[str],
+) -> Shown | None:  # fmt: skip
     """The distortion that the model's own loss has, and where it is shown: "bernoulli", "logits"
     (of which a Bernoulli), "squared-error" or "laplace".
 
     `outputs` are several that a decoder gave, in its own shape, for the images `x` as they go in.
     The loss is called with each in turn: what changes with them is the distortion, times a number.
+    Losses that change with them in another way are added to `others`.
     """
     mean, spread = parts.mean, parts.spread
     spread = torch.zeros_like(mean) if spread is None else spread
     for name, loss in named_losses(source.model):
         for call in calls_of(loss):
             given = Given(x=x, mean=mean, spread=spread)
-            found = _explained(partial(_called, call, given), x, outputs, rates)
+            found, changes = _explained(partial(_called, call, given), x, outputs, rates)
             if found is not None:
                 family, scale = found
                 return family, f"its {name} has this distortion{_in_words(family, scale)}", scale
+            others += [name] if changes else []
     return _settings(source)
 
 
@@ -269,16 +278,19 @@ def _called(call: Call, given: Given, y: Tensor) -> Any:
 
 def _passed_loss(
     source: Source, x: Tensor, u: Tensor | None, outputs: Sequence[Tensor], decode: Function,
-    rates: Sequence[float],
+    rates: Sequence[float], others: list[str],
 ) -> Shown | None:  # fmt: skip
     """The distortion in the numbers that a whole pass returns, such as a training step."""
     for name, call in source.losses:
         losses = losses_of(call, source.model, x, u, decode)
-        found = None if losses is None else _explained(losses, x, outputs, rates)
+        if losses is None:
+            continue
+        found, changes = _explained(losses, x, outputs, rates)
         if found is not None:
             family, scale = found
             shown = "its loss" if name == "loss" else f"the loss of its {name}"
             return family, f"{shown} has this distortion{_in_words(family, scale)}", scale
+        others += [name] if changes else []
     return None
 
 
@@ -290,14 +302,16 @@ def _in_words(family: str, scale: float | None) -> str:
 
 def _explained(
     call: Callable[[Tensor], Any], x: Tensor, outputs: Sequence[Tensor], rates: Sequence[float]
-) -> tuple[str, float | None] | None:
-    """The distortion with which a loss changes, and its scale where it has a density's constant."""
+) -> tuple[tuple[str, float | None] | None, bool]:
+    """The distortion with which a loss changes, and its scale where it has a density's constant;
+    and whether it changes at all."""
     terms = terms_of(call, outputs)
     if terms is None:
-        return None
+        return None, False
+    changes = any(float(values.std()) > 1e-6 * float(values.abs().mean()) for values in terms)
     best: dict[str, float] = {}
     scales: dict[str, float] = {}
-    for family, distortion in _DISTORTIONS.items():
+    for family, distortion in DISTORTIONS.items():
         each = torch.stack([distortion(y, x.reshape(y.shape)).double() for y in outputs])
         if not torch.isfinite(each).all() or float(each.std()) == 0:
             continue
@@ -310,32 +324,8 @@ def _explained(
                     scales |= {} if scale is None else {family: scale}
     nearest = min(best, key=best.__getitem__, default=None)
     if nearest is None or best[nearest] >= _UNEXPLAINED:
-        return None
-    return nearest, scales.get(nearest)
-
-
-_DISTORTIONS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "squared-error": lambda y, x: (y - x).square().sum(),
-    "laplace": lambda y, x: (y - x).abs().sum(),
-    "bernoulli": lambda y, x: (
-        functional.binary_cross_entropy(y.clamp(0, 1), x, reduction="sum")
-        if _inside(y) and _inside(x)
-        else torch.tensor(torch.nan)
-    ),
-    "logits": lambda y, x: functional.binary_cross_entropy_with_logits(y, x, reduction="sum"),
-    "multinomial": lambda y, x: (
-        -(x * y.log_softmax(-1)).sum() if y.ndim == 2 and counts(x) else torch.tensor(torch.nan)
-    ),
-}
-
-
-def counts(x: Tensor) -> bool:
-    """Whether rows are counts: whole numbers from 0."""
-    return x.ndim == 2 and bool((x >= 0).all()) and torch.equal(x, x.round())
-
-
-def _inside(values: Tensor) -> bool:
-    return float(values.min()) >= 0 and float(values.max()) <= 1
+        return None, changes
+    return (nearest, scales.get(nearest)), changes
 
 
 def _settings(source: Source) -> Shown | None:
@@ -362,6 +352,8 @@ def of_counts(source: Source, first: Reading, x: Tensor, u: Tensor | None, asked
     """Counts may have a softmax over all values of a row, whose logits mean nothing one by one."""
     if asked.kind != "signals" or first.stated or first.output == "own" or not counts(x):
         return first
+    if first.unexplained:
+        return first  # its loss was compared with that of a softmax too
     z = first.opening.candidate.take(first.way(x, u)).mean
     output = decoded(first.decoder[1](z.reshape(len(z), *first.shape), u), event_of(x, asked.kind))
     options = likelihoods(source, output, StatedLikelihood("", "multinomial", ""), x,

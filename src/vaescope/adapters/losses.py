@@ -28,7 +28,7 @@ _LOSSES = re.compile(r"loss|elbo|criterion|objective|(^|_)kld?(_|$)", re.IGNOREC
 _ROLES: Mapping[str, re.Pattern[str]] = {
     "x": re.compile(r"^(x|x_?true|inputs?|images?|imgs?|target|data|batch|original|real|x_?in)$"),
     "recon": re.compile(r"rec|hat|pred|output|decoded|prob|logit|^y$|^x_?out$|gener"),
-    "spread": re.compile(r"var|sigma|std|scale|log_?s"),
+    "spread": re.compile(r"var|sigma|std|scale|log_?s|^lv$|^log_?v$"),
     "mean": re.compile(r"mu|mean|loc"),
     "z": re.compile(r"^z$|latent|sample"),
 }

@@ -49,6 +49,7 @@ OUTPUTS = {
 #: Families of likelihoods that can be named.
 LIKELIHOODS = (
     "bernoulli", "gaussian", "squared-error", "laplace", "categorical", "multinomial",
+    "poisson", "log-poisson",
 )  # fmt: skip
 
 #: The logit of a level that a decoder does not have.

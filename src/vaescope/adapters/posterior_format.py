@@ -49,6 +49,7 @@ SPREADS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "logstd": lambda s: (2.0 * s).exp(),
     "softplus": lambda s: functional.softplus(s).square(),
     "softplus-variance": functional.softplus,
+    "precision": lambda s: 1.0 / s,
     "logprecision": lambda s: (-s).exp(),
 }
 
@@ -56,7 +57,7 @@ SPREADS: Mapping[str, Callable[[Tensor], Tensor]] = {
 LAYOUTS = {
     "named": "an object that names them",
     "pair": "two tensors, mean first",
-    "reversed": "two tensors, spread first",
+    "reversed": "spread first, in two tensors or in the halves of one",
     "halves": "one tensor, means in the first half",
     "interleaved": "one tensor, means at even places",
     "mean": "one tensor, means only",
@@ -77,6 +78,8 @@ _COVARIANCES = ("covariance", "covariance_matrix")
 _KINDS = (
     (re.compile(r"log_?var|lnvar|log_?(sigma|std)_?(2|sq)", re.IGNORECASE), "logvar"),
     (re.compile(r"log_?(std|sigma|scale)", re.IGNORECASE), "logstd"),
+    (re.compile(r"log_?prec", re.IGNORECASE), "logprecision"),
+    (re.compile(r"prec", re.IGNORECASE), "precision"),
     (re.compile(r"std|sigma|scale", re.IGNORECASE), "std"),
     (re.compile(r"var", re.IGNORECASE), "variance"),
 )
@@ -104,6 +107,7 @@ class Candidate:
     take: Callable[[Any], Parts]
     kind: str | None = None  # of the spread, where the model names it
     family: str = ""  # the posterior's, where it is known and not Gaussian
+    bounded: bool = False  # whether that family does not have every real number
 
 
 def candidates(output: Any, again: Any) -> Iterator[Candidate]:
@@ -131,13 +135,14 @@ def _of_tensor(output: Tensor) -> Iterator[Candidate]:
         yield Candidate("halves", lambda o: Parts(*o.chunk(2, dim=1)))
         if width > 2:  # of one latent, halves and interleaved are the same
             yield Candidate("interleaved", lambda o: Parts(o[:, 0::2], o[:, 1::2]))
+        yield Candidate("reversed", lambda o: Parts(*reversed(o.chunk(2, dim=1))))
     yield Candidate("mean", Parts)
 
 
 def _inside(get: Callable[[Any], Any], output: Any, again: Any) -> Iterator[Candidate]:
     """Candidates of a part of the output."""
     for inner in candidates(get(output), get(again)):
-        yield Candidate(inner.layout, _after(get, inner.take), inner.kind, inner.family)
+        yield replace(inner, take=_after(get, inner.take))
 
 
 def _after(get: Callable[[Any], Any], take: Callable[[Any], Parts]) -> Callable[[Any], Parts]:
@@ -176,7 +181,7 @@ def _named(output: Any, again: Any) -> Candidate | None:
         return Candidate("named", lambda o: Parts(_field(o, mean)))
     return Candidate(
         "named", lambda o: Parts(_field(o, mean), _field(o, spread)), _SPREADS[spread],
-        _other_family(output),
+        _other_family(output), _bounded(output),
     )  # fmt: skip
 
 
@@ -193,6 +198,19 @@ def _other_family(output: Any) -> str:
         output = output.base_dist
     other = isinstance(output, distributions.Distribution) and not isinstance(output, _GAUSSIAN)
     return type(output).__name__ if other else ""
+
+
+def _bounded(output: Any) -> bool:
+    """Whether a distribution is over classes, angles, or a part of the line: a Gaussian with its
+    mean and variance is another thing."""
+    if not isinstance(output, distributions.Distribution):
+        return False
+    if isinstance(output, distributions.VonMises):
+        return True
+    support: Any = output.support
+    while isinstance(support, distributions.constraints.independent):
+        support = support.base_constraint
+    return support not in (distributions.constraints.real, distributions.constraints.real_vector)
 
 
 def _covariance(output: Any, name: str) -> Tensor:
@@ -308,14 +326,16 @@ def _at_least_float32(values: Tensor) -> Tensor:
 
 #: Layers whose outputs have their channels last; those of convolutions are after the batch.
 _LAST = (nn.Linear, nn.GRU, nn.LSTM, nn.RNN, nn.LayerNorm)
+_AFTER_BATCH = (nn.modules.conv._ConvNd, nn.modules.batchnorm._BatchNorm, nn.GroupNorm)
 
 
 def channels_last(module: nn.Module | None, encode: Callable[[], Parts]) -> bool:
     """Whether the means that an encoder gives, which are maps, come from a layer that has its
-    channels last."""
+    channels last: they are its output, or what is made of the last output, such as averages over
+    the neighbours in a graph, where no layer has them after the batch."""
     if module is None:
         return False
-    with _outputs(module) as seen:
+    with _outputs(module, _LAST) as seen, _outputs(module, _AFTER_BATCH) as others:
         mean = encode().mean
     if mean.ndim < 3:
         return False
@@ -326,11 +346,12 @@ def channels_last(module: nn.Module | None, encode: Callable[[], Parts]) -> bool
                 halves = (turned[..., :d], turned[..., d : 2 * d], turned[..., ::2][..., :d])
                 if any(same(half, mean) for half in halves if half.shape == mean.shape):
                     return True
-    return False
+    last = seen[-1] if seen and not others else None
+    return last is not None and last.shape[:-1] == mean.shape[:-1] and last.shape[-1] in (d, 2 * d)
 
 
 @contextmanager
-def _outputs(module: nn.Module) -> Iterator[list[Tensor]]:
+def _outputs(module: nn.Module, kinds: tuple[Any, ...]) -> Iterator[list[Tensor]]:
     seen: list[Tensor] = []
 
     def note(_: nn.Module, __: Any, output: Any) -> None:
@@ -339,7 +360,7 @@ def _outputs(module: nn.Module) -> Iterator[list[Tensor]]:
             seen.append(first.detach())
 
     hooks = [part.register_forward_hook(note) for part in module.modules()
-             if isinstance(part, _LAST)]  # fmt: skip
+             if isinstance(part, kinds)]  # fmt: skip
     try:
         yield seen
     finally:

@@ -24,11 +24,16 @@ from vaescope.adapters.posterior_format import (
     channels_last,
     fault_of,
     moved_first,
-    whole_numbers,
+)
+from vaescope.adapters.posterior_refusals import (
+    refuse_bounded,
+    refuse_levels,
+    refuse_noise,
+    refuse_quantised,
 )
 from vaescope.adapters.sources import Source
 from vaescope.adapters.tensors import described, leaves, same
-from vaescope.errors import UnreadableError, UsageError, VaescopeError
+from vaescope.errors import UsageError, VaescopeError
 
 __all__ = ["Opening", "line_of", "methods_that_draw", "openings", "spread_of_draws"]
 
@@ -40,8 +45,6 @@ EQUAL = 0.01
 TOLD = "as given, though its samples have other variances"
 #: Names of methods and layers that draw latents from means and spreads.
 _DRAWS = re.compile(r"reparam|^_?sampl|sample_gauss|sample_z|sample_latent|rsample", re.IGNORECASE)
-#: Names of layers that make latents discrete.
-_QUANTISERS = re.compile(r"quanti[sz]er|vectorquanti|codebook|^vq|vq$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +91,7 @@ def openings(
     if forward is not None:
         encoders.append(("forward", forward.__call__))
         if forward.several:
-            _refuse_levels(source)
+            refuse_levels(source)
     ways = [way for encoder in encoders
             if (way := _working(encoder, x, u, value_range, asked.kind, problems))]  # fmt: skip
     draws = list(_draws(source, ways, form, forward, x[:few], _first(u, few), value_range))
@@ -105,7 +108,7 @@ def openings(
         return [_with_channels_first(drawn_alone, source, x[:few], _first(u, few))], forward
     unread = forward is not None and (forward.other_noise or forward.entry is not None)
     if unread and not draws and asked.posterior is None:
-        _refuse_noise(source)
+        refuse_noise(source)
     return [_with_channels_first(one, source, x[:few], _first(u, few)) for one in found], forward
 
 
@@ -225,8 +228,10 @@ def _of_way(
     if not found:
         problems.append(f"{name} returned {described(output, again)}: no mean is among them")
     if asked.posterior is None and not any(c.kind or c.layout == "pair" for c in found):
-        _refuse_quantised(source, name, output)
+        refuse_quantised(source, name, output)
     for candidate in found:
+        if candidate.bounded and asked.posterior is None:
+            refuse_bounded(source, name, candidate.family)
         parts = candidate.take(output)
         fault = fault_of(parts, len(x))
         if fault:
@@ -273,7 +278,7 @@ def _settle(
         # Takes any two tensors: shows the spread only, and may be given what forward makes of it.
         kind = spread_of_draws(parts, draw.posterior, one.spread, told=told)
         positive = parts.spread is not None and float(parts.spread.min()) >= 0
-        if kind is not None and (positive or kind not in ("std", "variance")):
+        if kind is not None and (positive or kind not in ("std", "variance", "precision")):
             settled = one.candidate.layout == "pair"
             return replace(one, spread=kind, evidence=draw.says if settled else "")
     if one.candidate.kind is not None:
@@ -348,38 +353,6 @@ def _of_draw(source: Source, draw: _Draw) -> Opening:
     way = replace(draw.way, encoder=(draw.way.encoder[0], encode))
     return Opening(way, candidate, "variance", "what it draws shows means and variances",
                    draw.shape)  # fmt: skip
-
-
-def _refuse_noise(source: Source) -> None:
-    raise UnreadableError(
-        f"{source.name} draws noise that may or may not be its latents': not normal, not "
-        "torch's, or added to the images. Its posterior may not be Gaussian.",
-        "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "
-        "or pass encode= as a function that returns Normal(mean, std) of torch.",
-    )
-
-
-def _refuse_levels(source: Source) -> None:
-    raise UsageError(
-        f"{source.name} draws latents at several places, one after the other: its levels have no "
-        "common posterior in closed form.",
-        "To dissect one level, pass encode= as a function that returns its Normal(mean, std) and "
-        "decode= as one of that level's latents, the others at their means.",
-    )
-
-
-def _refuse_quantised(source: Source, name: str, output: Any) -> None:
-    parts = () if source.module is None else source.module.modules()
-    kinds = [type(part).__name__ for part in parts]
-    quantiser = next((kind for kind in kinds if _QUANTISERS.search(kind)), None)
-    if quantiser or whole_numbers(output):
-        sign = f"it has a {quantiser}" if quantiser else f"{name} returned whole numbers"
-        raise UsageError(
-            f"{source.name} looks like a VQ-VAE: {sign}. Entries of a codebook have no posterior; "
-            "wanted means and spreads.",
-            "To dissect what goes into the codebook as codes without noise, pass encode= as a "
-            "function that returns that, and posterior=mean.",
-        )
 
 
 def line_of(error: Exception) -> str:

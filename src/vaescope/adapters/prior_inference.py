@@ -34,13 +34,14 @@ Encode = Callable[[Tensor], Posterior]
 
 def prior_of(
     model: Any, asked: Any, latent: int, event: tuple[int, ...], encode: Encode,
-    rate: Rate | None = None, idle: Sequence[str] = (),
+    rate: Rate | None = None, idle: Sequence[str] = (), left_out: Sequence[str] = (),
 ) -> tuple[Prior | None, Inference]:  # fmt: skip
     """The model's prior, None where nothing shows it, and why.
 
     `encode` takes images as the model has them, not in [0, 1]; `rate` is the KL in the model's own
-    loss, `idle` are parameters as wide as the latents that encoder and decoder do not use. Raises
-    ReadingError where the model has a prior that cannot be read.
+    loss, `idle` are parameters and parts that encoder and decoder do not use and that may be a
+    prior's, `left_out` arguments that these did not get. Raises ReadingError where the model has a
+    prior that cannot be read.
     """
     if asked is not None:
         prior = as_prior(asked, latent)
@@ -62,6 +63,8 @@ def prior_of(
     if found:
         density, why = found[0]
         return as_prior(density, latent), Inference("prior", density.says, why, told=True)
+    if not unread and idle and left_out and rate is None:
+        raise _conditional(model, idle[0], left_out[0])
     if unread or (idle and rate is None):
         raise _unreadable(model, [*unread, *idle][0])
     if rate is not None and abs(rate.variance - 1) > _UNIT:
@@ -79,7 +82,17 @@ def _unreadable(model: Any, name: str) -> ReadingError:
         f"{type(model).__name__} has {name}, so that its prior may not be N(0, I), and what it is "
         "cannot be read.",
         "Say it with prior=: a torch.distributions object, one of vaescope.priors, or a name such "
-        "as normal.",
+        "as normal. Of any other, such as a flow, prior=normal gives types and rates to N(0, I).",
+        (name,),
+    )
+
+
+def _conditional(model: Any, name: str, argument: str) -> ReadingError:
+    return ReadingError(
+        f"{type(model).__name__} has {name}, which neither encoder nor decoder uses without "
+        f"{argument}, an argument that they may be given.",
+        f"If it was trained with {argument}, pass condition= with a row for each example; else say "
+        "its prior with prior=, e.g. normal.",
         (name,),
     )
 

@@ -35,6 +35,7 @@ class Reading:
     why_output: str = ""
     stated: bool = False  # whether the model or the user says what the output means
     assumed: str = ""  # why its likelihood, or the scale of it, is only assumed; else empty
+    unexplained: bool = False  # whether the model shows a loss that is none of those known here
     margin: float | None = None  # nats by which the next best range or output is worse
 
     @property

@@ -170,7 +170,7 @@ def named_spread(encode: Any, spread: Tensor) -> tuple[str, str] | None:
     if len(kinds) != 1 or any(names[0].lower().endswith(vague) for vague in _VAGUE):
         return None
     kind = str(kinds.pop())
-    if kind in ("std", "variance") and float(spread.min()) < 0:
+    if kind in ("std", "variance", "precision") and float(spread.min()) < 0:
         return None
     return kind, names[0]
 
