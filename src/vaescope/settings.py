@@ -4,7 +4,6 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
@@ -22,6 +21,7 @@ from vaescope.presets import PRESETS
 from vaescope.reading import parse_json, within
 from vaescope.setting_errors import explain
 from vaescope.specs import FORMAT, Experiment, digest, to_dict
+from vaescope.wording import nearest
 
 __all__ = ["dump_yaml", "experiment", "load_yaml", "preset", "read_scalar", "settings_of", "start"]
 
@@ -123,10 +123,9 @@ def dump_yaml(content: Mapping[str, Any]) -> str:
 def preset(name: str) -> Tree:
     """The settings of a preset by name."""
     if name not in PRESETS:
-        near = get_close_matches(name, PRESETS, n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
         raise UsageError(
-            f"There is no preset {name}.{hint}", f"The presets are {', '.join(PRESETS)}."
+            f"There is no preset {name}. {nearest(name, PRESETS)}".rstrip(),
+            f"The presets are {', '.join(PRESETS)}.",
         )
     file = resources.files("vaescope.presets") / f"{name}.yaml"
     loaded = load_yaml(file.read_text("utf-8"), f"{name}.yaml")
@@ -337,8 +336,8 @@ def _unmatched(
                 f"{group}.name={chosen[group]['name']} has no {key}.",
                 f"Choose a preset or another {group}.name that has it.",
             )
-    near = get_close_matches(key, [full.split(".")[-1] for full in open_keys], n=1)
-    hint = f"Did you mean {near[0]}?" if near else f"Settings: {', '.join(open_keys)}."
+    names = [full.split(".")[-1] for full in open_keys]
+    hint = nearest(key, names, otherwise=f"Settings: {', '.join(open_keys)}.")
     return UsageError(f"There is no setting {key!r}.", hint)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from vaescope.types import Array, Floats, Integers
 
-__all__ = ["Decode", "Reconstructions", "Traversals", "reconstruct", "traverse"]
+__all__ = ["Decode", "Reconstructions", "Traversals", "decoded", "reconstruct", "traverse"]
 
 Decode = Callable[[Tensor], Tensor]
 
@@ -70,7 +70,7 @@ def traverse(
     places = np.asarray(centre)[..., None] + np.asarray(scale)[..., None] * values
     for latent, row in enumerate(np.broadcast_to(places, (len(base), steps))):
         codes[latent, :, latent] = row
-    flat = _decode(decode, codes.reshape(-1, len(base)), batch)
+    flat = decoded(decode, codes, batch)
     outputs = flat.reshape(len(base), steps, *flat.shape[1:])
     moved: Array = outputs.astype(np.float64).var(axis=1).reshape(len(base), -1).sum(axis=1)
     # A decoder that ignores all latents has no variation to share.
@@ -82,12 +82,16 @@ def reconstruct(
     decode: Decode, mean: Floats, originals: Floats, index: Integers, labels: tuple[str, ...]
 ) -> Reconstructions:
     """Each row beside its reconstruction from the posterior mean, not from a sample of it."""
-    return Reconstructions(index, originals, _decode(decode, mean, len(mean)), labels)
+    outputs = decode(torch.from_numpy(mean)).float().cpu().numpy()
+    return Reconstructions(index, originals, outputs, labels)
 
 
-def _decode(decode: Decode, codes: Floats, batch: int) -> Floats:
+@torch.inference_mode()
+def decoded(decode: Decode, codes: Array, batch: int = 256) -> Floats:
+    """Outputs of codes (..., latent), one after the other: (n, *event)."""
+    flat = np.asarray(codes, dtype=np.float32).reshape(-1, codes.shape[-1])
     parts = [
-        decode(torch.from_numpy(codes[start : start + batch])).float().cpu().numpy()
-        for start in range(0, len(codes), batch)
+        decode(torch.from_numpy(flat[start : start + batch])).float().cpu().numpy()
+        for start in range(0, len(flat), batch)
     ]
     return np.concatenate(parts)

@@ -4,7 +4,6 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,7 +25,7 @@ from vaescope.data.user_files import FILES, load_files, read_file
 from vaescope.errors import RangeError, ShapeError, UsageError, VaescopeError
 from vaescope.settings import from_python
 from vaescope.types import Array
-from vaescope.wording import unit_scaling
+from vaescope.wording import nearest, unit_scaling
 
 __all__ = ["as_dataset", "images_of_batch", "is_data", "load_dataset", "refuse_unknown"]
 
@@ -79,11 +78,9 @@ def load_dataset(name: Any, **settings: Any) -> Dataset:
 
 def refuse_unknown(name: str) -> NoReturn:
     """For a name that is neither a dataset's nor a path that exists."""
-    near = get_close_matches(name, DATASETS, n=1)
-    hint = f"Did you mean {near[0]}? " if near else ""
     raise UsageError(
         f"There is no dataset, file or folder {name}.",
-        f"{hint}`vaescope data list` lists the datasets.",
+        f"{nearest(name, DATASETS)} `vaescope data list` lists the datasets.".lstrip(),
     )
 
 

@@ -1,8 +1,9 @@
-"""Lists and formulas in sentences: long lists are folded."""
+"""Lists, times and formulas in sentences: long lists are folded."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
-__all__ = ["FOLD", "commas", "listed", "unit_scaling"]
+__all__ = ["FOLD", "commas", "duration", "listed", "nearest", "unit_scaling"]
 
 #: Items that a sentence names; the rest are counted.
 FOLD = 8
@@ -35,3 +36,25 @@ def unit_scaling(low: float, high: float) -> str:
     """
     shift = f"x + {-low:g}" if low < 0 else f"x - {low:g}"
     return f"({shift}) / {high - low:g}"
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(42), duration(3700)
+    ('42 s', '1 h 1 min')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """What somebody may have meant by a name that is not known; `otherwise` if nothing is near.
+
+    >>> nearest("mgi", ["mig", "sap"])
+    'Did you mean mig?'
+    """
+    near = get_close_matches(name, list(known), n=1)
+    return f"Did you mean {near[0]}?" if near else otherwise

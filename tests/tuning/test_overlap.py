@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from vaescope.cli.app import app
 from vaescope.decomposition import overlap_of_densities
 from vaescope.errors import UsageError
+from vaescope.report.render import render
 from vaescope.report.tune_page import tuning_page
 from vaescope.runs import strict_json
 from vaescope.sealing import seal_row
@@ -134,7 +135,7 @@ def test_folders_of_older_versions_are_read(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_the_ends_and_says_that_they_are_conventions() -> None:
-    text = tuning_page(result(planned_by_overlap(VALUES, 2, WHERE)))
+    text = render(tuning_page(result(planned_by_overlap(VALUES, 2, WHERE))))
     assert "by overlap, not calibrated" in text and "end of the lookup table" in text
     assert "Data points that share a code" in text and "Not calibrated" in text
 

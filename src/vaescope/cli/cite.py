@@ -1,12 +1,12 @@
 """`vaescope cite`: the BibTeX of a paper, method, metric, dataset or study."""
 
-from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
 from vaescope.cli.output import JsonOption, result
 from vaescope.errors import UsageError
+from vaescope.wording import nearest
 
 __all__ = ["cite"]
 
@@ -33,10 +33,8 @@ def cite(
         find(key)
         key = paper
     if key not in keys:
-        near = get_close_matches(name, keys, n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
         raise UsageError(
-            f"There is no citation {name}.{hint}",
+            f"There is no citation {name}. {nearest(name, keys)}".rstrip(),
             "Give the name of a paper, preset, metric, dataset or study, e.g. grzes2023 or mig.",
         )
     entry = BIBTEX[keys[key]]

@@ -1,6 +1,5 @@
 """`vaescope data`: what datasets there are, where they are, how to get them."""
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 from vaescope.errors import UsageError
+from vaescope.wording import nearest
 
 if TYPE_CHECKING:
     from vaescope.data import Card
@@ -25,9 +25,8 @@ def _card(name: str) -> "Card":
     from vaescope.data import CARDS
 
     if name not in CARDS:
-        near = get_close_matches(name, CARDS, n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise UsageError(f"There is no dataset {name}.{hint}", f"There are {', '.join(CARDS)}.")
+        says = f"There is no dataset {name}. {nearest(name, CARDS)}".rstrip()
+        raise UsageError(says, f"There are {', '.join(CARDS)}.")
     return CARDS[name]
 
 

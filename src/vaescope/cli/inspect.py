@@ -5,7 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
-from vaescope.cli.output import JsonOption, QuietOption, messages, result
+from vaescope.cli.output import (
+    DataOption,
+    JsonOption,
+    ModelOption,
+    OutputOption,
+    PathArgument,
+    PosteriorOption,
+    QuietOption,
+    RangeOption,
+    messages,
+    result,
+)
 from vaescope.cli.summary import show_summary
 from vaescope.errors import UsageError
 
@@ -13,23 +24,12 @@ __all__ = ["ends", "inspect", "labels_of", "opened_path"]
 
 
 def inspect(
-    path: Annotated[Path, typer.Argument(help="A run folder, or a checkpoint with --model.")],
-    model: Annotated[
-        str | None, typer.Option(help="module:factory that builds the checkpoint's module.")
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(help="A dataset's name, a folder of images, or an npz, npy or csv file."),
-    ] = None,
-    posterior: Annotated[
-        str | None, typer.Option(help="What the encoder returns, e.g. interleaved,logvar.")
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option(help="What the decoder returns: probabilities, logits, pixels.")
-    ] = None,
-    value_range: Annotated[
-        str | None, typer.Option(help="Range of the images that the model takes, e.g. -1,1.")
-    ] = None,
+    path: PathArgument,
+    model: ModelOption = None,
+    data: DataOption = None,
+    posterior: PosteriorOption = None,
+    output: OutputOption = None,
+    value_range: RangeOption = None,
     likelihood: Annotated[
         str | None,
         typer.Option(help="Likelihood of the output: bernoulli, gaussian:0.01, squared-error ..."),

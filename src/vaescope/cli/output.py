@@ -20,9 +20,15 @@ from vaescope.errors import VaescopeError
 from vaescope.escaping import printable
 
 __all__ = [
+    "DataOption",
     "DeviceOption",
     "JsonOption",
+    "ModelOption",
+    "OutputOption",
+    "PathArgument",
+    "PosteriorOption",
     "QuietOption",
+    "RangeOption",
     "SeedOption",
     "as_options",
     "error",
@@ -37,6 +43,23 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on s
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress and no messages.")]
 SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Random seed.")]
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or mps.")]
+PathArgument = Annotated[Path, typer.Argument(help="A run folder, or a checkpoint with --model.")]
+ModelOption = Annotated[
+    str | None, typer.Option(help="module:factory that builds the checkpoint's module.")
+]
+DataOption = Annotated[
+    str | None,
+    typer.Option(help="A dataset's name, a folder of images, or an npz, npy or csv file."),
+]
+PosteriorOption = Annotated[
+    str | None, typer.Option(help="What the encoder returns, e.g. interleaved,logvar.")
+]
+OutputOption = Annotated[
+    str | None, typer.Option(help="What the decoder returns: probabilities, logits, pixels.")
+]
+RangeOption = Annotated[
+    str | None, typer.Option(help="Range of the images that the model takes, e.g. -1,1.")
+]
 
 
 #: Arguments in Python that are options here.

@@ -7,33 +7,33 @@ import typer
 from rich.text import Text
 
 from vaescope.cli.inspect import ends, opened_path
-from vaescope.cli.output import JsonOption, QuietOption, messages, result
+from vaescope.cli.output import (
+    DataOption,
+    JsonOption,
+    ModelOption,
+    OutputOption,
+    PathArgument,
+    PosteriorOption,
+    QuietOption,
+    RangeOption,
+    messages,
+    result,
+)
 from vaescope.errors import UsageError
 
 __all__ = ["prune"]
 
 
 def prune(
-    path: Annotated[Path, typer.Argument(help="A run folder, or a checkpoint with --model.")],
+    path: PathArgument,
     out: Annotated[
         Path | None, typer.Option(help="The folder of the pruned run, if PATH is a run.")
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="module:factory that builds the checkpoint's module.")
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(help="A dataset's name, a folder of images, or an npz, npy or csv file."),
-    ] = None,
-    posterior: Annotated[
-        str | None, typer.Option(help="What the encoder returns, e.g. interleaved,logvar.")
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option(help="What the decoder returns: probabilities, logits, pixels.")
-    ] = None,
-    value_range: Annotated[
-        str | None, typer.Option(help="Range of the images that the model takes, e.g. -1,1.")
-    ] = None,
+    model: ModelOption = None,
+    data: DataOption = None,
+    posterior: PosteriorOption = None,
+    output: OutputOption = None,
+    value_range: RangeOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -59,13 +59,9 @@ def prune(
         )
     with console.status(Text(f"Pruning {path.name}")):
         found = drop(
-            subject,
-            data,
-            out=out,
-            posterior=posterior,
-            output=output,
+            subject, data, out=out, posterior=posterior, output=output,
             value_range=ends(value_range),
-        )
+        )  # fmt: skip
     written = str(out) if out is not None and found.dropped else None
     plain = found.summary() if written is None else f"{found.summary()}\n{written}"
     result({**found.to_dict(), "run": written}, plain, as_json=as_json)

@@ -17,6 +17,7 @@ from typer.exceptions import Exit
 
 from vaescope.cli.output import DeviceOption, JsonOption, QuietOption, messages, result
 from vaescope.cli.signals import stop_on_signals
+from vaescope.wording import duration
 
 if TYPE_CHECKING:
     from vaescope.sweeps.driver import Status
@@ -30,17 +31,7 @@ _STYLES = {"trained": "green", "done": "dim", "failed": "bold red"}
 
 
 def _time(seconds: float | None) -> str:
-    """
-    >>> _time(42), _time(3700), _time(None)
-    ('42 s', '1 h 1 min', '-')
-    """
-    if seconds is None:
-        return "-"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return "-" if seconds is None else duration(seconds)
 
 
 def _line(status: "Status") -> str:

@@ -13,8 +13,8 @@ from vaescope.codes import Codes
 from vaescope.errors import VaescopeError
 from vaescope.models import OpenModel
 from vaescope.seeds import rng
-from vaescope.traversals import Decode, Reconstructions, Traversals, reconstruct
-from vaescope.types import Array, Floats, Integers
+from vaescope.traversals import Decode, Reconstructions, Traversals, decoded, reconstruct
+from vaescope.types import Floats, Integers
 
 __all__ = ["Gallery", "ScatteredCodes", "gallery_of"]
 
@@ -100,7 +100,7 @@ def gallery_of(
         worst, errors, judged = _worst(model, labels)
         worst = replace(worst, originals=seen(worst.originals), outputs=seen(worst.outputs))
     first, last = _far_apart(codes, used, scale)
-    way = _decoded(decode, np.linspace(codes.mean[first], codes.mean[last], WAY))
+    way = decoded(decode, np.linspace(codes.mean[first], codes.mean[last], WAY))
     drawn = None
     if model.maps is not None:
         skipped["drawn"] = "the prior of spatial means is not that of the maps"
@@ -118,16 +118,6 @@ def gallery_of(
     )  # fmt: skip
 
 
-@torch.inference_mode()
-def _decoded(decode: Decode, codes: Array, batch: int = 256) -> Floats:
-    flat = np.asarray(codes, dtype=np.float32).reshape(-1, codes.shape[-1])
-    parts = [
-        decode(torch.from_numpy(flat[i : i + batch])).float().cpu().numpy()
-        for i in range(0, len(flat), batch)
-    ]
-    return np.concatenate(parts)
-
-
 def _spread(n: int, most: int) -> Integers:
     return np.unique(np.linspace(0, n - 1, most).astype(np.int64))
 
@@ -139,7 +129,7 @@ def _action(decode: Decode, codes: Codes, latents: Sequence[int], scale: Floats)
     for j in latents:
         step = np.zeros(codes.d)
         step[j] = STEP * scale[j]
-        above, below = _decoded(decode, points + step), _decoded(decode, points - step)
+        above, below = decoded(decode, points + step), decoded(decode, points - step)
         rows.append(np.abs(above.astype(np.float64) - below).mean(axis=0) / (2 * STEP))
     return np.array(rows)
 
@@ -163,7 +153,7 @@ def _grid(
     codes = np.tile(base.astype(np.float64), (SIDE, SIDE, 1))
     codes[:, :, axes[0]] = (centre[0] + scale[0] * places)[None, :]
     codes[:, :, axes[1]] = (centre[1] + scale[1] * places[::-1])[:, None]  # upwards
-    outputs = _decoded(decode, codes)
+    outputs = decoded(decode, codes)
     return outputs.reshape(SIDE, SIDE, *outputs.shape[1:])
 
 

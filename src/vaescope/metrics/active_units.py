@@ -30,8 +30,7 @@ def active_units(
         on: `mean` or `sample`: which representation is looked at.
 
     Returns:
-        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
-        `details`.
+        A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
         UsageError: a name or value is not known; the message lists what is.

@@ -47,8 +47,7 @@ def dci_explicitness(
         seed: of everything that is drawn.
 
     Returns:
-        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
-        `details`.
+        A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
         ShapeError: an array is missing, or has another shape or type than it should.
@@ -137,8 +136,7 @@ def dci_size(codes: Codes, *, on: Representation = "mean") -> Score:
         on: `mean` or `sample`: which representation is looked at.
 
     Returns:
-        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
-        `details`.
+        A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
         ShapeError: an array is missing, or has another shape or type than it should.

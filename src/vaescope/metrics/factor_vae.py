@@ -44,8 +44,7 @@ def factor_vae(
         seed: of everything that is drawn.
 
     Returns:
-        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
-        `details`.
+        A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
         ShapeError: an array is missing, or has another shape or type than it should.

@@ -211,8 +211,7 @@ def id_mle(
         seed: of everything that is drawn.
 
     Returns:
-        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
-        `details`.
+        A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
         RangeError: a value is outside of what is allowed.
@@ -241,8 +240,7 @@ def id_two_nn(
         seed: of everything that is drawn.
 
     Returns:
-        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
-        `details`.
+        A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
         RangeError: a value is outside of what is allowed.

@@ -44,8 +44,7 @@ def mig(
         seed: of everything that is drawn.
 
     Returns:
-        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
-        `details`.
+        A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
         RangeError: a value is outside of what is allowed.

@@ -46,8 +46,7 @@ def cka(
         seed: of everything that is drawn.
 
     Returns:
-        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
-        `details`.
+        A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
         ShapeError: an array is missing, or has another shape or type than it should.
@@ -85,8 +84,7 @@ def procrustes(
         seed: of everything that is drawn.
 
     Returns:
-        A `Score`: `value`, `interval`, `chance`, `protocol`, and the arrays behind it in
-        `details`.
+        A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
         ShapeError: an array is missing, or has another shape or type than it should.

@@ -5,7 +5,6 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import FunctionType
 from typing import Any
 
@@ -24,6 +23,7 @@ from vaescope.priors import as_prior
 from vaescope.scheduling import schedule_settings
 from vaescope.specs import Experiment
 from vaescope.vae import VAE
+from vaescope.wording import nearest
 
 __all__ = [
     "KEYWORDS",
@@ -91,8 +91,7 @@ def _bound(value: Any) -> Any:
     maker = value["name"]
     known = parameters_of(maker, _says(maker))
     if unknown := sorted(set(settings) - set(known)):
-        near = get_close_matches(unknown[0], known, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"It has {', '.join(known) or 'none'}."
+        hint = nearest(unknown[0], known, otherwise=f"It has {', '.join(known) or 'none'}.")
         raise UsageError(f"{_says(maker)} has no setting {unknown[0]}.", hint)
     return maker(**settings) if _is_objective(maker) else functools.partial(maker, **settings)
 

@@ -15,7 +15,6 @@ from vaescope.comparing.result import ComparedLatent
 from vaescope.comparing.verdicts import latent_name, side_name
 from vaescope.figures.comparison import certain_first, comparison_chart
 from vaescope.latent_exchange import CLASSES
-from vaescope.paths import disk_errors, replace_file
 from vaescope.report.drawn import figure
 from vaescope.report.page import (
     Column,
@@ -31,7 +30,7 @@ from vaescope.report.page import (
     Value,
 )
 from vaescope.report.pictures import columns_of, rows_of
-from vaescope.report.render import render
+from vaescope.report.render import write_page
 from vaescope.report.shared import shared_screen
 
 __all__ = ["comparison_page", "save_comparison"]
@@ -44,10 +43,7 @@ LABELS = {"kl": "KL", "mean_variance": "variance", "counterpart": "no counterpar
 
 def save_comparison(comparison: Comparison, path: str | Path, *, images: bool = True) -> None:
     """Writes the page: one HTML file that opens from disk."""
-    target = Path(path)
-    with disk_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(target, render(comparison_page(comparison, images=images)).encode())
+    write_page(comparison_page(comparison, images=images), path)
 
 
 def comparison_page(comparison: Comparison, *, images: bool = True) -> Page:

@@ -5,18 +5,17 @@ from pathlib import Path
 import numpy as np
 
 from vaescope import __version__
-from vaescope.paths import replace_file
 from vaescope.perturbing.result import Perturbation
 from vaescope.report.page import Column, Fact, Page, PageTable, Picture, Pictures, Prose, Section
 from vaescope.report.pictures import rows_of
-from vaescope.report.render import render
+from vaescope.report.render import write_page
 
 __all__ = ["preview_page", "save_preview"]
 
 
 def save_preview(found: Perturbation, path: Path) -> None:
     """Writes the page."""
-    replace_file(path, render(preview_page(found)).encode())
+    write_page(preview_page(found), path)
 
 
 def preview_page(found: Perturbation) -> Page:

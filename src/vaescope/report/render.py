@@ -11,16 +11,18 @@ import io
 import re
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup, escape
 
+from vaescope.paths import disk_errors, replace_file
 from vaescope.report.page import Column, Figure, Page, PageTable, Picture, Value
 from vaescope.runs import strict_json
 
-__all__ = ["asset", "csv_of", "render", "script_json"]
+__all__ = ["asset", "csv_of", "render", "script_json", "write_page"]
 
 _VENDORED = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js")
 
@@ -167,3 +169,11 @@ def render(page: Page) -> str:
             titles={section.id: section.title for section in page.sections},
         )
     )
+
+
+def write_page(page: Page, path: str | Path) -> None:
+    """One HTML file that opens from disk, in a folder that is made where there is none."""
+    target = Path(path)
+    with disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(target, render(page).encode())

@@ -16,7 +16,6 @@ from vaescope.figures.charts import (
 from vaescope.inspection import Inspection
 from vaescope.inspection.results import Fit
 from vaescope.metrics import Score
-from vaescope.paths import disk_errors, replace_file
 from vaescope.report import closer_look, gallery, metric_sections
 from vaescope.report.drawn import figure
 from vaescope.report.latents import (
@@ -44,7 +43,7 @@ from vaescope.report.page import (
     Section,
 )
 from vaescope.report.pictures import columns_of, rows_of
-from vaescope.report.render import render
+from vaescope.report.render import render, write_page
 from vaescope.report.signals import images_of, reconstructed, traversed
 from vaescope.report.sliders import ROOM, budget_beside, sliders, without_room
 from vaescope.settings import dump_yaml
@@ -58,10 +57,7 @@ def save(inspection: Inspection, path: str | Path, *, images: bool = True) -> No
 
     `images=False` leaves out all pictures: the data's, and what the decoder makes of them.
     """
-    target = Path(path)
-    with disk_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(target, render(page_of(inspection, images=images)).encode())
+    write_page(page_of(inspection, images=images), path)
 
 
 def page_of(inspection: Inspection, *, images: bool = True) -> Page:

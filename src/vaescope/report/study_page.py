@@ -9,7 +9,6 @@ from matplotlib import rc_context
 
 from vaescope.figures.palette import INK, MUTED
 from vaescope.figures.studies import draw_study
-from vaescope.paths import disk_errors, replace_file
 from vaescope.report.page import (
     Column,
     Fact,
@@ -21,7 +20,7 @@ from vaescope.report.page import (
     Prose,
     Section,
 )
-from vaescope.report.render import render
+from vaescope.report.render import write_page
 from vaescope.studies.claim_verdict import ClaimVerdict, Judgement
 from vaescope.studies.running import Outcome
 from vaescope.studies.study import Study
@@ -38,9 +37,7 @@ def save_study(
     study: Study, outcome: Outcome, verdicts: Sequence[ClaimVerdict], path: Path
 ) -> None:
     """Writes the page of a study."""
-    with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, render(study_page(study, outcome, verdicts)).encode())
+    write_page(study_page(study, outcome, verdicts), path)
 
 
 def figure_png(study: Study, outcome: Outcome, *, dpi: int = 200) -> bytes:

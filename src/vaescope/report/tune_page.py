@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from vaescope import __version__
-from vaescope.paths import replace_file
 from vaescope.report.page import (
     Column,
     Fact,
@@ -15,7 +14,7 @@ from vaescope.report.page import (
     Prose,
     Section,
 )
-from vaescope.report.render import render
+from vaescope.report.render import write_page
 from vaescope.tuning import Tuning
 from vaescope.tuning.overlap import END
 
@@ -27,11 +26,11 @@ _DASHES = [[2, 3], [8, 4], [1, 0]]
 
 def save_tuning(found: Tuning, path: Path) -> None:
     """Writes the page."""
-    replace_file(path, tuning_page(found).encode())
+    write_page(tuning_page(found), path)
 
 
-def tuning_page(found: Tuning) -> str:
-    """The page as one HTML document."""
+def tuning_page(found: Tuning) -> Page:
+    """Curves over beta, the choice, and what to know of them."""
     sections = (
         Section(
             "variance", "Latents",
@@ -50,13 +49,12 @@ def tuning_page(found: Tuning) -> str:
         ),
     )  # fmt: skip
     steps = sum(point.steps for point in found.curve)
-    page = Page(
+    return Page(
         "Which beta",
         f"{len(found.curve)} short runs upwards over beta, {steps:,} steps in all, one seed.",
         _facts(found), (_statement(found),), sections,
         (f"Made by vaescope {__version__}. This file loads nothing from the network.",),
     )  # fmt: skip
-    return render(page)
 
 
 def _number(value: float | None) -> str:

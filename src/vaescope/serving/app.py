@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -15,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from vaescope.errors import VaescopeError
 from vaescope.serving import bench_pages, folder_pages, job_pages, saving
+from vaescope.serving.bench_pages import PathQuery
 from vaescope.serving.confinement import OutsideError
 from vaescope.serving.guard import Guard
 from vaescope.serving.listing import listed
@@ -24,6 +26,7 @@ from vaescope.serving.pages import STATIC, StrictJSONResponse, page, static
 from vaescope.serving.resuming import resume_command
 from vaescope.serving.site import MovedError, Options, Site
 from vaescope.serving.view import FRONTS, View, view_of
+from vaescope.wording import duration
 
 __all__ = ["create_app"]
 
@@ -32,8 +35,6 @@ KEPT = 256
 _FRONTS = [(front, " and ".join(f"{side} {axis}" for side, axis in zip(
     front.replace("min", "less").replace("max", "more").split(","), ("across", "up"),
     strict=True))) for front in FRONTS[1:]]  # fmt: skip
-
-PathQuery = Annotated[str, Query(max_length=4096)]
 
 
 class NoteBody(BaseModel):
@@ -125,7 +126,6 @@ def _add_runs(app: FastAPI, site: Site) -> None:
             while len(kept) >= KEPT:
                 kept.pop(next(iter(kept)), None)
             kept[key] = content
-            return HTMLResponse(content, headers={"Cache-Control": "no-store"})
         return HTMLResponse(kept[key], headers={"Cache-Control": "no-store"})
 
     @app.get("/save")
@@ -147,7 +147,7 @@ def _add_runs(app: FastAPI, site: Site) -> None:
 def _runs_page(site: Site, view: View) -> str:
     snapshot, notes, tag = site.snapshot(), site.notes.read(), site.tag
     found = listed(snapshot, view, frozenset(path for path, one in notes.items() if one.star))
-    pairs = _pairs(found.view)
+    pairs = parse_qsl(found.view.query().partition("?")[2])
     axes = [
         name for name in found.available
         if name not in ("seed", "state", "run", "star") and _is_number(snapshot, name)
@@ -166,12 +166,6 @@ def _runs_page(site: Site, view: View) -> str:
         used={g.key: {snapshot.entries[p].path for p in g.counted} for g in opened},
         results={e.path: snapshot.results(e) for g in opened for e in g.entries},
     )  # fmt: skip
-
-
-def _pairs(view: View) -> list[tuple[str, str]]:
-    from urllib.parse import parse_qsl
-
-    return parse_qsl(view.query().partition("?")[2])
 
 
 def _hidden(pairs: list[tuple[str, str]], *without: str) -> list[tuple[str, str]]:
@@ -205,7 +199,8 @@ def _add_run(app: FastAPI, site: Site) -> None:
         if not site.is_running(path):
             return "failed" if entry.state == "failed" else "stopped", says, steps
         seconds = eta_seconds(folder, steps)
-        return "running", f"{says} {_left(seconds)}", steps
+        left = "" if seconds is None else f"About {duration(seconds)} left."
+        return "running", f"{says} {left}", steps
 
     @app.get("/run")
     def run(path: PathQuery) -> Response:
@@ -253,9 +248,3 @@ def _is_plain(value: Any) -> bool:
     """A finite number or a list of such: what a chart can draw."""
     values = value if isinstance(value, list) else [value]
     return all(isinstance(v, int | float) and abs(v) < float("inf") for v in values)
-
-
-def _left(seconds: float | None) -> str:
-    from vaescope.serving.pages import duration
-
-    return "" if seconds is None else f"About {duration(seconds)} left."

@@ -20,6 +20,7 @@ import torch
 
 from vaescope.encoding import load_vae
 from vaescope.errors import RunError, VaescopeError
+from vaescope.inspection.dissect import prior_units
 from vaescope.latents import types
 from vaescope.models import OpenModel
 from vaescope.opening import open_model
@@ -103,17 +104,11 @@ def _model(task: Mapping[str, Any]) -> OpenModel:
     return _models[key]
 
 
-def _units(model: OpenModel) -> tuple[Floats, Floats]:
-    from vaescope.inspection.dissect import prior_units
-
-    return prior_units(model.codes)
-
-
 def _open(task: Mapping[str, Any]) -> dict[str, Any]:
     """What the sliders need to know."""
     model = _model(task)
     codes = model.codes
-    centre, scale = _units(model)
+    centre, scale = prior_units(model.codes)
     names = types(codes).names if codes.stochastic else ("active",) * codes.d
     start = codes.mean[len(codes.mean) // 2]
     reach = np.maximum(SPAN * scale, np.abs(codes.mean - centre).max(axis=0))
@@ -161,7 +156,7 @@ def _encode(task: Mapping[str, Any]) -> dict[str, Any]:
         q = model.encode(torch.from_numpy(x[None]).to(model.device))
         mean = q.mean.float().cpu().numpy().astype(np.float64)
         deviation = q.variance.sqrt().float().cpu().numpy().astype(np.float64)
-    centre, scale = _units(model)
+    centre, scale = prior_units(model.codes)
     far = np.linalg.norm((model.codes.mean - mean) / scale, axis=1)
     near = np.argsort(far)[:NEAREST]
     examples = _pngs(model, model.data.rows(model.rows[near]))

@@ -19,8 +19,9 @@ from vaescope.serving.listing import Grouped
 from vaescope.serving.notes import Note
 from vaescope.serving.view import View
 from vaescope.tables import Value
+from vaescope.wording import duration
 
-__all__ = ["STATIC", "StrictJSONResponse", "duration", "link", "page", "static"]
+__all__ = ["STATIC", "StrictJSONResponse", "link", "page", "static"]
 
 #: Files that pages load, with their type; nothing else is sent from the package.
 STATIC = {
@@ -156,12 +157,3 @@ def _head(
 def _state(entry: IndexedRun, running: Collection[str]) -> str:
     word = "running" if entry.path in running else escape(entry.state)
     return f'<span class="state {word}">{word}</span>'
-
-
-def duration(seconds: float) -> str:
-    """E.g. `2 h 5 min`."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -8,6 +8,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TextIO
@@ -49,17 +50,14 @@ _LOG = logging.getLogger("vaescope")
 CHECKPOINT_SECONDS, CHECKPOINT_PAUSE = 10.0, 50.0
 
 
+@dataclass(frozen=True, slots=True)
 class Progress:
     """What a caller sees between steps."""
 
-    def __init__(
-        self,
-        step: int,
-        steps: int,
-        record: Record | None,
-        validation: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.step, self.steps, self.record, self.validation = step, steps, record, validation
+    step: int
+    steps: int
+    record: Record | None
+    validation: Mapping[str, Any] | None = None
 
     @property
     def row(self) -> dict[str, Any] | None:
