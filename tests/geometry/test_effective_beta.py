@@ -116,7 +116,7 @@ def test_a_model_that_is_not_at_rest_is_not_readable() -> None:
         vae.encoder.posterior.head.weight[:3] *= 0.5
         vae.encoder.posterior.head.bias[:3] *= 0.5
     found = vs.effective_beta(vae, data)
-    assert found.value is None and "training has not settled" in found.summary()
+    assert found.value is None and "training has not converged" in found.summary()
 
 
 def test_an_untrained_model_is_not_readable() -> None:

@@ -64,7 +64,7 @@ def test_a_linear_vae_at_its_optimum_has_the_numbers_of_theory(look: CloserLook)
     assert value["self_consistency"] == pytest.approx(missed.mean(), rel=0.5)
     # Encoder and decoder are diagonal, and (E J - 1)^2 is what a small step misses.
     assert value["local_encoder"] == pytest.approx(1.0, abs=1e-6)
-    assert f"error of {missed.mean():.2g} of its own" in look.found["local_encoder"].says
+    assert f"squared error of {missed.mean():.2g}." in look.found["local_encoder"].says
     assert "No two of the used latents" in look.found["coordinates"].says
     assert "is reached" in look.found["delta_kl"].says
 

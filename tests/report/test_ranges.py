@@ -23,7 +23,7 @@ SIGNED = {
     "log_variance", "mmd", "rotation", "score", "score_by_rank", "share_random",
     "share_without_passive",
     # Differences, scores over chance, and ratios of shares that may be negative.
-    "axes", "by_affine", "excess", "lag", "logistic_standard", "mean", "mean_passive",
+    "axes", "by_affine", "excess", "lag", "late_fall", "logistic_standard", "mean", "mean_passive",
     "mean_without_passive", "nearer", "neighbours_raw", "neighbours_standard", "ridge_raw",
     "sample_passive", "share_lot", "tree_raw",
     # Differences of errors, scores or nats, and slopes.

@@ -47,7 +47,7 @@ def test_a_spot_check_is_shown_with_its_votes_and_without_a_verdict() -> None:
         # Units are told from copies of one another by what is found of them.
         rows.append(Row(f"r{i}", True, cell.columns, {**found, "distortion": float(i)}))
     spot = Outcome(one.id, "paper", one.digest("paper"), table_of(rows), {}, "a machine")
-    assert "2 for and 0 against of 2 units, -0.4 in the mean" in spot_sentence(one, spot)
+    assert "2 for and 0 against of 2 units, -0.4 on average" in spot_sentence(one, spot)
     lines = spot_section([(one, spot), (study("mathieu2019/figure-3"), None)])
     text = "\n".join(lines)
     assert "| mathieu2019/figure-3 | yes | yes | yes | yes | yes | the table itself |" in text

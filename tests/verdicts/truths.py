@@ -41,7 +41,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Lower beta, or raise it slowly from 0": lambda s, _: (
         s.passive == set(range(len(s.latents))) and settled(s) is True
     ),
-    r"Look again when training has settled": lambda s, _: settled(s) is False,
+    r"Look again when training has converged": lambda s, _: settled(s) is False,
     r"Look again when the decoder gives finite values": lambda s, _: np.isnan(s.unexplained),
     r"Look again when the decoder uses the latents": lambda s, _: s.deaf,
     r"Look again when a latent is active": lambda s, _: not s.indices("active"),
@@ -99,9 +99,9 @@ OF_MODELS: Mapping[str, Truth] = {
         lambda s, _: bool(s.indices(*MIXED)) and not s.indices("constant")
     ),
     r"[\d, and]+ costs? rate and hardly tells? examples apart": lists("costs? rate", "constant"),
-    r"Training has not settled:": lambda s, _: settled(s) is False,
-    r"Training has settled:": lambda s, _: settled(s) is True,
-    r"The loss is too noisy to tell whether training has settled": lambda s, _: (
+    r"Training has not converged:": lambda s, _: settled(s) is False,
+    r"Training has converged:": lambda s, _: settled(s) is True,
+    r"The loss is too noisy to tell whether training has converged": lambda s, _: (
         s.losses == NOISY
     ),
     r"Look at the curve of the loss, or average it over more steps": lambda s, _: (
@@ -158,7 +158,7 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r"(\d+ of \d+ latents are|Latent \d+ of \d+ is) passive \(.*\)\. The total correlation of the "
     r"means is .* nats, of the samples .*, and of the means without the passive latents [\d.]+"
-    r"(, without as many at random [\d.]+)?": (
+    r"(, or [\d.]+ without as many chosen at random)?": (
         lambda s, says: s.passive == named(
             re.findall(r"Latent (\d+) of|passive \(([\d, and]+);", says)[0][len(s.passive) > 1]
         )
@@ -166,14 +166,15 @@ OF_MODELS: Mapping[str, Truth] = {
     r": the passive latents make the means look correlated": (
         lambda s, _: correlated(s) and most_of_it(s)
     ),
-    r": the used latents are hardly correlated, and neither are as many taken at random": (
+    r": the used latents are hardly correlated, and neither are as many chosen at random": (
         lambda s, _: correlated(s) and not most_of_it(s) and not used_correlated(s)
     ),
     r"Look at the used latents alone: [\d, and]+": lambda s, _: (
         correlated(s) and not most_of_it(s) and not used_correlated(s)
         and not heard(s) and s.price is None
     ),
-    r": dropping at random does about as much, so the passive latents are not the whole reason": (
+    r": dropping as many at random lowers it about as much, so the passive latents are not "
+     "the whole reason": (
         lambda s, _: correlated(s) and not most_of_it(s) and used_correlated(s)
     ),
     r"Look for correlated pairs among the used latents: [\d, and]+": lambda s, _: (
@@ -215,10 +216,10 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r", assumed to be N\(0, I\)": lambda s, _: s.assumed,
     r"If the model has another prior, pass prior=": lambda s, _: s.assumed,
-    r"the axes tell the factors apart\.": lambda s, _: known_factors(s) == {"a", "b"},
-    r"the axes tell the factors apart by little": lambda s, _: s.factors == "weak",
-    r"the axes tell \d+ of \d+ factors apart \(.*\)\.": lambda s, says: (
-        set(re.findall(r"[ab]", re.findall(r"factors apart \((.*?)\)", says)[0]))
+    r"the axes separate the factors\.": lambda s, _: known_factors(s) == {"a", "b"},
+    r"the axes separate the factors by a small gap only": lambda s, _: s.factors == "weak",
+    r"the axes separate \d+ of \d+ factors \(.*\)\.": lambda s, says: (
+        set(re.findall(r"[ab]", re.findall(r"separate \d+ of \d+ factors \((.*?)\)", says)[0]))
         <= (known_factors(s) if s.factors == "used" else {"a", "b"})
         and (s.factors in ("used", "weak") or bool(s.untyped) or s.correlated)
     ),
@@ -233,12 +234,12 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Rotate these latents before you name them: vs\.rotate": lambda s, _: (
         s.factors in ("rotated", "leaning")
     ),
-    r"no latent alone is enough for a and b": lambda s, _: s.factors in ("joined", "leaning"),
-    r"Several latents together: a and b in 0 and 1, mixed in a way that no rotation undoes": (
+    r"no single latent is enough for a and b": lambda s, _: s.factors in ("joined", "leaning"),
+    r"Encoded by several latents: a and b in 0 and 1, mixed in a way that no rotation undoes": (
         lambda s, _: s.factors == "joined"
     ),
     r"Name these latents together, not one by one": lambda s, _: s.factors == "joined",
-    r"the axes do not tell the factors apart": lambda s, _: not known_factors(s),
+    r"the axes do not separate the factors": lambda s, _: not known_factors(s),
     r"there are too few examples to tell which latents encode the factors": lambda s, _: (
         s.classes > N // 4
     ),
@@ -253,7 +254,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Treat the latents as coordinates without meaning; do not name them": lambda s, _: (
         not known_factors(s)
     ),
-    r"Read the table of factors without the passive latents: their samples are noise": (
+    r"Use the table of factors without the passive latents: their samples are noise": (
         lambda s, _: s.factors == "passive"
     ),
     r"Best encoded: ": best_known,
@@ -297,10 +298,10 @@ OF_MODELS: Mapping[str, Truth] = {
         axes(0.75, 9)(s, "") and cosine(s) >= 0.3
     ),
     r"Orthogonal columns that are equally long within 5% may rotate into each other: ": equal_pairs,
-    r"Read latents one by one; compare seeds before you give them names": lambda s, _: (
+    r"Interpret latents one by one; compare seeds before you give them names": lambda s, _: (
         cosine(s) < 0.3
     ),
-    r"Read latents one by one, except pairs that may rotate into each other": lambda s, _: (
+    r"Interpret latents one by one, except pairs that may rotate into each other": lambda s, _: (
         s.axes in ("equal", "free")
     ),
     r"Directions of the decoder need not be your factors: here they are not": lambda s, _: (
@@ -312,7 +313,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Compare seeds before you give latents names: their axes may rotate": lambda s, _: (
         s.axes == "free"
     ),
-    r"Do not read latents one by one\. Train with a diagonal posterior, or rotate the used": (
+    r"Do not interpret latents one by one\. Train with a diagonal posterior, or rotate the used": (
         lambda s, _: cosine(s) >= 0.3
     ),
     r"Rely on the table of factors rather than on directions of the decoder": lambda s, _: (

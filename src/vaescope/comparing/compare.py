@@ -219,7 +219,10 @@ def _likelihood(model: OpenModel) -> str:
 
 def _notes(members: Sequence[Member], *, given: bool) -> tuple[str, ...]:
     if given:
-        return ("All models were encoded on the data that were given, whatever they learned from.",)
+        return (
+            "All models were encoded on the data that were given, even those trained on other "
+            "data.",
+        )
     first = next(own.spec.data for own in members if own.spec is not None)
     others = {
         letter(place): member.spec.data.name

@@ -237,7 +237,7 @@ def _matched(comparison: Comparison) -> Verdict:
         f"matched by assignment{mirrors}; the lowest rank "
         f"correlation of means is {least:.2f}, at {latent_name(latent)}.{tail}"
     )
-    advice = "Each pair shares half of its variance or more: read it as one latent."
+    advice = "Each pair shares half of its variance or more: treat it as one latent."
     if weak:
         advice = (
             f"{weak} {'share' if weak > 1 else 'shares'} less than half of the variance: there the "

@@ -55,7 +55,7 @@ LEAST_ROWS = 50
 RESAMPLES = 1000
 #: Ratios of the weight found to the one written that a reduction of the loss would explain.
 NEAR = 1.25
-#: Posterior means obey the same weight as widths within this factor, or training has not settled.
+#: Posterior means obey the same weight as widths within this factor, or training has not converged.
 #: They follow the data's last steps, so that at a constant step size they move by tens of percent.
 SETTLED = 2.0
 #: The Fisher form leaves out residuals times curvature: 11% at most in the first measurements.
@@ -247,7 +247,7 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
     slopes = slopes.of(read)
     pull, bracket, each = slopes.pull, slopes.bracket, slopes.by_widths()
     if not np.all(np.isfinite(each)) or float(pull.sum()) <= 0:
-        return unreadable("noise costs this model no distortion, so training has not settled")
+        return unreadable("noise costs this model no distortion, so training has not converged")
     value = float(pull.sum() / bracket.sum())
     interval, noise = _resampled(pull, bracket)
     spread = single = None
@@ -266,7 +266,7 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
     ):
         return unreadable(
             f"widths of posteriors follow from a weight of {value:.3g}, their means from one of "
-            f"{of_means[0]:.3g} to {of_means[1]:.3g}: training has not settled, another term of "
+            f"{of_means[0]:.3g} to {of_means[1]:.3g}: training has not converged, another term of "
             "the loss acts on one of them, or these are not the data of the training"
         )
     variance, squared = slopes.variance, slopes.squared
@@ -277,7 +277,7 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         single = False if single is False else None
         meaning += (
             f" The Fisher form gives {fisher:.3g}: residuals bend the loss as much as the decoder "
-            "does, as before training has settled or on other data, so do not rely on either."
+            "does, as before training has converged or on other data, so do not rely on either."
         )
     if law is not None:
         single, meaning = _under_objective(law, value, single, meaning)
@@ -305,8 +305,8 @@ def _under_objective(
         )
     if not 1 / NEAR < value / law.weight < NEAR:
         return False, (
-            f"The objective weighs the rate with {law.weight:g}: its other terms act on the widths "
-            "of posteriors too, or training has not settled."
+            f"The objective weighs the rate with {law.weight:g}: its other terms act on the "
+            "widths of posteriors too, or training has not converged."
         )
     return single, meaning
 
@@ -356,11 +356,11 @@ def _meaning(single: bool | None, spread: float | None, each: Vector) -> str:
     if spread is None:
         return "Only one latent was read, so this does not show whether one weight explains all."
     if single is None:
-        return "Noise, or too few latents, leave open whether one weight explains all."
+        return "Noise or too few latents leave open whether one weight explains the model."
     if single:
         return f"One weight explains the model: beyond noise, latents differ by {spread:.0%}."
     return (
         f"No single weight explains the model: single latents have {each.min():.3g} to "
         f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, before "
-        "training has settled, and on data other than the training data."
+        "training has converged, and on data other than the training data."
     )

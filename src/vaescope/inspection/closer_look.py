@@ -168,9 +168,9 @@ def _precision_budget(seen: _Seen) -> Diagnostic:
         raise ShapeError("the Jacobian has full rank nowhere", "Drop passive latents.")
     return Diagnostic(
         "precision_budget", found.value, found.interval, found.n,
-        f"The posterior's noise costs {found.value:.2f} times the least at the same precision: at "
-        "1 each used latent is as precise as the decoder needs it. Axes rotated to be orthogonal "
-        f"would save a factor of {found.rotation.value:.2f} more.",
+        f"The posterior's noise costs {found.value:.2f} times the minimum at the same precision: "
+        "at 1 each used latent is as precise as the decoder needs. Axes rotated to be orthogonal "
+        f"would save a further factor of {found.rotation.value:.2f}.",
     )  # fmt: skip
 
 
@@ -184,10 +184,10 @@ def _reconstruction_parts(seen: _Seen) -> Diagnostic:
     total = found.total.value or 1.0
     return Diagnostic(
         "reconstruction_parts", found.value, found.interval, found.n,
-        f"Of the squared error of samples {found.deterministic.value / total:.0%} is made at the "
-        f"posterior mean and {found.stochastic.value / total:.0%} by its noise; "
-        f"{found.value:+.1%} is their cross term, which bhowal2024 takes for 0: far from 0, the "
-        "decoder bends within the noise, and linear statements about it do not hold.",
+        f"Of the squared error of samples {found.deterministic.value / total:.0%} arises at the "
+        f"posterior mean and {found.stochastic.value / total:.0%} from its noise; "
+        f"{found.value:+.1%} is their cross term, which bhowal2024 assumes to be 0: far from 0, "
+        "the decoder is curved within the noise, and linear statements about it do not hold.",
     )  # fmt: skip
 
 
@@ -208,8 +208,8 @@ def _rotation_price(seen: _Seen) -> Diagnostic:
     return Diagnostic(
         "rotation_price", found.value, found.interval, found.n,
         f"A random rotation of the used latents would cost {found.value:.3g} nats of ELBO per "
-        "example: that much ties the model to these axes. Near 0 the axes are arbitrary, and "
-        "another seed may find others.",
+        "example: this is how strongly the model prefers its axes. Near 0 the axes are arbitrary, "
+        "and another seed may find others.",
     )  # fmt: skip
 
 
@@ -221,9 +221,9 @@ def _self_consistency(seen: _Seen) -> Diagnostic:
     )  # fmt: skip
     return Diagnostic(
         "self_consistency", found.value, found.interval, found.n,
-        f"Encoding what was decoded misses the code by {found.value:.1%} of its variance: at 0 the "
-        "encoder inverts the decoder, so that edits of codes survive; near 100% the two do not "
-        "match.",
+        f"A code that is decoded and encoded again is off by {found.value:.1%} of its variance: "
+        "at 0 the encoder inverts the decoder, so that edits of codes survive; near 100% the two "
+        "do not match.",
     )  # fmt: skip
 
 
@@ -239,11 +239,11 @@ def _local_encoder(seen: _Seen) -> Diagnostic:
         raise ShapeError("no point has Jacobians of full rank", "Drop passive latents.")
     return Diagnostic(
         "local_encoder", found.value, found.interval, found.n,
-        f"Of the directions that the encoder reads {found.value:.0%} are those that the decoder "
-        f"writes (chance {found.chance:.0%}): the rest of what it reads makes codes differ without "
-        "a difference in what is decoded. bhowal2024 takes the two for inverses of each other; "
-        "a small step of the decoder comes back with a squared error of "
-        f"{found.inversion.value:.2g} of its own.",
+        f"Of the directions to which the encoder responds {found.value:.0%} are those in which "
+        f"the decoder moves (chance {found.chance:.0%}): the others change codes without a change "
+        "in what is decoded. bhowal2024 assumes that the two are inverse to each other; a small "
+        "step of the decoder, encoded again, has a relative squared error of "
+        f"{found.inversion.value:.2g}.",
     )  # fmt: skip
 
 
@@ -258,7 +258,7 @@ def _data_bias(seen: _Seen) -> Diagnostic:
         "data_bias", found.value, found.interval, found.n,
         f"Factors move the data {found.value:.0f} degrees off its local principal directions "
         f"(mixtures of factors {found.chance.value:.0f}): the nearer to 0, the more of a VAE's "
-        "disentanglement comes with the data and not with the method.",
+        "disentanglement is due to the data and not to the method.",
     )  # fmt: skip
 
 
@@ -273,15 +273,15 @@ def _coordinates(seen: _Seen) -> Diagnostic:
     polar = [one for one in found if one.kind == "polar"]
     pairs = listed([f"{a} and {b}" for a, b in (one.latents for one in polar)])
     says = (
-        f"Latents {pairs} encode a factor as their angle and another as their radius: metrics that "
-        "look at axes call that entangled, though it can be read as easily."
+        f"Latents {pairs} encode a factor as their angle and another as their radius: metrics "
+        "that look at axes call that entangled, though it is as easy to decode."
         if polar
         else "No two of the used latents encode factors as angle and radius, so no score is low "
         "for that reason."
     )
     return Diagnostic(
         "coordinates", max(one.value for one in found), None, len(found),
-        f"{says} ({len(found)} pairs; the value is what polar axes explain beyond straight ones.)",
+        f"{says} ({len(found)} pairs; the value is what polar axes explain beyond straight ones).",
     )  # fmt: skip
 
 

@@ -73,8 +73,8 @@ class Price:
 
 def _sentence(who: str, loss: Loss) -> str:
     verb = "lose" if who.endswith("s") else "loses"
-    used = f"{loss.by_lot:.3f} without as many of the used latents"
-    figures = f"{loss.before:.3f} with them, {loss.after:.3f} without, {used}"
+    used = f"{loss.by_lot:.3f} without as many used latents"
+    figures = f"{loss.before:.3f} with them, {loss.after:.3f} without them, {used}"
     if loss.matters:
         return (
             f"{who} on means {verb} accuracy on the factors ({figures}): keep these means for this "

@@ -126,8 +126,8 @@ def spectrum_section(runs: Runs) -> Section | None:
         Column("from", "number", 4), Column("to", "number", 4),
     )  # fmt: skip
     caption = (
-        f"Where each latent becomes passive along {strength}: in use up to the bar's left end, "
-        "not from its right end on, over all seeds. Latents are ranked by how long they last."
+        f"Where each latent becomes passive along {strength}: used up to the bar's left end, "
+        "passive from its right end on, over all seeds. Latents are ranked by how long they last."
     )
     alt = f"Ranges of {name} in which {len(found)} latents become passive."
     figure = Figure(caption, alt, spec, PageTable("spectrum", caption, columns, rows))

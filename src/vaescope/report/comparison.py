@@ -149,8 +149,9 @@ def _latents(comparison: Comparison) -> Section:
     rule = (
         "Latents that are not passive are assigned so that the sum of |rank correlation| of their "
         "means is largest; signs do not count. Passive ones are paired among themselves: which "
-        "with which means little, so that their differences have no interval. A number in brackets "
-        "is the correlation; (rest) stands where a latent was paired with what was left."
+        "with which means little, so that their differences have no interval. A number in "
+        "brackets is the correlation; (rest) marks latents that were paired because no others "
+        "were left."
     )
     parts.append(Prose(rule, aside=True))
     lead = "The same latents side by side, whatever their order and sign."
@@ -244,7 +245,7 @@ def _metrics(comparison: Comparison) -> Section:
         names = [letter(place) for place in range(len(comparison.members))]
         parts.append(
             PageTable(
-                "metrics-runs", "The same of each run.",
+                "metrics-runs", "The same for each run.",
                 (Column("Number"), *(Column(own, "number") for own in names)),
                 tuple((name, *own.values) for name, own in comparison.metrics.items()),
             )
@@ -276,8 +277,8 @@ def _exchanges(comparison: Comparison) -> Section:
                       "the map between their latents.", columns, rows)  # fmt: skip
     text = (
         "Maps act on posterior means in units of each latent's standard deviation, and are fitted "
-        "on half of the images and measured on the others. Constant: all images as the mean one. A "
-        "class of maps suffices where it recovers 90% of what the constant loses."
+        "on half of the images and measured on the others. Constant: the mean image for all. A "
+        "class of maps suffices if it recovers 90% of what the constant loses."
     )
     lead = "Whether one model can decode what another has encoded: nats per image, lower is better."
     return Section("exchange", "Exchanged latents", lead, (table, Prose(text, aside=True)))
@@ -299,7 +300,7 @@ def _settings(comparison: Comparison) -> Section:
         parts = (
             PageTable("settings", "Settings that are not the same in all runs.", columns, rows),
         )
-    lead = "What was asked for, run by run."
+    lead = "The settings of each run."
     return Section("settings", "Settings", lead, parts)
 
 
@@ -314,7 +315,7 @@ def _reconstructions(comparison: Comparison) -> Section | None:
     columns = np.concatenate([shown.originals[:, None], np.swapaxes(shown.outputs, 0, 1)], axis=1)
     runs = letters(range(shown.runs))
     pictures = tuple(
-        Picture(png, f"Example {place + 1} above what {runs} make of it.")
+        Picture(png, f"Example {place + 1} above its reconstruction by {runs}.")
         for place, png in enumerate(columns_of(columns))
     )
     caption = f"From top to bottom: the image, then its reconstruction by {runs}."
@@ -349,7 +350,7 @@ def _traversals(comparison: Comparison) -> Section | None:
     marks = tuple(f"{value:g}".replace("-", MINUS) for value in shown.values)
     more = len(comparison.members) - shown.runs
     caption = (
-        "Matched latents below each other, with their rank correlation; mirrored ones run "
+        "Matched latents below each other, with their rank correlation; mirrored ones are drawn "
         "backwards, so that rows agree. Passive ones are left out."
     )
     caption += f" The last {more} runs are left out." if more > 0 else ""

@@ -184,11 +184,11 @@ def scattered(inspection: Inspection) -> Section | None:
     by = ", coloured by a factor" if found.names else ""
     caption = f"Posterior means of {len(found.mean)} examples{by}."
     if images is not None:
-        caption += " Point at one to see it."
+        caption += " Point at an example to see it."
     if inspection.network is not None:
         caption += (
-            " Click one to decode its code, or beside them to decode what is there; other latents "
-            "are then where the sliders start."
+            " Click an example to decode its code, or anywhere else to decode that position; the "
+            "other latents then have the values at which the sliders start."
         )
     part = Scattered(caption, f"Scatter of the codes of {len(found.mean)} examples.", content)
     lead = "The codes of the examples, two latents at a time."

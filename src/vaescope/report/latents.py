@@ -136,6 +136,6 @@ def latents_section(inspection: Inspection) -> Section:
     lead = "An active latent has a small posterior variance; a passive one ignores the data."
     parts: list[Part] = [table, drawn, Prose(rule, aside=True)]
     if point:
-        lead = "This model has points for posteriors: latents have no variance, rate or type."
+        lead = "The posteriors of this model are points: latents have no variance, rate or type."
         parts = [table]
     return Section("latents", "Latents", lead, tuple(parts))

@@ -66,10 +66,10 @@ def correlation(inspection: Inspection) -> Section | None:
         "Total correlation and mutual information in nats: 0 for independent latents. The "
         "effective rank counts the directions that vary; that of the correlation matrix ignores "
         "their size (Bonheme and Grzes 2023). Means of passive latents hardly vary, but may still "
-        "be correlated; their samples are noise and are not. "
-        "Fewer latents have a lower total correlation whichever they are: passive ones are the "
-        "reason only if dropping them leaves less than dropping as many at random (mean of 20 "
-        "draws). Independent latents have about d(d - 1) / 4n by chance."
+        "be correlated; their samples are noise and are not. Fewer latents always have a lower "
+        "total correlation: passive ones are the reason only if dropping them leaves less than "
+        "dropping as many at random (mean of 20 draws). Independent latents have about d(d - 1) / "
+        "4n by chance."
     )
     chart = correlations_chart(matrices, shown)
     drawn = figure("correlations", chart, caption, alt)

@@ -25,7 +25,7 @@ def preview_page(found: Perturbation) -> Page:
     strips = np.stack([found.originals, 0.5 + strength * change, found.images])
     labels = (
         "original",
-        f"change, {strength:.3g} times magnified; grey is none",
+        f"change, magnified {strength:.3g} times; grey: no change",
         "perturbed",
     )
     pictures = tuple(
@@ -40,9 +40,9 @@ def preview_page(found: Perturbation) -> Page:
     )
     sections = [
         Section("images", "Images", "", (Pictures("", pictures, "rows"),)),
-        Section("models", "Models that it was made with", "", (_models(found),)),
+        Section("models", "Models used to make the change", "", (_models(found),)),
         Section(
-            "use", "What to do with it", "",
+            "use", "How to use it", "",
             (Prose(f"Train on it with data.name=perturbed data.path={found.path.name}, compare "
                    "with the original and with pixel noise of the same epsilon (data.pixel_noise): "
                    "a method whose scores fall on the first alone relies on local structure. A "

@@ -17,13 +17,13 @@ __all__ = ["Judged", "coverage_lines", "scoreboard", "study_text"]
 
 _KINDS: tuple[Judgement, ...] = ("supported", "contradicted", "not specific", "undecided")
 _RULE = (
-    "A claim is about most units, usually seeds. Each unit is for it, against it or neither "
-    "(a tie, no number). The votes are weighed by an e-process, valid at any number of units "
-    "and for any distribution: e = 600 says that such votes are 600 times as likely if "
+    "A claim is about the majority of units, usually seeds. Each unit is for it, against it or "
+    "neither (a tie, no number). The votes are weighed by an e-process, valid at any number of "
+    "units and for any distribution: e = 600 means that such votes are 600 times as likely if "
     "most units agree with the claim (averaged over the shares above one half) as if half do. A "
-    "claim is **supported** or **contradicted** where its e is large enough for its family, **not "
-    "specific** where a control, in which the mechanism is absent, does the same, else "
-    "**undecided**. Support also needs the effect to be stronger than its control's, unit by unit."
+    "claim is **supported** or **contradicted** if its e is large enough for its family, **not "
+    "specific** if a control, in which the mechanism is absent, shows the same, and otherwise "
+    "**undecided**. Support also requires a stronger effect than in the control, unit by unit."
 )
 
 
@@ -87,10 +87,10 @@ def _control(verdict: ClaimVerdict) -> str:
     if claim.control is None:
         return "none"
     if votes is None or votes.units == 0 or "lacks its control" in verdict.why:
-        return f"{claim.control.says}: not measured"
+        return f"{claim.control.shown}: not measured"
     if votes.votes_for + votes.against == 0:  # equal arms, or no number in any unit
-        return f"{claim.control.says}: neither for nor against in all {votes.units}"
-    return f"{claim.control.says}: {votes.votes_for} for, {votes.against} against"
+        return f"{claim.control.shown}: neither for nor against in all {votes.units}"
+    return f"{claim.control.shown}: {votes.votes_for} for, {votes.against} against"
 
 
 def _claims(verdicts: Sequence[ClaimVerdict]) -> list[str]:
@@ -137,9 +137,9 @@ def _older(judged: Judged) -> list[str]:
         else "the claims below are not registered yet"
     )
     return [
-        f"**Re-analysed**: {made}, so its "
-        "verdicts are not evidence, and columns that they need may be missing. The text below "
-        f"describes the present version of the study.{since} It has yet to be run again.",
+        f"**Re-analysed**: {made}, so its verdicts are not evidence, and columns that the "
+        "verdicts need may be missing. The text below describes the present version of the "
+        f"study.{since} The study has not been run again yet.",
         "",
     ]
 
@@ -206,12 +206,11 @@ def scoreboard(
         "",
         _RULE,
         "",
-        f"Primary claims of a paper share a chance of {ALPHA:.0%} of even one wrong verdict, its "
-        f"other claims a false discovery rate of {ALPHA:.0%}; each of the five papers is "
-        "such a family, and so are our own claims. Laptop scale on CPU "
-        f"({machines}): what holds there need not hold at the papers' scale, nor the reverse. "
-        "Made by `python scripts/studies.py` from the tables in `studies/` and the "
-        "[registry](registry.jsonl).",
+        f"The primary claims of a paper together have a chance of {ALPHA:.0%} of even one wrong "
+        f"verdict, its other claims a false discovery rate of {ALPHA:.0%}; each of the five "
+        f"papers is such a family, and so are our own claims. Laptop scale on CPU ({machines}): "
+        "results may differ at the papers' scale. Made by `python scripts/studies.py` from the "
+        "tables in `studies/` and the [registry](registry.jsonl).",
         "",
     ]
     for family in dict.fromkeys(v.family for j in trained for v in j.verdicts):
@@ -226,14 +225,21 @@ def scoreboard(
     text += spot_section([(j.study, j.spot) for j in trained if j.present])
     text += ["## Re-analysed tables", "", *_reanalysed(trained), ""]
     formulas = [v for j in judged for v in j.verdicts if v.claim.kind == "identity"]
-    text += ["## Formulas checked", "", "Equations, not evidence.", "", *_formulas(formulas), ""]
+    text += [
+        "## Formulas checked",
+        "",
+        "These are equations, not evidence.",
+        "",
+        *_formulas(formulas),
+        "",
+    ]
     text += [*coverage_lines(), ""]
     text += ["## What was registered", "", *_registrations(lines), ""]
     known = {line.study for line in lines}
     text += [f"- {name}, revised: {why}." for name, why in REVISED.items() if name in known]
     text += [
         "",
-        "Units of their earlier registrations do not vote, and had no results unless it is said.",
+        "Units of earlier registrations do not vote; they had no results unless stated.",
         "",
     ]
     text += ["## What was changed after looking at results", "", _LOOKED, ""]
@@ -251,8 +257,8 @@ def coverage_lines() -> list[str]:
         "## What is missing",
         "",
         f"Of {len(COVERAGE)} tables, figures, theorems and questions of the papers {len(whole)} "
-        f"have a study or a test for all that they show, {len(left) - untried} for a part, and "
-        f"{untried} have none. A study that is listed here need not have run: see the tables "
+        f"have a study or a test for all that they show, {len(left) - untried} for a part of it, "
+        f"and {untried} have none. A study that is listed here need not have run: see the tables "
         "above.",
         "",
         *_header("row", "tested by", "missing"),
@@ -336,8 +342,8 @@ def _primaries(judged: Sequence[Judged], family: str) -> list[str]:
 
 def _reanalysed(judged: Sequence[Judged]) -> list[str]:
     lines = [
-        "Made before registration, some with settings that have been corrected since, most without "
-        "controls. Verdicts by the same rule, in separate families:",
+        "These tables were made before registration, some with settings that have been corrected "
+        "since, most without controls. Their verdicts follow the same rule, in separate families:",
         "",
         *_header("study", *_KINDS, "since then"),
     ]

@@ -157,8 +157,8 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
     if moved is None:
         return None
     lead = (
-        "One latent moves; the others stay at the code of a typical example. Its share is its part "
-        "of the total change over all rows."
+        "One latent varies; the others stay at the code of a typical example. Its share is its "
+        "part of the total change over all rows."
     )
     shares = PageTable(
         "traversals", "Share of each latent in the total change over all rows.",
@@ -208,7 +208,7 @@ def _reconstructions(inspection: Inspection, *, images: bool) -> Section | None:
     shown = inspection.reconstructions
     if shown is None or not images:
         return None
-    lead = "What encoding and decoding lose."
+    lead = "What is lost by encoding and decoding."
     fit = inspection.fit
     parts: list[Part]
     pairs = None
@@ -247,8 +247,8 @@ def _mean_or_sample(inspection: Inspection, fit: Fit) -> list[str]:
     if fit.distortion_of_means is not None:
         more = fit.distortion_nats - fit.distortion_of_means
         lines.append(
-            f"Mean or sample: decoding means costs {fit.distortion_of_means:.1f} nats per example, "
-            f"samples {more:.1f} nats more."
+            f"Decoding means costs {fit.distortion_of_means:.1f} nats per example, samples "
+            f"{more:.1f} nats more."
         )
     noise = {
         z.index: z.mean_variance / z.variance_of_mean
@@ -342,7 +342,7 @@ def _training(inspection: Inspection) -> Section | None:
             f"{training.active[-1]} latents are active, {training.mixed[-1]} mixed and "
             f"{training.passive[-1]} passive"
         )
-    caption = "Each point is a mean over the training batches since the point before."
+    caption = "Each point is a mean over the training batches since the previous point."
     lead = "How training went."
     parts = [figure("training", curves_chart(training), caption, alt)]
     if training.variance is not None:
@@ -372,5 +372,5 @@ def _settings(inspection: Inspection) -> Section | None:
     parts = [Listing("spec.yaml: all settings, with defaults filled in", dump_yaml(settings.spec))]
     if settings.environment:
         parts.append(Listing("Environment of the training", dump_yaml(settings.environment)))
-    lead = "What it takes to train this model again."
+    lead = "All that is needed to train this model again."
     return Section("settings", "Settings", lead, tuple(parts), open=False)

@@ -141,7 +141,7 @@ def _token_table(inspection: Inspection, moved: Traversals, latents: Sequence[La
     )
     heads = tuple(Column(f"z = {moved.values[place]:g}") for place in places)
     return PageTable(
-        "outputs", "The likeliest token at each place as a latent moves.",
+        "outputs", "The likeliest token at each position as a latent varies.",
         (Column("Latent", "number", 0), Column("Type", "type"), *heads), rows,
     )  # fmt: skip
 

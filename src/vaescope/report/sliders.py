@@ -41,7 +41,8 @@ def sliders(inspection: Inspection, *, images: bool) -> Section | None:
     held = len(inspection.latents) - len(few)
     rest = f" The {held} latents of largest variance stay where they are." if held else ""
     part = Sliders(
-        "Move any latents together. They start where the traversals do; passive ones are "
+        "Move one or several latents. The sliders start where the traversals do; passive latents "
+        "are "
         f"dimmed.{rest}" + (f" Values are in {moved.units}." if moved.units else ""),
         "The image that the decoder makes of the latents as they are set.",
         dials,

@@ -16,7 +16,7 @@ def spot_sentence(study: Study, spot: Outcome | None) -> str:
     like = likeness(study)
     checked = f"Spot check at paper scale: {_checked(spot)}."
     if like is None:
-        inside = "as cells train inside of what they compute"
+        inside = "because the study trains within its computations"
         return f"Not compared with `paper` scale by settings, {inside}. {checked}"
     if set(like.values()) == {"all"}:
         return "These are the settings of the `paper` scale."
@@ -36,10 +36,10 @@ def spot_section(studies: Sequence[tuple[Study, Outcome | None]]) -> list[str]:
         "## How near to the papers' own settings",
         "",
         "Which settings of one unit are those of the study's `paper` scale, compared as numbers: "
-        "the same strength weighs less on larger images. Data and networks are the same only where "
-        "images and layers are. What a paper leaves open, and all of a question of ours, is our "
-        "choice at that scale too. A spot check is a few units at that scale, which do not vote. A "
-        "question mark: cells train inside of what they compute.",
+        "the same strength has less weight on larger images. Data and networks are the same only "
+        "if images and layers are. What a paper leaves open is our choice at that scale too, as "
+        "is everything in our own questions. A spot check is a few units at that scale, which do "
+        "not vote. A question mark: the study trains within its computations.",
         "",
         f"| study | {' | '.join(names)} | spot check |",
         "|" + "---|" * (len(names) + 2),
@@ -56,8 +56,8 @@ def spot_section(studies: Sequence[tuple[Study, Outcome | None]]) -> list[str]:
     lines += [
         "",
         f"Of {len(studies)} studies {whole} have all of these settings, {checked} have a spot "
-        f"check, and {len(studies) - whole - checked} have neither: what they would show at the "
-        "paper's scale is not known.",
+        f"check, and {len(studies) - whole - checked} have neither: we do not know what they "
+        "would show at the paper's scale.",
         "",
     ]
     return lines
@@ -71,7 +71,7 @@ def _checked(spot: Outcome | None) -> str:
     said = []
     for verdict in found:
         count, effect = verdict.count, verdict.effect
-        number = "" if effect is None else f", {effect:.3g} in the mean"
+        number = "" if effect is None else f", {effect:.3g} on average"
         said.append(
             f"{count.votes_for} for and {count.against} against of {count.units} units{number}"
         )

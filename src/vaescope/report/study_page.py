@@ -102,9 +102,9 @@ def study_page(study: Study, outcome: Outcome, verdicts: Sequence[ClaimVerdict])
 
 
 _RULE = (
-    "A claim is about most units, usually seeds. Votes are weighed by an e-process that is valid "
-    "at any number of units; docs/studies.md has the rule. Intervals describe the mean effect; "
-    "verdicts do not depend on them."
+    "A claim is about the majority of units, usually seeds. Votes are weighed by an e-process "
+    "that is valid at any number of units; docs/studies.md has the rule. Intervals describe the "
+    "mean effect; verdicts do not depend on them."
 )
 
 

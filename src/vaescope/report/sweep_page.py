@@ -139,8 +139,8 @@ def _explore(runs: Runs, measures: Sequence[str], path: Path, folder: Path) -> S
         )
     parts: list[Any] = [
         Explorer(
-            "Each point is a run: point at one to see its settings, click it for its report, drag "
-            "over some to list them.",
+            "Each point is a run: point at it to see its settings, click it for its report, drag "
+            "over several to list them.",
             script_json(content),
         )
     ]
@@ -176,7 +176,7 @@ def _front(runs: Runs) -> Section | None:
     found = pareto(runs)
     if found is None or len(found.names) < 2:
         return None
-    lead = "What a setting pays in rate and what it gets in reconstruction."
+    lead = "The rate of each setting, and the reconstruction that it achieves."
     return Section("front", "Rate and distortion", lead, (front_figure(found),))
 
 
@@ -208,8 +208,8 @@ def _variance(shares: dict[str, Shares]) -> Section | None:
     if not shares:
         return None
     lead = (
-        "Nested shares: objectives, then strengths and other settings within them, then seeds. "
-        "In brackets what noise alone would get."
+        "Nested shares: objectives, then strengths and other settings within them, then seeds. In "
+        "brackets: the share from noise alone."
     )
     return Section("variance", "What explains the variance?", lead, (shares_table(shares),))
 

@@ -75,7 +75,7 @@ def _collapse(runs: Runs) -> PageStatement | None:
         says = f"{some}."
     return PageStatement(
         "warning", f"{empty.sum():,}", says, "Shown if a run has no active or mixed latent",
-        "These runs ignore their input: look for settings among the others.", "curves",
+        "These runs ignore their input: choose settings among the others.", "curves",
     )  # fmt: skip
 
 
@@ -103,11 +103,11 @@ def _in_use(runs: Runs) -> PageStatement | None:
     name = _name(strength)
     change = "fall" if last < first else "rise" if last > first else "stay"
     says = (
-        f"{first:.3g} latents are in use at {name} {ends[0]:g} and at {ends[-1]:g} alike, in the "
-        "mean over runs."
+        f"{first:.3g} latents are in use at {name} {ends[0]:g} and at {ends[-1]:g} alike, on "
+        "average over runs."
         if change == "stay"
         else f"Latents in use {change} from {first:.3g} at {name} {ends[0]:g} to {last:.3g} at "
-        f"{ends[-1]:g}, in the mean over runs."
+        f"{ends[-1]:g}, on average over runs."
     )
     return PageStatement(
         "note", f"{first:.3g} to {last:.3g}", says, "Active and mixed latents, by bonheme2023",
@@ -130,7 +130,7 @@ def _front(runs: Runs) -> PageStatement | None:
     return PageStatement(
         "note", f"{len(best)}/{len(found.names)}", says,
         "A setting is off the front if another is no worse in both and better in one",
-        "Settings off the front cost something and gain nothing in rate or distortion.",
+        "Settings off the front are worse in rate or distortion and better in neither.",
         "front",
     )  # fmt: skip
 

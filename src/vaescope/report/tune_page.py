@@ -85,7 +85,7 @@ def _facts(found: Tuning) -> tuple[Fact, ...]:
         return (
             Fact("recommended beta", _number(found.beta), "by overlap, not calibrated"),
             Fact("lookup table", _number(first), f"until {END:g} share a code"),
-            Fact("lost", _number(second), f"from one in {END:g} of all"),
+            Fact("lost", _number(second), f"1 in {END:g} of all share a code"),
             Fact("wanted", f"{found.overlap.target:,.4g}", shared),
         )
     onset = found.reading.onset
@@ -101,7 +101,8 @@ def _facts(found: Tuning) -> tuple[Fact, ...]:
 def _statement(found: Tuning) -> PageStatement:
     doubt = found.beta is None or any(note.startswith("Doubt") for note in found.notes)
     first, ends, *_ = found.summary().splitlines()
-    uses = "uses the needed latents" if found.overlap is None else "has that overlap, to a bit"
+    within = "has that overlap within a factor of two"
+    uses = "uses the needed latents" if found.overlap is None else within
     return PageStatement(
         "warning" if doubt else "good", _number(found.beta), first,
         f"Good if a run from scratch there {uses}", ends, "notes",

@@ -68,8 +68,13 @@ class Test:
 class Control:
     """The claim's effect where what it is said to come from is absent."""
 
-    says: str
+    says: str  # as registered
     effect: Effect
+
+    @property
+    def shown(self) -> str:
+        """`says` in the words of docs/style.md, which is younger than some registrations."""
+        return self.says.replace("by lot", "at random")
 
 
 @final
@@ -128,7 +133,7 @@ class Claim:
         return "; and ".join(test.words() for test in self.tests)
 
     def to_dict(self) -> dict[str, Any]:
-        control = None if self.control is None else self.control.says
+        control = None if self.control is None else self.control.shown
         return {
             "says": self.says,
             "where": self.where,

@@ -20,7 +20,7 @@ __all__ = ["DRIFT", "END", "OverlapReading", "drift_of", "read_overlap"]
 #: A lookup table ends where two data points share a code, codes are lost where more than half of
 #: all do: a bit of information from either extreme.
 END = 2.0
-#: A run has settled when the effective number moves by no more than this from one round to the
+#: A run has converged when the effective number moves by no more than this from one round to the
 #: next, as a share: narrow posteriors may still halve where their variances hardly move.
 DRIFT = 0.05
 

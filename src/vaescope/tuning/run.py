@@ -30,7 +30,7 @@ __all__ = ["TuningProgress", "Watcher", "tune"]
 
 #: Fewest and most rounds of a short run: one that starts from other weights, one from scratch.
 WARM, SCRATCH = (2, 20), (10, 40)
-#: A run has settled when no mean posterior variance moves by more from one round to the next.
+#: A run has converged when no mean posterior variance moves by more from one round to the next.
 SETTLED = 0.005
 #: The last round has this share of the learning rate: at 1e-2 the steps' own noise moves posterior
 #: variances by some hundredths, which is where latents are told passive.

@@ -70,7 +70,7 @@ def correlated(
     by_lot = left_by_lot(of.mean, len(passive))  # None: one used latent, and no pair without them
     tone: Tone = "note"
     if gap >= limit and by_lot is not None:
-        says += f", without as many at random {by_lot.total_correlation:.2f}"
+        says += f", or {by_lot.total_correlation:.2f} without as many chosen at random"
     if gap >= limit and (by_lot is None or by_lot.total_correlation - rest >= limit):
         tone = "warning"
         says += ": the passive latents make the means look correlated."
@@ -80,12 +80,14 @@ def correlated(
             f"lost accuracy by it. Used: {used}."
         )
     elif gap >= limit and rest < limit:
-        says += ": the used latents are hardly correlated, and neither are as many taken at random."
+        says += (
+            ": the used latents are hardly correlated, and neither are as many chosen at random."
+        )
         advice = f"Look at the used latents alone: {used}."
     elif gap >= limit:
         says += (
-            ": dropping at random does about as much, so the passive latents are not the whole "
-            "reason."
+            ": dropping as many at random lowers it about as much, so the passive latents are not "
+            "the whole reason."
         )
         advice = f"Look for correlated pairs among the used latents: {used}."
     else:
@@ -217,23 +219,23 @@ def separated(
         advice = "Encode more examples that have factors."
     elif len(apart) == k and known.gap >= high:
         tone = "good"
-        says = f"the axes tell the factors apart.{undecided}"
+        says = f"the axes separate the factors.{undecided}"
         advice = "Train other seeds before you rely on it: they can differ as much as methods do."
     elif len(apart) == k:
-        says = f"the axes tell the factors apart by little.{undecided}"
+        says = f"the axes separate the factors by a small gap only.{undecided}"
         advice = "Look at the table of factors for latents that encode the same factor."
     elif apart:
-        says = f"the axes tell {len(apart)} of {k} factors apart ({listed(apart)})."
+        says = f"the axes separate {len(apart)} of {k} factors ({listed(apart)})."
         advice = "Look at the table of factors for the others."
     elif known.apart:
-        says = f"no latent alone is enough for {listed(known.apart)}."
+        says = f"no single latent is enough for {listed(known.apart)}."
         advice = "Name these latents together, not one by one."
     else:
         tone = "warning"
-        says = "the axes do not tell the factors apart."
+        says = "the axes do not separate the factors."
         advice = "Treat the latents as coordinates without meaning; do not name them."
     if joined:
-        says += f" Several latents together: {'; '.join(group.says for group in joined)}."
+        says += f" Encoded by several latents: {'; '.join(group.says for group in joined)}."
     rotated = () if groups is None or factors.supervised else groups.rotated
     if rotated:
         tone = "note"
@@ -241,7 +243,7 @@ def separated(
         advice = "Rotate these latents before you name them: vs.rotate."
     elif known_to_passive(factors, latents) and not factors.supervised:
         tone = "note"
-        advice = "Read the table of factors without the passive latents: their samples are noise."
+        advice = "Use the table of factors without the passive latents: their samples are noise."
     which = {int(i) for i, share in zip(known.best, known.most, strict=True) if share}
     return Verdict(
         "mig", tone, f"{number}{says}{known.says}", number=value, shown=f"{value:.2f}",

@@ -66,9 +66,9 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
             "the axes are close to the local principal components of the decoder's output, and its "
             f"directions are nearly orthogonal ({parallel}, the largest)."
         )
-        advice = "Read latents one by one; compare seeds before you give them names."
+        advice = "Interpret latents one by one; compare seeds before you give them names."
         if near:
-            advice = "Read latents one by one, except pairs that may rotate into each other."
+            advice = "Interpret latents one by one, except pairs that may rotate into each other."
         if named is not None and named.tone == "warning":
             advice = "Directions of the decoder need not be your factors: here they are not."
     elif dto < limit:
@@ -99,8 +99,8 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
             f"than chance, and not orthogonal: {parallel}."
         )
         advice = (
-            "Do not read latents one by one. Train with a diagonal posterior, or rotate the used "
-            "latents."
+            "Do not interpret latents one by one. Train with a diagonal posterior, or rotate the "
+            "used latents."
         )
         if named is not None and named.tone == "good":
             advice = "Rely on the table of factors rather than on directions of the decoder."

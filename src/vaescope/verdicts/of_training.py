@@ -13,7 +13,7 @@ __all__ = ["more_training", "settled"]
 
 
 def more_training(trained: Verdict | None) -> str:
-    """What may help where a model is not there yet; nothing where its training has settled."""
+    """What may help where a model is not there yet; nothing where its training has converged."""
     return "" if trained is not None and trained.id == "settled" else "Train longer"
 
 
@@ -43,7 +43,7 @@ def settled(training: "Training | None") -> Verdict | None:
     if 2.0 * error > max(abs(fall), limit):
         return Verdict(
             "unclear", "note",
-            f"The loss is too noisy to tell whether training has settled: {change}",
+            f"The loss is too noisy to tell whether training has converged: {change}",
             number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
             advice="Look at the curve of the loss, or average it over more steps.",
             section="training",
@@ -51,13 +51,13 @@ def settled(training: "Training | None") -> Verdict | None:
     undecided = close(abs(fall), limit, unit="%")
     if abs(fall) < limit:
         return Verdict(
-            "settled", "good", f"Training has settled: {change}{undecided}",
+            "settled", "good", f"Training has converged: {change}{undecided}",
             number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
             advice="A plateau can look the same: compare the reconstructions with the data.",
             section="training", borderline=bool(undecided),
         )  # fmt: skip
     return Verdict(
-        "unsettled", "warning", f"Training has not settled: {change}{undecided}",
+        "unsettled", "warning", f"Training has not converged: {change}{undecided}",
         number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
         advice="Train for more steps before you judge the latents."
         if fall > 0

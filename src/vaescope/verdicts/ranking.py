@@ -27,7 +27,7 @@ class Cause:
     mended: str = ""  # when to look at these again; empty: their own advices hold
 
 
-_UNSETTLED = Cause("unsettled", _WHOLE | {"unreconstructed"}, "when training has settled")
+_UNSETTLED = Cause("unsettled", _WHOLE | {"unreconstructed"}, "when training has converged")
 #: By weight: a verdict follows from the first of them that explains it.
 CAUSES = (
     Cause("infinite", _DECODER | {"prior"}, "when the decoder gives finite values"),

@@ -150,15 +150,15 @@ TABLE_1 = Study(
     ("bhowal2024 Tab 1", "bhowal2024 the neglected terms (Lemmas 1, 6, 7)"),
     _ABOUT,
     "Fairly fitted, the paper's saturating layer errs less than a line in all three methods and "
-    "every seed: .028, .012 and .026 of what the noise moves (VAE, beta-VAE, beta-TCVAE) where "
-    "the line errs by .067, .083 and .102. The line itself explains 90 to 93% of it, far more "
-    "than the losses of .42 to .92 of the paper's table suggest, whose units the paper does not "
-    "give. About 40 to 60% of the gain over the line is more than an intercept gives. A "
-    "quadratic errs less still, .004, .007 and .010, as tanh with its bias cannot bend each "
-    "output by its own amount; at three times the noise tanh is the better one of a beta-VAE. "
-    "What Lemmas 1 and 7 leave out is .063, .076 and .092 of the stochastic loss, under a tenth "
-    "in all methods of 14 of 16 seeds (the others: beta-TCVAEs up to .109), too few for a "
-    "verdict; at three times the noise it is a quarter.",
+    "every seed: 0.028, 0.012 and 0.026 of what the noise moves (VAE, beta-VAE, beta-TCVAE) where "
+    "the line errs by 0.067, 0.083 and 0.102. The line itself explains 90 to 93% of it, far more "
+    "than the losses of 0.42 to 0.92 of the paper's table suggest, whose units the paper does not "
+    "give. About 40 to 60% of the gain over the line is more than an intercept gives. A quadratic "
+    "errs less still, 0.004, 0.007 and 0.010, as tanh with its bias cannot bend each output by "
+    "its own amount; at three times the noise tanh is the better one of a beta-VAE. What Lemmas 1 "
+    "and 7 leave out is 0.063, 0.076 and 0.092 of the stochastic loss, under a tenth in all "
+    "methods of 14 of 16 seeds (the others: beta-TCVAEs up to 0.109), too few for a verdict; at "
+    "three times the noise it is a quarter.",
 )  # fmt: skip
 
 TABLE_2 = Study(
@@ -198,9 +198,9 @@ TABLE_2 = Study(
     ("bhowal2024 Tab 2",),
     _ABOUT,
     "The Jacobian misses the stochastic loss by 4.9, 6.9 and 7.6% (VAE, beta-VAE, beta-TCVAE), "
-    "the saturating local decoder by 2.8, 1.5 and 2.7%, less in every seed of each method. A "
-    "line that is fitted to the same noise misses by more than the Jacobian in the mean (6.2, "
-    "8.0, 9.9%), a quadratic by 0.5, 1.2 and 0.9%. At a tenth of the noise Jacobian, line and "
+    "the saturating local decoder by 2.8, 1.5 and 2.7%, less in every seed of each method. A line "
+    "that is fitted to the same noise misses by more than the Jacobian on average (6.2, 8.0, "
+    "9.9%), a quadratic by 0.5, 1.2 and 0.9%. At a tenth of the noise Jacobian, line and "
     "saturating model all miss by 0.3% or less. For beta-VAE and beta-TCVAE the saturating model "
     "is ahead there too, by less than a thousandth, so that these two sentences are not specific "
     "to the posterior's own noise, which decides how large the difference is and not its sign.",

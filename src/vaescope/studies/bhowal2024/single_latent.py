@@ -165,7 +165,7 @@ STUDY = Study(
     (
         Dots("Steps along a latent that change one factor alone", "single_axes", "method",
              {"arm": "trained"}, 0.9),
-        Dots("The same in turned directions", "single_turned", "method", {"arm": "trained"}),
+        Dots("The same in rotated directions", "single_turned", "method", {"arm": "trained"}),
         Dots("Exponent of the output's change", "exponent", "method", {"arm": "trained"}, 1.0),
         Dots("Exponent, untrained", "exponent", "method", {"arm": "untrained"}, 1.0),
     ),
@@ -181,9 +181,9 @@ STUDY = Study(
     "the latent; read as differences, whose exponent is then 1.",
     "A step of one deviation along a latent changes one factor alone in 62, 43 and 54% of the "
     "cases in which any changes (VAE, beta-VAE, beta-TCVAE), not in nearly all. These models are "
-    "hardly disentangled (MIG .08 to .11, bhowal2024/table-5), and steps in turned directions do "
-    "so as often or more (63, 50 and 62%). So orthogonal columns alone do not make a latent move "
-    "one factor. The output's change is nearly proportional to the step up to two deviations "
-    "(exponents 1.01, .86 and .99), as it is of untrained networks (.96): smooth decoders of "
+    "hardly disentangled (MIG 0.08 to 0.11, bhowal2024/table-5), and steps in rotated directions "
+    "do so as often or more (63, 50 and 62%). So orthogonal columns alone do not make a latent "
+    "move one factor. The output's change is nearly proportional to the step up to two deviations "
+    "(exponents 1.01, 0.86 and 0.99), as it is of untrained networks (0.96): smooth decoders of "
     "this size are near enough to linear over the prior, whatever they have learnt.",
 )  # fmt: skip

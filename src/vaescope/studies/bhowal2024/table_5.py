@@ -85,21 +85,21 @@ STUDY = Study(
         Dots("MIG", "mig", "method"),
         Dots("OD-Score of the saturating M_D", "od", "method"),
         Dots("OD-Score of the linear M_D", "od_linear", "method"),
-        Dots("OD-Score over that of turned axes", "od_over_chance", "method"),
+        Dots("OD-Score over that of rotated axes", "od_over_chance", "method"),
     ),
     ("bhowal2024 Tab 5, Fig 4e-h",),
     "The models of table 1: VAE, beta-VAE and beta-TCVAE on 1,296 sprites of 16 pixels, strengths "
-    "and rate a sixteenth of the paper's. M_D is the derivative at 0 of the paper's released layer "
-    "with its bias, fitted to convergence on posterior noise at 24 codes, over latents in use; "
-    "nothing in the fit depends on the method, where the released fit adds +1.0, -0.7 and -1.4 "
-    "times an orthogonality term for the three of them. MIG-sup by 20 bins of the means. The score "
-    "of turned axes rises with the number of latents, which differs between methods; "
+    "and rate a sixteenth of the paper's. M_D is the derivative at 0 of the paper's released "
+    "layer with its bias, fitted to convergence on posterior noise at 24 codes, over latents in "
+    "use; nothing in the fit depends on the method, where the released fit adds +1.0, -0.7 and "
+    "-1.4 times an orthogonality term for the three of them. MIG-sup by 20 bins of the means. The "
+    "score of rotated axes rises with the number of latents, which differs between methods; "
     "beside it the score over that level.",
     "Undecided: in 11 of 16 seeds MIG-sup falls with orthogonality, the other way round. These "
-    "models have little of it (.099 of the VAE, .080 of the beta-VAE, .091 of the beta-TCVAE; "
-    "the paper: .14, .17 and .52), so the order of the three methods is hardly more than chance: "
-    "both others are above the VAE in two of 16 seeds. The OD-Score of the fitted M_D is .39, "
-    ".15 and .32, within .01 of that of the fitted linear model, and lowest of the beta-VAE, "
-    "which uses four latents where the others use nine; over the level of turned axes with as "
-    "many latents it is .74, .71 and .59, and then the beta-TCVAE is the lowest.",
+    "models have little of it (0.099 of the VAE, 0.080 of the beta-VAE, 0.091 of the beta-TCVAE; "
+    "the paper: 0.14, 0.17 and 0.52), so the order of the three methods is hardly more than "
+    "chance: both others are above the VAE in two of 16 seeds. The OD-Score of the fitted M_D is "
+    "0.39, 0.15 and 0.32, within 0.01 of that of the fitted linear model, and lowest of the "
+    "beta-VAE, which uses four latents where the others use nine; over the level of rotated axes "
+    "with as many latents it is 0.74, 0.71 and 0.59, and then the beta-TCVAE is the lowest.",
 )  # fmt: skip

@@ -119,8 +119,8 @@ STUDY = Study(
     "variance; of the 299 axes three quarters are kept, as 3,000 of 4,000, and parts are the "
     "paper's shares of them. Errors are squared errors of the rows that PCA was of. The paper "
     "names neither its subset nor the order of its axes. With orthonormal axes the error without "
-    "any follows from its losses, 12.31 + 12.43 - .54 = 24.20, and its first 1,500 axes then carry "
-    "2.97, the next 500 carry 8.80: they are not in descending order, so that what its "
+    "any follows from its losses, 12.31 + 12.43 - 0.54 = 24.20, and its first 1,500 axes then "
+    "carry 2.97, the next 500 carry 8.80: they are not in descending order, so that what its "
     "figure says of the first 1,500 is about other axes than the leading ones.",
     "",
 )  # fmt: skip

@@ -178,15 +178,15 @@ STUDY = Study(
     "directions (||Q_E' Q_J||^2 / d), which is 1 for such a pair and d over the number of pixels "
     "for random ones.",
     "Longer columns have smaller variances, but not in inverse proportion: within an example the "
-    "slope is -.69, -.69 and -.62 (VAE, beta-VAE, beta-TCVAE), nearer to 0 than -.8 in 28 to 30 "
-    "of 32 seeds. Averaged over examples, as in section 3.5, slopes of VAE and beta-VAE are near "
-    "-1 (medians -.94 and -.93), in both within 0.2 in 24 of 32 seeds: the law holds better for "
-    "latents than for the latents of one example. VAE and beta-VAE have .85 and .89 of the "
-    "variance of the law with its prior; the beta-TCVAE has 4.1 times what its rate alone gives, "
-    "since total correlation widens posteriors as the rate does where codes do not overlap: no "
-    "one weight holds. Columns are nearer to orthogonal than turned axes in all methods, by .14, "
-    ".07 and .22 of the score, of a beta-VAE, with three latents, by less than .05 in half of "
-    "the seeds. Lemma 2's premise does not hold: encoders share 10 to 14% of the decoder's "
-    "directions, chance being 1 to 4%, and a small step along a column that is decoded and "
-    "encoded again is missed by 77, 24 and 76% of its square.",
+    "slope is -0.69, -0.69 and -0.62 (VAE, beta-VAE, beta-TCVAE), nearer to 0 than -0.8 in 28 to "
+    "30 of 32 seeds. Averaged over examples, as in section 3.5, slopes of VAE and beta-VAE are "
+    "near -1 (medians -0.94 and -0.93), in both within 0.2 in 24 of 32 seeds: the law holds "
+    "better for latents than for the latents of one example. VAE and beta-VAE have 0.85 and 0.89 "
+    "of the variance of the law with its prior; the beta-TCVAE has 4.1 times what its rate alone "
+    "gives, since total correlation widens posteriors as the rate does where codes do not "
+    "overlap: no one weight holds. Columns are nearer to orthogonal than rotated axes in all "
+    "methods, by 0.14, 0.07 and 0.22 of the score, of a beta-VAE, with three latents, by less "
+    "than 0.05 in half of the seeds. Lemma 2's premise does not hold: encoders share 10 to 14% of "
+    "the decoder's directions, chance being 1 to 4%, and a small step along a column that is "
+    "decoded and encoded again is missed by 77, 24 and 76% of its square.",
 )  # fmt: skip

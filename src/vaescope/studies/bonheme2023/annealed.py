@@ -64,12 +64,12 @@ FIGURES_15_16 = Study(
     ("bonheme2023 Fig 15-16",),
     f"Annealed VAEs on dSprites and {CARS}: {_SMALL}",
     "On dSprites the total correlation of means is 1.0, 2.2, 8.5 and 11.8 nats at capacities 5, "
-    "10, 15 and 25 (medians), and their averaged information .09 to .37, so both fall with "
-    "regularisation as the paper says. But not at a near constant number of passive latents: 7, 6, "
-    "3.5 and 0.5 (bonheme2023/figure-14), and without these total correlation rises too, from .002 "
-    "to 10.3: the latents that take up the capacity are the correlated ones. On the substitute for "
-    "Cars3D total correlation is 4.4, 6.8 and 11.2, rising in 13 of 16 seeds, and averaged "
-    "information falls from .47 to .34 where it moves.",
+    "10, 15 and 25 (medians), and their averaged information 0.09 to 0.37, so both fall with "
+    "regularisation as the paper says. But not at a near constant number of passive latents: 7, "
+    "6, 3.5 and 0.5 (bonheme2023/figure-14), and without these total correlation rises too, from "
+    "0.002 to 10.3: the latents that take up the capacity are the correlated ones. On the "
+    "substitute for Cars3D total correlation is 4.4, 6.8 and 11.2, rising in 13 of 16 seeds, and "
+    "averaged information falls from 0.47 to 0.34 where it moves.",
 )  # fmt: skip
 
 FIGURE_17 = Study(
@@ -118,7 +118,7 @@ FIGURE_17 = Study(
     "On the substitute for Cars3D the effective rank of means is 3.0, 4.1 and 3.9 at 5, 15 and 25 "
     "nats (medians), while 7, 6 and 4.5 latents are passive: close to each other, as the paper "
     "says, with fewer passive ones. At 25 it is 2.1 below the number that are not passive; of "
-    "means permuted apart .8 below, so that unequal variances are a part of it. By the "
+    "means permuted apart 0.8 below, so that unequal variances are a part of it. By the "
     "correlations alone it is 5.0, 4.9 and 4.1, lower at 25 than at 5 in ten of 16 seeds. The "
     "sentence itself, that the rank is close although fewer latents are passive, was not "
     "registered: between 15 and 25 nats ranks are within 1 of each other in 13 of 16 seeds, "
@@ -154,7 +154,7 @@ FIGURE_18 = Study(
     (
         Curves("TC of means", "tc_mean", "strength"),
         Curves("TC of means without passives", "tc_mean_without_passive", "strength"),
-        Curves("TC of means without as many by lot", "tc_mean_lot", "strength"),
+        Curves("TC of means without as many random latents", "tc_mean_lot", "strength"),
         Curves("Information of means", "mi_mean", "strength"),
         Curves("Without passives", "mi_mean_without_passive", "strength"),
     ),
@@ -165,6 +165,6 @@ FIGURE_18 = Study(
     "Removing passive latents reduces total correlation, as the paper says: at 25 nats from 13.5 "
     "to 5.5 (medians; four of ten are passive). Removing as many at random leaves 4.7, and most "
     "random sets leave less than removing the passive ones in 17 of 24 seeds: these are not "
-    "special there. At 5 nats they are: without the seven passive ones .004 of 5.9 is left, at "
-    "random .44, and hardly any random set leaves less.",
+    "special there. At 5 nats they are: without the seven passive ones 0.004 of 5.9 is left, at "
+    "random 0.44, and hardly any random set leaves less.",
 )  # fmt: skip

@@ -123,15 +123,15 @@ FIGURE_8 = Study(
     "variances are tiny, correlated or not: its control has the same variances and no correlation.",
     "Medians along the three strengths of the beta-TCVAE: 0, 0.5 and 5.5 passive latents; the gap "
     "in total correlation is 5.7, 4.2 and 9.2 nats, and without passive latents 5.7, 3.5 and 1.7. "
-    "What they add rises, what the others have falls; at the weakest strength means are correlated "
-    "without any passive latent. Among runs of the strongest one two blocks of eight disagree. "
-    "DIP-VAEs II have 0 passive latents and then 6; the gap in averaged information is .03, .27 "
-    "and .13, and the effective rank of means is within .4 of the number that are not passive at "
-    "six. On colour dSprites no latent of these beta-TCVAEs is passive, so that strength 8 over a "
-    "rate of 1/16 is too weak for the figure: there the rank of means is 2.3 and that of samples "
-    "5.2, and means whose latents are permuted apart have the same, as unequal variances make it "
-    "low, not correlation. So the last two claims are contradicted for models without passive "
-    "latents; the paper's models have some.",
+    "What they add rises, what the others have falls; at the weakest strength means are "
+    "correlated without any passive latent. Among runs of the strongest one two blocks of eight "
+    "disagree. DIP-VAEs II have 0 passive latents and then 6; the gap in averaged information is "
+    "0.03, 0.27 and 0.13, and the effective rank of means is within 0.4 of the number that are "
+    "not passive at six. On colour dSprites no latent of these beta-TCVAEs is passive, so that "
+    "strength 8 over a rate of 1/16 is too weak for the figure: there the rank of means is 2.3 "
+    "and that of samples 5.2, and means whose latents are permuted apart have the same, as "
+    "unequal variances make it low, not correlation. So the last two claims are contradicted for "
+    "models without passive latents; the paper's models have some.",
 )  # fmt: skip
 
 _PASSIVE = Condition(
@@ -181,9 +181,9 @@ FIGURE_9 = Study(
     "all latents permuted apart; as many latents dropped at random are the control.",
     "The gap closes from the side of the samples: at strength 5 without passive latents the "
     "averaged information of samples rises from 0.013 to 0.115 (medians), as pairs with noise no "
-    "longer count. That of means hardly changes: it rises by .022 in the mean, and permuted means, "
-    "which share nothing, by .020, as the bias that is subtracted is that of all latents. So "
-    "passive latents do not raise the averaged information of means, contrary to the paper's "
+    "longer count. That of means hardly changes: it rises by 0.022 on average, and permuted "
+    "means, which share nothing, by 0.020, as the bias that is subtracted is that of all latents. "
+    "So passive latents do not raise the averaged information of means, contrary to the paper's "
     "sentence; our second claim asked only for a gap and a smaller one without them, which is "
     "weaker. Total correlation, a sum, does fall: from 0.92 to 0.002, and to 0.12 with as many "
     "latents dropped at random.",

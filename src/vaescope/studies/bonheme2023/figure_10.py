@@ -214,8 +214,8 @@ STUDY = Study(
             {"means": "tc_mean_active", "samples": "tc_sample_active"}, "objective.beta",
         ),
         Dots("Gap without passives / gap", "share_without_passive", "objective.beta", {}, 0.1),
-        Dots("Gap without as many by lot / gap", "share_random", "objective.beta"),
-        Dots("Share of lots that leave less", "lots_below", "objective.beta", {}, 0.5),
+        Dots("Gap without as many random latents / gap", "share_random", "objective.beta"),
+        Dots("Share of random sets that leave less", "lots_below", "objective.beta", {}, 0.5),
         Curves("Passive latents", "passive", "objective.beta"),
     ),
     ("bonheme2023 Fig 10 a-c",),
@@ -233,7 +233,7 @@ STUDY = Study(
     "are passive, so that there is no total correlation without them; they help no side, and 14 "
     "of 16 are too few. That less of the gap is left, or less than a tenth, is not specific, as "
     "dropping eight of ten at random does it too. The curves part as in the paper: means have a "
-    "total correlation of 1.7, 4.1 and 8.8 at betas 1, 4 and 8 (medians), samples of .003 to "
-    ".004. But seven to eight latents are passive already at beta 1, so that two or three are "
+    "total correlation of 1.7, 4.1 and 8.8 at betas 1, 4 and 8 (medians), samples of 0.003 to "
+    "0.004. But seven to eight latents are passive already at beta 1, so that two or three are "
     "left of ten.",
 )  # fmt: skip

@@ -128,11 +128,11 @@ STUDY = Study(
     "what passive means encode, however small they are. Types are decided on one half of the "
     "images; regressions are fitted and tested within the other half. Accuracies are above that of "
     "guessing uniformly.",
-    "Passive means predict factors by .15 above chance at beta 2 (.12 to .19 over 16 seeds), their "
-    "samples by -.01, and in 16 of 16 seeds means do so more than at beta 1/4 (.08). The one seed "
-    "that does not vote for the primary claim has samples .024 below chance, outside the margin. "
-    "Samples lose nothing without their passive latents (one seed of 16 does, .012): they gain "
-    ".012, more than the margin of .02 in two seeds, so that \"as well as all of them\" stays "
-    "undecided because of a gain. Passive latents of ten, medians at the six betas: 0, 0, 3, 6, 6 "
-    "and 7.",
+    "Passive means predict factors by 0.15 above chance at beta 2 (0.12 to 0.19 over 16 seeds), "
+    "their samples by -0.01, and in 16 of 16 seeds means do so more than at beta 1/4 (0.08). The "
+    "one seed that does not vote for the primary claim has samples 0.024 below chance, outside "
+    "the margin. Samples lose nothing without their passive latents (one seed of 16 does, 0.012): "
+    "they gain 0.012, more than the margin of 0.02 in two seeds, so that \"as well as all of "
+    "them\" stays undecided because of a gain. Passive latents of ten, medians at the six betas: "
+    "0, 0, 3, 6, 6 and 7.",
 )  # fmt: skip

@@ -146,5 +146,5 @@ FIGURE_5 = Study(
     _ABOUT,
     "Partly a matter of definition: an active latent has a narrow posterior, so that its samples "
     "lie near its means. Mixed latents pass the same threshold in all ten seeds that have any "
-    "(.031 in the mean).",
+    "(0.031 on average).",
 )  # fmt: skip

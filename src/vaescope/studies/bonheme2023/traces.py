@@ -202,10 +202,10 @@ FIGURE_11 = Study(
     f"beta-VAEs on colour dSprites; beta 16 in the paper, 1 at laptop scale. {_SMALL}, 3,000 steps "
     "at learning rate 1e-3. Types are decided on one half of the images, correlations are of the "
     "other.",
-    "Passive means correlate with some active mean by .19 in the median of 48 seeds, above .2 in "
-    "18 of them; active means with another active one by as much (.19, above .2 in 21), and "
+    "Passive means correlate with some active mean by 0.19 in the median of 48 seeds, above 0.2 "
+    "in 18 of them; active means with another active one by as much (0.19, above 0.2 in 21), and "
     "passive ones more than active ones in 27. So at beta 1 passive means do not stand out from "
-    "others. Means permuted apart have .04, so that the correlation of both is more than chance. "
+    "others. Means permuted apart have 0.04, so that the correlation of both is more than chance. "
     "Ours is narrower than the paper's sentence: it asks for an active latent, the paper for any "
     "other.",
 )  # fmt: skip
@@ -232,12 +232,12 @@ FIGURE_12 = Study(
     ),
     ("bonheme2023 Fig 12",),
     _TRACED,
-    "In all 16 seeds latents that end passive have a correlation above .2 in more snapshots than "
-    "those that end active: in 99% of them against 90% (medians; the smallest lead is .004, the "
-    "largest .30). Types given by lot lead by .001. But the paper says of its run that \"the "
-    "correlation scores of active variables remain very low\"; here active ones have one above .2 "
-    "in at least 69% of the snapshots of every seed, as one of nine others is easily had. So the "
-    "order is the paper's, its low scores of active latents are not.",
+    "In all 16 seeds latents that end passive have a correlation above 0.2 in more snapshots than "
+    "those that end active: in 99% of them against 90% (medians; the smallest lead is 0.004, the "
+    "largest 0.30). Types assigned at random lead by 0.001. But the paper says of its run that "
+    "\"the correlation scores of active variables remain very low\"; here active ones have one "
+    "above 0.2 in at least 69% of the snapshots of every seed, as one of nine others occurs "
+    "easily by chance. So the order is the paper's, its low scores of active latents are not.",
 )  # fmt: skip
 
 FIGURE_13 = Study(
@@ -261,12 +261,12 @@ FIGURE_13 = Study(
     ("bonheme2023 Fig 13",),
     f"{_TRACED} The paper shows one active latent of one run; here the mean over all of them and "
     "over all snapshots.",
-    "Active latents correlate more with latents that end passive than with one another in 22 of 24 "
-    "seeds, by .034 in the median. Types given by lot have the same sign in 19 of 24 seeds, by "
-    ".005, a seventh of it. The rule counts signs, so for it the control does the same, which "
-    "ended the study at 24 of 48 units. We do not know why lots favour one side: over all lots the "
-    "mean is 0, and 50 are drawn. A control that ranks the true types among the lots, as in figure "
-    "10, would be sharper; it needs a new registration.",
+    "Active latents correlate more with latents that end passive than with one another in 22 of "
+    "24 seeds, by 0.034 in the median. Types assigned at random have the same sign in 19 of 24 "
+    "seeds, by 0.005, a seventh of it. The rule counts signs, so for it the control does the "
+    "same, which ended the study at 24 of 48 units. We do not know why random types favour one "
+    "side: over all permutations the mean is 0, and 50 are drawn. A control that ranks the true "
+    "types among random ones, as in figure 10, would be sharper; it needs a new registration.",
 )  # fmt: skip
 
 FIRST = Study(
@@ -298,7 +298,8 @@ FIRST = Study(
     "kind counts as neither.",
     "The other way round: lasting correlation comes before passivity in 32 of 40 seeds, after it "
     "in two, and six cannot be said; by 43% of training in the median. Exchanged onsets give the "
-    "same 43%: passive latents of a run do not differ in it. A correlation above .2 with one "
-    "of nine others is easily had: latents that end passive have one in 99% of the snapshots, "
-    "those that end active in 88%. Most of the order is therefore that passivity takes long.",
+    "same 43%: passive latents of a run do not differ in it. A correlation above 0.2 with one of "
+    "nine others occurs easily by chance: latents that end passive have one in 99% of the "
+    "snapshots, those that end active in 88%. Most of the order is therefore that passivity takes "
+    "long.",
 )  # fmt: skip

@@ -219,16 +219,15 @@ ANISOTROPIC = Study(
         "anisotropy. Compared at equal distortion by interpolating each seed's curve over beta."
     ),
     found=(
-        "No prior stands out here. At equal distortion the score of the learned variances is .02 "
-        "below that of the isotropic prior, that of the fixed ones .03 below it; the score "
-        "spreads by .08 over seeds. The paper's curves are of 100 nets. Beta 4 scores as beta 1 "
-        "does with an isotropic prior in the mean (.745 and .740), but two of three blocks differ "
-        "by more than .05: undecided. Four factors and small "
-        "nets on 3,072 images leave little room for a prior: with any of them and any beta the "
-        "mean score is between .62 and .79. "
-        "The registered study has not run: a seed (twelve models) takes 220 s of one processor, "
-        "1.5 s a model with the isotropic prior, whose steps are in C, and 27 s with the other "
-        "two, and the 64 seeds that can decide four hours."
+        "No prior stands out here. At equal distortion the score of the learned variances is 0.02 "
+        "below that of the isotropic prior, that of the fixed ones 0.03 below it; the score "
+        "spreads by 0.08 over seeds. The paper's curves are of 100 nets. Beta 4 scores as beta 1 "
+        "does with an isotropic prior on average (0.745 and 0.740), but two of three blocks "
+        "differ by more than 0.05: undecided. Four factors and small nets on 3,072 images leave "
+        "little room for a prior: with any of them and any beta the mean score is between 0.62 "
+        "and 0.79. The registered study has not run: a seed (twelve models) takes 220 s of one "
+        "processor, 1.5 s a model with the isotropic prior, whose steps are in C, and 27 s with "
+        "the other two, and the 64 seeds that can decide four hours."
     ),
     cap=CAP,
 )
@@ -295,17 +294,18 @@ STUDENT_T = Study(
         "code prints and the paper does not mention."
     ),
     found=(
-        "The score is .74 with a normal prior and .73 with five degrees of freedom, at the same "
+        "The score is 0.74 with a normal prior and 0.73 with five degrees of freedom, at the same "
         "distortion (31.5 and 31.4 nats): there is no gain here; the paper's is over 100 nets on "
-        "all of dSprites. It falls to .64 at 1.5. Ranks do not recover it: they lower the score "
-        "everywhere, by .02 at 1.5 and by .05 to .07 from five degrees on (in nine runs looked at, "
-        "also where collapsed latents are left as they are). The map from the prior to a normal, "
-        "which is what the released code scores, raises it by .06 at 1.5, .05 at 3, .03 at 5 and "
-        ".00 at 30, so that part of the drop is the metric's; .69 against .75 at 5 remains. "
-        "Latents are typed against the Gaussian nearest to the prior: against N(0, 1) all unused "
-        "ones would be called mixed, as their variance is 1.4 at five degrees and 2.1 at 1.5. A "
-        "first table had them so; its scores are the same. The registered study has not run: a "
-        "seed (six models) takes 120 s of one processor, the 64 seeds that can decide two hours."
+        "all of dSprites. It falls to 0.64 at 1.5. Ranks do not recover it: they lower the score "
+        "everywhere, by 0.02 at 1.5 and by 0.05 to 0.07 from five degrees on (in nine runs looked "
+        "at, also where collapsed latents are left as they are). The map from the prior to a "
+        "normal, which is what the released code scores, raises it by 0.06 at 1.5, 0.05 at 3, "
+        "0.03 at 5 and 0.00 at 30, so that part of the drop is the metric's; 0.69 against 0.75 at "
+        "5 remains. Latents are typed against the Gaussian nearest to the prior: against N(0, 1) "
+        "all unused ones would be called mixed, as their variance is 1.4 at five degrees and 2.1 "
+        "at 1.5. A first table had them so; its scores are the same. The registered study has not "
+        "run: a seed (six models) takes 120 s of one processor, the 64 seeds that can decide two "
+        "hours."
     ),
     cap=CAP,
 )
@@ -343,11 +343,11 @@ SEED_SHARE = Study(
         "mean of each prior and beta; with 12 seeds noise alone would leave them 0.92 of it."
     ),
     found=(
-        "Seeds account for .78 of the variance of the score and .06 of that of the distortion. "
-        "These are shares over all twelve seeds; the claim is about blocks of four, of which there "
-        "are three, and which noise alone would leave .77, so that its threshold of .5 is easy. "
-        "What beta and the prior explain of the score is mostly "
-        "its fall at beta 8, where two latents are active."
+        "Seeds account for 0.78 of the variance of the score and 0.06 of that of the distortion. "
+        "These are shares over all twelve seeds; the claim is about blocks of four, of which "
+        "there are three, and which noise alone would leave 0.77, so that its threshold of 0.5 is "
+        "easy. What beta and the prior explain of the score is mostly its fall at beta 8, where "
+        "two latents are active."
     ),
     cap=CAP,
 )

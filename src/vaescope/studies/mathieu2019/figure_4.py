@@ -179,16 +179,15 @@ STUDY = Study(
         "dense Gaussian code of 20 latents has 0.26, not 0."
     ),
     found=(
-        "The table has gamma 0.8, so no claim about 0.9 has a number. There Hoyer's measure is .34 "
-        "at alpha 0 and .48 at 100 with the sparse prior, .22 and .21 with the Gaussian one. All "
-        "of the gain comes with the first step, alpha 10 (.49), where the "
-        "discrepancy falls from 9.8 to 1.2; a larger alpha costs reconstruction and lowers "
-        "sparsity a little (.44 at 300). With the sparse prior alpha 100 costs 45 nats and beta 5 "
-        "costs 61, on a scale where distortions are near -600, in this order in all six seeds; "
-        "with the Gaussian prior it is the reverse, 73 against 48, also in all six: against the "
-        "paper's sentence. The "
-        "discrepancy at alpha 100 is .35 with the sparse prior and .12 with the Gaussian one, "
-        "again in every seed. Training has not quite converged: distortion falls by about 8 nats "
-        "over the last 100 of 1,500 steps."
+        "The table has gamma 0.8, so no claim about 0.9 has a number. There Hoyer's measure is "
+        "0.34 at alpha 0 and 0.48 at 100 with the sparse prior, 0.22 and 0.21 with the Gaussian "
+        "one. All of the gain comes with the first step, alpha 10 (0.49), where the discrepancy "
+        "falls from 9.8 to 1.2; a larger alpha costs reconstruction and lowers sparsity a little "
+        "(0.44 at 300). With the sparse prior alpha 100 costs 45 nats and beta 5 costs 61, on a "
+        "scale where distortions are near -600, in this order in all six seeds; with the Gaussian "
+        "prior it is the reverse, 73 against 48, also in all six: against the paper's sentence. "
+        "The discrepancy at alpha 100 is 0.35 with the sparse prior and 0.12 with the Gaussian "
+        "one, again in every seed. Training has not quite converged: distortion falls by about 8 "
+        "nats over the last 100 of 1,500 steps."
     ),
 )

@@ -76,14 +76,14 @@ STUDY = Study(
     "The thesis has 0.00 at beta 1e-4 after 600 epochs of a batch size it does not give. Nothing "
     "is asserted of the level at 1e-4 and 1e-3; it is recorded here against steps. Short runs may "
     "have a small DtO before they have learnt anything.",
-    "DtO against steps (1,000, 4,000, 16,000), means over the seeds with two latents (11 at .05 "
-    "and 1,000, 15 at .01 and 4,000, else all 16): beta 1e-4: .20, .25, .36; 1e-3: .14, .40, .19; "
-    "1e-2: .20, .27, .009; 5e-2: .18, .05, .001. At beta .05 five of 16 models had one latent only "
-    "after 1,000 steps, so that 11 seeds have a trend, downwards in all 11: too few of 16 to "
-    "decide. A small DtO early in training does not mean alignment: at 1e-4 it is .20 after 1,000 "
-    "steps, when DS is .31, and .36 after 16,000 (random axes: .55). After 16,000 steps means fall "
-    "with beta, and the rank correlation is negative in all 16 seeds (-1 in nine); the claim stays "
-    "undecided, as after 1,000 steps, its control, it is negative in five too (positive in three, "
-    "0 in three, without a number in five), and the effect is stronger than the control's in only "
-    "seven of 16.",
+    "DtO against steps (1,000, 4,000, 16,000), means over the seeds with two latents (11 at 0.05 "
+    "and 1,000, 15 at 0.01 and 4,000, else all 16): beta 1e-4: 0.20, 0.25, 0.36; 1e-3: 0.14, "
+    "0.40, 0.19; 1e-2: 0.20, 0.27, 0.009; 5e-2: 0.18, 0.05, 0.001. At beta 0.05 five of 16 models "
+    "had one latent only after 1,000 steps, so that 11 seeds have a trend, downwards in all 11: "
+    "too few of 16 to decide. A small DtO early in training does not mean alignment: at 1e-4 it "
+    "is 0.20 after 1,000 steps, when DS is 0.31, and 0.36 after 16,000 (random axes: 0.55). After "
+    "16,000 steps means fall with beta, and the rank correlation is negative in all 16 seeds (-1 "
+    "in nine); the claim stays undecided, as after 1,000 steps, its control, it is negative in "
+    "five too (positive in three, 0 in three, without a number in five), and the effect is "
+    "stronger than the control's in only seven of 16.",
 )  # fmt: skip

@@ -75,10 +75,10 @@ STUDY = Study(
     "over four restarts of one length; a unit is a block of four restarts. Settings of dSprites "
     "were chosen by runs of seed 100 that printed DtO and DS too, before the claims were written.",
     "Among restarts of one length a smaller DtO goes with a higher DS: rank correlations over 64 "
-    "restarts are -.63, -.94 and -.92 at 400, 1,200 and 2,000 steps, and -.77 over all 192 runs, "
-    "pooled as in the thesis. At 400 steps, before reconstruction has converged, blocks of four "
-    "leave it undecided. Length itself changes little: DtO is .57, .60 and .53 and DS .40, .44 and "
-    ".51 at the three lengths, while distortion falls from 38 to 21 nats.",
+    "restarts are -0.63, -0.94 and -0.92 at 400, 1,200 and 2,000 steps, and -0.77 over all 192 "
+    "runs, pooled as in the thesis. At 400 steps, before reconstruction has converged, blocks of "
+    "four leave it undecided. Length itself changes little: DtO is 0.57, 0.60 and 0.53 and DS "
+    "0.40, 0.44 and 0.51 at the three lengths, while distortion falls from 38 to 21 nats.",
     extend=_work,
     cap=64,
 )  # fmt: skip

@@ -177,10 +177,10 @@ STUDY = Study(
     "squared cosine between the span of their Jacobian columns there and that of the first five "
     "principal components. Whether a change looks semantic is left to the reader.",
     "In all 16 seeds the five leading latents span the first five eigenfaces better than those of "
-    "an autoencoder: .78 in the median (.71 to .95) against .46 (.34 to .58), an untrained "
-    "decoder .001. They make up 83% of what the decoder shows (72 to 91%), and latents are sorted "
-    "by their certainty as by the length of their Jacobian columns (rank correlation .98), which "
-    "is the thesis' reason for the order. 14 to 16 of 16 latents are in use. So locally, at the "
-    "mean face, these latents are much like the linear eigenfaces; whether they are more than "
-    "that, as the thesis says of CelebA (semantic features), no number here tells.",
+    "an autoencoder: 0.78 in the median (0.71 to 0.95) against 0.46 (0.34 to 0.58), an untrained "
+    "decoder 0.001. They make up 83% of what the decoder shows (72 to 91%), and latents are "
+    "sorted by their certainty as by the length of their Jacobian columns (rank correlation "
+    "0.98), which is the thesis' reason for the order. 14 to 16 of 16 latents are in use. So "
+    "locally, at the mean face, these latents are much like the linear eigenfaces; whether they "
+    "are more than that, as the thesis says of CelebA (semantic features), no number here tells.",
 )  # fmt: skip

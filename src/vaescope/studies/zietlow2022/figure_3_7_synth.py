@@ -184,15 +184,15 @@ STUDY = Study(
     "The thesis does not give its network's weights; ours are N(0, 1), which gives larger "
     "variances and so larger betas than its 1e-3. With as many latents as factors the first "
     "collapse is over-pruning, not the onset of a better regime.",
-    "Both collapses are where the closed form has them, in all 16 seeds. The score falls from .996 "
-    "just below the first to .72 just above it (.15 to 1.00 over seeds), .34 between both, "
-    ".08 just below the second and .06 just above it; at beta 2 it is .29 again, though both are "
-    "passive in every seed, as nearest neighbours on noise-free means do not see the scale of a "
-    "latent. At beta 1e-3 DtO is .20 (.01 to .70), which says how far alignment has come rather "
-    "than what beta does (zietlow2022/dto-steps). Nonlinear task: DtO falls from .47 at beta 1e-4 "
-    "to .24 at .03 where both latents are used, lower in 15 of 15 generators; one of 16 models at "
-    ".03 has one latent and gives no number. The claim stays undecided since the fall must also "
-    "exceed that from a tenfold smallest beta, which it does in 14 of 16. DS rises from .41 to "
-    ".57; zietlow2022/table-3.3-synth says why it does not follow DtO further.",
+    "Both collapses are where the closed form has them, in all 16 seeds. The score falls from "
+    "0.996 just below the first to 0.72 just above it (0.15 to 1.00 over seeds), 0.34 between "
+    "both, 0.08 just below the second and 0.06 just above it; at beta 2 it is 0.29 again, though "
+    "both are passive in every seed, as nearest neighbours on noise-free means do not see the "
+    "scale of a latent. At beta 1e-3 DtO is 0.20 (0.01 to 0.70), which says how far alignment has "
+    "come rather than what beta does (zietlow2022/dto-steps). Nonlinear task: DtO falls from 0.47 "
+    "at beta 1e-4 to 0.24 at 0.03 where both latents are used, lower in 15 of 15 generators; one "
+    "of 16 models at 0.03 has one latent and gives no number. The claim stays undecided since the "
+    "fall must also exceed that from a tenfold smallest beta, which it does in 14 of 16. DS rises "
+    "from 0.41 to 0.57; zietlow2022/table-3.3-synth says why it does not follow DtO further.",
     extend=_work,
 )  # fmt: skip

@@ -128,7 +128,7 @@ STUDY = Study(
     "full covariance (below 0 to 95%). So the diagonal posterior does not fix the axes over seeds "
     "here. Theorem 2 presumes distinct singular values, and here latents are nearly equal: in "
     "three pairs of each from exploratory seeds (not in the table) two or three are used at beta "
-    "2, of mean posterior variances .33 to .55, and three or four at beta 1, of which three have "
-    ".12 to .20. Two autoencoders are not the same up to an affine map (82%, below 90% in all 16 "
-    "pairs), of which a rotation recovers 91%.",
+    "2, of mean posterior variances 0.33 to 0.55, and three or four at beta 1, of which three "
+    "have 0.12 to 0.20. Two autoencoders are not the same up to an affine map (82%, below 90% in "
+    "all 16 pairs), of which a rotation recovers 91%.",
 )  # fmt: skip

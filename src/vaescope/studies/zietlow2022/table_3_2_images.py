@@ -124,8 +124,8 @@ STUDY = Study(
     "fell in the second half. An active latent is one whose mean deviates by more than 0.5.",
     "The table is the older one, of 2,000 steps with the thesis's nets, which is against the "
     "claim by its length alone: with no latents to spare the last violation is at step 790 "
-    "(dSprites), 190 (MNIST) and 560 (Fashion-MNIST) in the mean, so that 61, 90 and 72% of 2,000 "
+    "(dSprites), 190 (MNIST) and 560 (Fashion-MNIST) on average, so that 61, 90 and 72% of 2,000 "
     "steps are left, where the thesis has 97.8 to 99.8% of far longer trainings. A seed of the "
-    "registered study takes 16 minutes of one processor (6.7 s for 20,000 steps on MNIST, 9.5 s on "
-    "dSprites), 16 seeds 4 hours: not run yet.",
+    "registered study takes 16 minutes of one processor (6.7 s for 20,000 steps on MNIST, 9.5 s "
+    "on dSprites), 16 seeds 4 hours: not run yet.",
 )  # fmt: skip

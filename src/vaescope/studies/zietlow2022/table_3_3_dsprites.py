@@ -88,14 +88,13 @@ STUDY = Study(
     "in use. beta 4 at 32 pixels weighs as much as 16 at 64. DS is the corrected score. Untrained "
     "is an encoder and a decoder as they start. Settings were chosen by runs of seed 100 that "
     "printed DtO and DS too, before the claims were written.",
-    "The order is the thesis's: DtO .53, .90, 1.01, 1.04 and 1.06 of beta-VAE, VAE, autoencoder, "
-    "full covariance and untrained decoder, DS .52, .25, .20, .28 and .05; all three latents are "
-    "used in every model. Only the beta-VAE stands out. Three random axes have a DtO of .98, so "
-    "the VAE, the autoencoder and the full covariance are all near chance; the VAE is .11 below "
-    "the autoencoder, in 14 of 16 seeds, an effect stronger than its control's in only 12. The "
-    "full covariance has not converged: it ends at 28 nats (18 to 34) where the beta-VAE, of "
-    "the same beta, has 20, and its DtO spreads by .18 over seeds. The beta-VAE pays 8 nats (20 "
-    "against the VAE's 12). So orthogonality costs "
-    "distortion here; whether a small beta reaches it after long training is the question of "
-    "zietlow2022/dto-steps.",
+    "The order is the thesis's: DtO 0.53, 0.90, 1.01, 1.04 and 1.06 of beta-VAE, VAE, "
+    "autoencoder, full covariance and untrained decoder, DS 0.52, 0.25, 0.20, 0.28 and 0.05; all "
+    "three latents are used in every model. Only the beta-VAE stands out. Three random axes have "
+    "a DtO of 0.98, so the VAE, the autoencoder and the full covariance are all near chance; the "
+    "VAE is 0.11 below the autoencoder, in 14 of 16 seeds, an effect stronger than its control's "
+    "in only 12. The full covariance has not converged: it ends at 28 nats (18 to 34) where the "
+    "beta-VAE, of the same beta, has 20, and its DtO spreads by 0.18 over seeds. The beta-VAE "
+    "pays 8 nats (20 against the VAE's 12). So orthogonality costs distortion here; whether a "
+    "small beta reaches it after long training is the question of zietlow2022/dto-steps.",
 )  # fmt: skip

@@ -81,18 +81,18 @@ STUDY = Study(
     "the thesis's random decoders are above it. Nothing forbids nearly equal singular values here: "
     "`degenerate` is the share of points where two are within a tenth, where V can rotate freely "
     "and DtO is that of random axes.",
-    "After two epochs Fashion-MNIST is near the thesis's numbers: VAE 1.41 +- .14 (1.36 there), "
-    "autoencoder 1.90, in this order in all 24 seeds. On MNIST the VAE is lower too, 1.79 +- .07 "
+    "After two epochs Fashion-MNIST is near the thesis's numbers: VAE 1.41 +- 0.14 (1.36 there), "
+    "autoencoder 1.90, in this order in all 24 seeds. On MNIST the VAE is lower too, 1.79 +- 0.07 "
     "against 1.91, in 22 seeds, but by a sixteenth only: at 77% of its points two singular values "
     "are within a tenth of each other, against 25% on Fashion-MNIST, and there V can rotate "
     "freely. Training may also be too short: a run with a seed outside the study and its table "
     "had 1.81 at 1,000, 2,000 and 3,000 steps while its distortion still fell (124, 118, 115 "
     "nats). The control is not at the level of random axes (1.912) where the autoencoder is: a "
-    "full covariance has 1.88 on MNIST, below the autoencoder in 16 of 24 seeds, and 1.72 +- .15 "
+    "full covariance has 1.88 on MNIST, below the autoencoder in 16 of 24 seeds, and 1.72 +- 0.15 "
     "on Fashion-MNIST, in 20. Its objective does not change under a rotation, so the theory "
     "predicts no order of the two, and we do not know why it is lower; it is why the sentence on "
     "Fashion-MNIST, with the larger effect, is \"not specific\": the rule counts signs, and a "
-    "third of the fall is the control's (.19 of .50). The VAE is below the full covariance in 20 "
-    "and 21 seeds. The primary claim waits for that number: 20 of 24 units. Untrained decoders "
-    "have 1.96 +- .16 here, not 2.11; at each of their points two singular values are close.",
+    "third of the fall is the control's (0.19 of 0.50). The VAE is below the full covariance in "
+    "20 and 21 seeds. The primary claim waits for that number: 20 of 24 units. Untrained decoders "
+    "have 1.96 +- 0.16 here, not 2.11; at each of their points two singular values are close.",
 )  # fmt: skip

@@ -160,16 +160,16 @@ STUDY = Study(
     "where fewer than two are left, as for the VAE, and such a unit is neither for nor against. A "
     "random decoder is an untrained autoencoder's. Of two latents, randomly rotated axes (Haar) "
     "have a DtO of 0.548.",
-    "DtO is .002 for the beta-VAE on the linear task, .53 for the autoencoder and .46 with a full "
-    "covariance (random axes: .55); on the nonlinear one .24, .55 and .53. The beta-VAE is below "
-    "the autoencoder on both tasks in all 16 units in which it kept both nonlinear latents; one of "
-    "17 lost a latent and does not vote. The first 12 units, after which the claim was undecided "
-    "with e = 341, are among them. DS follows DtO on the linear task (.995 against .49) and not on "
-    "the nonlinear one (.52 against .45, higher in ten of 17 units, and .53 with a full covariance "
-    "too): a random network is not stretched along its two sources, so that orthogonal columns "
-    "need not be theirs. That a full covariance has the autoencoder's DtO within 0.2 is undecided: "
-    "both are those of random axes, .06 to 1.04 and .06 to .93, and two draws from so wide a range "
-    "are within 0.2 of each other in only eight of 17 units. At beta 1 the linear VAE loses both "
-    "latents in every seed.",
+    "DtO is 0.002 for the beta-VAE on the linear task, 0.53 for the autoencoder and 0.46 with a "
+    "full covariance (random axes: 0.55); on the nonlinear one 0.24, 0.55 and 0.53. The beta-VAE "
+    "is below the autoencoder on both tasks in all 16 units in which it kept both nonlinear "
+    "latents; one of 17 lost a latent and does not vote. The first 12 units, after which the "
+    "claim was undecided with e = 341, are among them. DS follows DtO on the linear task (0.995 "
+    "against 0.49) and not on the nonlinear one (0.52 against 0.45, higher in ten of 17 units, "
+    "and 0.53 with a full covariance too): a random network is not stretched along its two "
+    "sources, so that orthogonal columns need not be theirs. That a full covariance has the "
+    "autoencoder's DtO within 0.2 is undecided: both are those of random axes, 0.06 to 1.04 and "
+    "0.06 to 0.93, and two draws from so wide a range are within 0.2 of each other in only eight "
+    "of 17 units. At beta 1 the linear VAE loses both latents in every seed.",
     extend=_work,
 )  # fmt: skip

@@ -129,13 +129,13 @@ STUDY = Study(
     "is pruned. DS is the corrected score on 5,000 rows that were not trained on. Equal scales "
     "leave V undetermined: DtO there is that of random axes (Haar's mean is 0.548), whatever the "
     "training.",
-    "With equal scales DS is .57 +- .28 and DtO .48 +- .27 over 16 restarts (Haar's mean is .55), "
-    "at a ratio of 1.2 they are .97 +- .03 and .02 +- .02, at 1.5 .996 and .003. A plain "
-    "autoencoder has a DtO of .44 to .48 and a DS of .38 to .49 at all three ratios, so it is the "
-    "rate, not the data alone, that determines the axes. The thesis' row for 1.2 (DS .76, DtO .20) "
-    "lies between ours for 1.2 and for equal scales: how far alignment has come is a matter of "
-    "beta and steps. Rank correlations over three ratios are stronger than the autoencoder's in "
-    "only nine (DtO) and eight (DS) of 16 seeds, as with three points the autoencoder's is at the "
-    "same extreme in seven. Four blocks of four "
-    "seeds cannot decide whether restarts vary more with equal scales, though all four say so.",
+    "With equal scales DS is 0.57 +- 0.28 and DtO 0.48 +- 0.27 over 16 restarts (Haar's mean is "
+    "0.55), at a ratio of 1.2 they are 0.97 +- 0.03 and 0.02 +- 0.02, at 1.5 0.996 and 0.003. A "
+    "plain autoencoder has a DtO of 0.44 to 0.48 and a DS of 0.38 to 0.49 at all three ratios, so "
+    "it is the rate, not the data alone, that determines the axes. The thesis' row for 1.2 (DS "
+    "0.76, DtO 0.20) lies between ours for 1.2 and for equal scales: how far alignment has come "
+    "is a matter of beta and steps. Rank correlations over three ratios are stronger than the "
+    "autoencoder's in only nine (DtO) and eight (DS) of 16 seeds, as with three points the "
+    "autoencoder's is at the same extreme in seven. Four blocks of four seeds cannot decide "
+    "whether restarts vary more with equal scales, though all four say so.",
 )  # fmt: skip
