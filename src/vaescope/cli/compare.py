@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from vaescope.cli.given_data import FactorsOption, SizeOption, given_data
 from vaescope.cli.inspect import opened_path
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 
@@ -24,6 +25,8 @@ def compare(
     data: Annotated[
         str | None, typer.Option(help="A dataset's name or a file, instead of the first run's.")
     ] = None,
+    size: SizeOption = None,
+    factors: FactorsOption = None,
     metrics: Annotated[
         str,
         typer.Option(
@@ -53,7 +56,7 @@ def compare(
         found = compare_models(
             *models,
             names=[None if path.is_dir() else path.stem for path in runs],
-            data=data,
+            data=given_data(data, size, factors),
             metrics=named[metrics] if metrics in named else metrics.split(","),
             images=out is not None and not no_images,
             progress=lambda part: status.update(Text(part)),

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from vaescope.cli.given_data import SizeOption, given_data
 from vaescope.cli.inspect import opened_path
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 
@@ -23,6 +24,7 @@ def exchange(
     data: Annotated[
         str | None, typer.Option(help="A dataset's name or a file, instead of A's own.")
     ] = None,
+    size: SizeOption = None,
     rows: Annotated[
         int, typer.Option(help="Images: half to fit the maps, half to measure them.", min=4)
     ] = 2_000,
@@ -42,6 +44,6 @@ def exchange(
 
     first, second = opened_path(a, model_a), opened_path(b, model_b)
     with messages(quiet=quiet).status("Exchanging latents"):
-        images = None if data is None else as_dataset(data, most=rows)
+        images = None if data is None else as_dataset(given_data(data, size), most=rows)
         found = exchanged(first, second, images, rows=rows)
     result(found.to_dict(), found.summary(), as_json=as_json)

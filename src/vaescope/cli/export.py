@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from vaescope.cli.given_data import SizeOption, given_data
 from vaescope.cli.inspect import ends, opened_path
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 from vaescope.errors import UsageError
@@ -32,6 +33,7 @@ def export(
         str | None,
         typer.Option(help="Data of the run or checkpoint: a dataset's name or a file."),
     ] = None,
+    size: SizeOption = None,
     licence: Annotated[
         str, typer.Option(help="hf: the model's licence by the hub's identifier, e.g. apache-2.0.")
     ] = "unknown",
@@ -72,11 +74,12 @@ def export(
 
     with console.status(Text(f"Exporting {path.name}")):
         found: Any
+        images = given_data(data, size)
         if to is Target.hf:
-            found = save_pretrained(path, out, data, licence=licence)
+            found = save_pretrained(path, out, images, licence=licence)
         else:
             found = export_onnx(
-                opened_path(path, model), out, data, posterior=posterior, output=output,
+                opened_path(path, model), out, images, posterior=posterior, output=output,
                 value_range=ends(value_range), tolerance=tolerance,
             )  # fmt: skip
     result({"to": to.value, **found.to_dict()}, found.summary(), as_json=as_json)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from vaescope.cli.given_data import FactorsOption, SizeOption, given_data
 from vaescope.cli.output import (
     DataOption,
     JsonOption,
@@ -27,6 +28,8 @@ def inspect(
     path: PathArgument,
     model: ModelOption = None,
     data: DataOption = None,
+    size: SizeOption = None,
+    factors: FactorsOption = None,
     posterior: PosteriorOption = None,
     output: OutputOption = None,
     value_range: RangeOption = None,
@@ -101,7 +104,7 @@ def inspect(
     with console.status("Reading the model") as status:
         found = dissect(
             subject,
-            data,
+            given_data(data, size, factors),
             posterior=posterior,
             output=output,
             value_range=ends(value_range),

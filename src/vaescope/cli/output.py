@@ -77,6 +77,7 @@ def as_options(text: str) -> str:
         name = f"--{found[1].replace('_', '-')}"
         return f"{name} {found[2]}" if found[2] else name
 
+    text = text.replace("vs.load_dataset(folder, size=N)", "--size N")
     return _ARGUMENTS.sub(option, text)
 
 

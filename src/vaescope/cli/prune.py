@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from vaescope.cli.given_data import FactorsOption, SizeOption, given_data
 from vaescope.cli.inspect import ends, opened_path
 from vaescope.cli.output import (
     DataOption,
@@ -31,6 +32,8 @@ def prune(
     ] = None,
     model: ModelOption = None,
     data: DataOption = None,
+    size: SizeOption = None,
+    factors: FactorsOption = None,
     posterior: PosteriorOption = None,
     output: OutputOption = None,
     value_range: RangeOption = None,
@@ -59,7 +62,7 @@ def prune(
         )
     with console.status(Text(f"Pruning {path.name}")):
         found = drop(
-            subject, data, out=out, posterior=posterior, output=output,
+            subject, given_data(data, size, factors), out=out, posterior=posterior, output=output,
             value_range=ends(value_range),
         )  # fmt: skip
     written = str(out) if out is not None and found.dropped else None
