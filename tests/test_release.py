@@ -19,11 +19,38 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 USER = '''\
 """Uses vaescope with types."""
 
+from dataclasses import dataclass
+
 import numpy as np
+import torch
+from torch import Tensor, nn
 
 import vaescope as vs
 
 
+class Mine(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.decoder = nn.Linear(64, 8), nn.Linear(4, 64)
+
+    def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        mean, logvar = self.encoder(x.flatten(1)).chunk(2, dim=1)
+        return mean, logvar
+
+    def decode(self, z: Tensor) -> Tensor:
+        return torch.sigmoid(self.decoder(z)).view(-1, 1, 8, 8)
+
+
+@dataclass(frozen=True)
+class Weighted(vs.Objective):
+    weight: float = 1.0
+
+    def __call__(self, vae: vs.VAE, batch: vs.Batch, step: Tensor, noise: Tensor) -> vs.Terms:
+        elbo = vs.objectives.BetaVAE()(vae, batch, step, noise)
+        assert elbo.posterior is not None
+        penalty = elbo.posterior.mean.square().sum()
+        parts = {**elbo.parts, "penalty": penalty}
+        return vs.Terms(elbo.loss + self.weight * penalty, parts, elbo.posterior)
 
 
 def best(codes: vs.Codes) -> tuple[str, float]:
@@ -37,6 +64,14 @@ def main() -> None:
     run: vs.Run = vs.train("beta-vae", data, beta=4.0, steps=10)
     says, value = best(vs.encode(run, np.arange(3)))
     print(says, value, vs.inspect(run).summary(), vs.prune(run).dropped)
+    for latent in vs.inspect(Mine(), data, posterior="logvar", effort="fast").latents:
+        print(latent.index, latent.type, latent.kl_nats)
+    runs = [vs.train("vae", data, objective=Weighted(2.0), seed=seed) for seed in range(3)]
+    for name, metric in vs.compare(run, *runs, metrics=["mig"]).metrics.items():
+        for gap in metric.gaps:
+            print(name, gap.first, gap.second, gap.difference, gap.interval)
+    seen = vs.watch(torch.zeros(3, 2), logvar=torch.zeros(3, 2))
+    print(seen.summary(), seen.kl.sum())
 '''
 
 

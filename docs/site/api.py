@@ -31,7 +31,7 @@ def write_pages(out: Path) -> None:
             text = ["# vaescope", "", "`import vaescope as vs`: what stands at the top.", ""]
         for one in sorted(members, key=lambda one: (one.kind != "function", one.name.lower())):
             text += _member(one, makers)
-        (out / f"{name or 'vaescope'}.md").write_text("\n".join(text), "utf-8")
+        (out / f"{name or 'vaescope'}.md").write_text(_linked("\n".join(text)), "utf-8")
     index = [
         "# Python reference", "",
         "Written from the docstrings. Each name has its arguments, what it returns and raises, its "
@@ -39,6 +39,16 @@ def write_pages(out: Path) -> None:
         "```{toctree}", ":maxdepth: 1", "", "vaescope", *names, "```", "",
     ]  # fmt: skip
     (out / "index.md").write_text("\n".join(index), "utf-8")
+
+
+def _linked(text: str) -> str:
+    """Addresses that stand in prose as links."""
+    parts = re.split(r"(^```.*?^```)", text, flags=re.DOTALL | re.MULTILINE)
+    for place in range(0, len(parts), 2):
+        parts[place] = re.sub(
+            r"(?<![<(`])\bhttps?://[^\s<>)`]*[^\s<>)`.,;:]", r"<\g<0>>", parts[place]
+        )
+    return "".join(parts)
 
 
 def _makers(pages: dict[str, list[Public]]) -> dict[str, Public]:

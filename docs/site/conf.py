@@ -12,6 +12,7 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 suppress_warnings = ["misc.highlighting_failure"]
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # Furo's own underlines every name of a module
 html_title = f"vaescope {__version__}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
