@@ -17,6 +17,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+PROGRAMS = ROOT / "scripts" / "extra_programs"
 RUN = "vaescope train beta-vae data.name=synth-linear latent=2 steps=20 --out runs --quiet"
 GRID = "preset: beta-vae, fixed: {data.name: synth-linear, steps: 5}, grid: {seed: [0, 1]}"
 SWEEP = f"echo '{{{GRID}}}' > s.yaml && "
@@ -42,14 +43,14 @@ COMMANDS = {
     "tensorboard": f"{RUN} --logger tensorboard && find runs -name '*tfevents*' | grep .",
     "wandb": f"WANDB_MODE=offline {RUN} --logger wandb",
     "mlflow": f"MLFLOW_ALLOW_FILE_STORE=true MLFLOW_TRACKING_URI=file:./m {RUN} --logger mlflow",
-    "lightning": 'python -c "from vaescope.integrations.lightning import WatchLatents as W; W()"',
-    "torchmetrics": 'python -c "from vaescope.metrics.torchmetrics import MIGMetric; MIGMetric()"',
-    "keras": 'KERAS_BACKEND=torch python -c "import vaescope.integrations.keras"',
-    "pyro": 'python -c "import pyro, vaescope"',
-    "scvi": 'python -c "import scvi, vaescope"',
-    "bench": 'python -c "import pythae, vaescope"',
-    "docs": 'python -c "import furo, myst_parser, sphinx, sphinx_copybutton"',
-    "test": "python -m pytest --version && python -m mypy --version",
+    "lightning": f"python {ROOT}/examples/with_lightning.py --epochs 1 && ls report.html",
+    "torchmetrics": f"python {PROGRAMS}/torchmetrics_batches.py",
+    "keras": f"KERAS_BACKEND=torch python {PROGRAMS}/keras_model.py",
+    "pyro": f"python {PROGRAMS}/pyro_model.py",
+    "scvi": f"python {PROGRAMS}/scvi_model.py",
+    "bench": f"python {ROOT}/benchmarks/training.py --rounds 1 | tee out && grep pythae out",
+    "docs": f"python {ROOT}/docs/site/build.py --out site && ls site/html/index.html",
+    "test": f"cd {ROOT} && python -m pytest -q -m 'not slow' tests/metrics tests/latents",
 }  # fmt: skip
 
 
