@@ -5,17 +5,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.adapters.likelihoods import InUnits
 from vaescope.distributions import Bernoulli, DiagonalGaussian, Distribution, Laplace
 from vaescope.models import OpenModel
-from vaescope.types import Integers
+from vaescope.types import Integers, Vector
 
 __all__ = ["cost_of", "cost_of_constant"]
 
-Vector = NDArray[np.float64]
 
 BATCH = 256
 

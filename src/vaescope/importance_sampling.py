@@ -4,19 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.distributions import FullGaussian, Reparameterised
 from vaescope.importance_weights import log_mean, tempered
 from vaescope.models import OpenModel
 from vaescope.seeds import derive
-from vaescope.types import Integers
+from vaescope.types import Integers, Matrix, Vector
 
 __all__ = ["as_numpy", "importance_bounds", "row_noise", "row_weights"]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 #: The adapted proposal is wider than the posterior that the pilot saw by this factor of variance:
 #: what is too wide costs draws, what is too narrow costs the tail.

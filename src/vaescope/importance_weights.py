@@ -6,14 +6,13 @@ https://doi.org/10.1198/tech.2009.08017.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from vaescope.errors import ShapeError
+from vaescope.types import Vector
 
 __all__ = ["effective_size", "log_mean", "tail_limit", "tail_shape", "tempered"]
 
-Vector = NDArray[np.float64]
 
 #: Fewer weights than this have no tail to fit.
 LEAST = 25

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.errors import ShapeError, UsageError
 from vaescope.image_cost import cost_of, cost_of_constant
@@ -23,7 +22,7 @@ from vaescope.latents.types import types
 from vaescope.models import OpenModel
 from vaescope.opening import open_model
 from vaescope.seeds import rng
-from vaescope.types import Integers
+from vaescope.types import Integers, Matrix, Vector
 from vaescope.wording import listed
 
 __all__ = [
@@ -36,8 +35,6 @@ __all__ = [
     "translate",
 ]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 #: Classes of maps, each within the next, and what holds where one suffices.
 CLASSES = {

@@ -9,17 +9,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 
 from vaescope.models import OpenModel
-from vaescope.types import Integers
+from vaescope.types import Integers, Matrix, Vector
 
 __all__ = ["LatentMap", "Standardised", "Translation", "fit_maps"]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 BATCH = 256
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vaescope.distributions import Bernoulli, Distribution
 from vaescope.errors import RangeError, UsageError, VaescopeError
@@ -28,7 +27,7 @@ from vaescope.notebook_card import card_of
 from vaescope.opening import open_model
 from vaescope.prior_density import GaussianDensity, PriorDensity
 from vaescope.priors.mixture import GaussianMixture
-from vaescope.types import Floats, Integers
+from vaescope.types import Floats, Integers, Matrix, Vector
 
 __all__ = [
     "LogLikelihood",
@@ -37,8 +36,6 @@ __all__ = [
     "posterior_contrast",
 ]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 #: Share of examples with weights too heavy-tailed from which on the mean is not believed.
 DOUBTED = 0.05

@@ -11,7 +11,6 @@ from typing import Any, final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vaescope.build import build_objective
@@ -31,12 +30,10 @@ from vaescope.nets.fast_deconvolution import quick_decoder
 from vaescope.objectives import Objective
 from vaescope.objectives.unused import UnusedPosterior, unused_posterior
 from vaescope.specs import Experiment
-from vaescope.types import Floats, Integers
+from vaescope.types import Floats, Integers, Vector
 from vaescope.vae import VAE, Prior, as_input
 
 __all__ = ["Inference", "OpenModel", "device_of", "evaluating"]
-
-Vector = NDArray[np.float64]
 
 
 #: Forms of a posterior in words.

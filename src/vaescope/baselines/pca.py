@@ -4,18 +4,15 @@ https://doi.org/10.1111/1467-9868.00196."""
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.data import Dataset
 from vaescope.encoding import assemble
 from vaescope.leading_axes import leading_axes
 from vaescope.seeds import rng
-from vaescope.types import Floats, Integers
+from vaescope.types import Floats, Integers, Matrix
 
 __all__ = ["PCA", "decode_latents", "decode_scores", "fit_pca", "pca_posterior", "pca_scores"]
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.comparing.intervals import (
@@ -21,10 +20,9 @@ from vaescope.comparing.matching import Match
 from vaescope.comparing.result import SAME, ComparedLatent, ComparedNumber
 from vaescope.comparing.scores import ResampledNumber
 from vaescope.latents import Types, kl_of_rows
+from vaescope.types import Vector
 
 __all__ = ["latent_of", "of_numbers", "of_rows"]
-
-Vector = NDArray[np.float64]
 
 
 def of_rows(measure: str, rows: Sequence[Vector | None], sides: Sequence[Side]) -> ComparedNumber:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.comparing.compared_runs import Member
 from vaescope.estimates import Estimate, bootstrap_interval, interval_of_mean, student_interval
 from vaescope.measure_ranges import range_of_difference, within
 from vaescope.statistics import paired
+from vaescope.types import Vector
 
 __all__ = [
     "Basis",
@@ -26,7 +26,6 @@ __all__ = [
 ]
 
 Basis = Literal["paired seeds", "seeds", "other seeds", "images"]
-Vector = NDArray[np.float64]
 
 #: With fewer degrees of freedom Student's interval is 13 standard errors wide on each side.
 LEAST_DEGREES = 2

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from vaescope.codes import Codes, cholesky
@@ -20,12 +19,9 @@ from vaescope.metrics.sap import top_two
 from vaescope.metrics.suite import known_metrics
 from vaescope.metrics.table import RESAMPLES, InformationTable, Tally, counted
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Floats, Matrix, Vector
 
 __all__ = ["QUICK", "ResampledNumber", "numbers_of", "wanted", "with_noise"]
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

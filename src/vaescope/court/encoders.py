@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.court.generators import FactorDraw
+from vaescope.types import Matrix
 
 __all__ = ["ENCODERS", "PROPERTIES", "CodeMaker", "codes_of"]
 
-Matrix = NDArray[np.float64]
 
 #: What a perfect code has. A metric asks for some of them (`promises.ASKS`).
 PROPERTIES = {

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.types import Matrix
+
 __all__ = ["GENERATORS", "FactorDraw", "FactorSource"]
 
-Matrix = NDArray[np.float64]
 
 #: Rows of a draw; of the generator `small n` fewer.
 ROWS, FEW_ROWS = 400, 60

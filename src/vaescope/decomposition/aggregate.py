@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
@@ -23,11 +22,10 @@ from vaescope.latents.mixture import (
 from vaescope.latents.moments import chunks, moments
 from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
+from vaescope.types import Matrix, Vector
 
 __all__ = ["Aggregate", "aggregate", "inclusive_kl", "mmd", "mmd_joint"]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 SCALES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 MMD_ROWS, COMPONENTS, POINTS = 1000, 10_000, 1000

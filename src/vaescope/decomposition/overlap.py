@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes, matrix_chunks
 from vaescope.errors import ShapeError
@@ -26,12 +25,10 @@ from vaescope.latents.mixture import (
 )
 from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
-from vaescope.types import Floats, Integers
+from vaescope.types import Floats, Integers, Matrix, Vector
 
 __all__ = ["Overlap", "bhattacharyya", "overlap", "overlap_of_densities"]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 POINTS, COMPONENTS, PAIRS = 1000, 10_000, 50_000
 

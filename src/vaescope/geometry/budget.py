@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.errors import ShapeError
@@ -19,7 +18,7 @@ from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.reader import variances_of
 from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Floats, Matrix
 
 __all__ = [
     "Budget",
@@ -29,8 +28,6 @@ __all__ = [
     "precision_budget",
     "precision_budget_of",
 ]
-
-Matrix = NDArray[np.float64]
 
 
 def budget_bound(squared_norms: Floats, budget: float | Floats = 0.0) -> Matrix:

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.estimates import interval_of_mean
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Floats, Matrix
 
 __all__ = [
     "ColumnCosine",
@@ -24,8 +23,6 @@ __all__ = [
     "column_norm",
     "column_norm_of",
 ]
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

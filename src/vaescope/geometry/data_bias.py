@@ -18,11 +18,10 @@ from vaescope.geometry.orthogonality import DEGENERATE
 from vaescope.geometry.pca import matched
 from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.seeds import rng
-from vaescope.types import Array, Floats, Integers
+from vaescope.types import Array, Floats, Integers, Matrix
 
 __all__ = ["DataBias", "data_bias"]
 
-Matrix = NDArray[np.float64]
 Rows = Callable[[Integers], Floats]
 
 #: Random mixtures of the factors, at each point, from which the chance level is taken.

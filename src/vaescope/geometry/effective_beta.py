@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.errors import RangeError
 from vaescope.estimates import percentiles
@@ -26,6 +25,7 @@ from vaescope.notebook_card import card_of
 from vaescope.objectives.terms import Pull
 from vaescope.opening import open_model
 from vaescope.seeds import rng
+from vaescope.types import Matrix, Vector
 from vaescope.wording import listed
 
 __all__ = [
@@ -37,8 +37,6 @@ __all__ = [
     "unreadable",
 ]
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: Spread over latents (standard deviation over mean, without noise) up to which one weight explains
 #: a model. First measurements on models of others: 0.05 to 0.08 where it is so, 0.16 to 0.37 under

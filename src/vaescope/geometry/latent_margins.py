@@ -13,18 +13,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vaescope.adapters.likelihoods import InUnits
 from vaescope.distributions import Bernoulli, DiagonalGaussian, Distribution
 from vaescope.models import OpenModel
-from vaescope.types import Integers
+from vaescope.types import Integers, Matrix, Vector
 from vaescope.wording import listed
 
 __all__ = ["LatentMargins", "margins_of", "residual_eigenvalues"]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 #: Rows of residuals, and directions that are tried.
 ROWS, DIRECTIONS = 2_000, 64

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.errors import RangeError, ShapeError
@@ -28,11 +27,10 @@ from vaescope.geometry.torch_threads import one_thread_spared
 from vaescope.nets.fast_deconvolution import quickened
 from vaescope.seeds import derive
 from vaescope.side_by_side import beside
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Floats, Matrix
 
 __all__ = ["LocalDecoders", "LocalErrors", "StochasticLoss", "local_decoders"]
 
-Matrix = NDArray[np.float64]
 MODELS = ("linear", "intercept", "tanh", "quadratic")
 #: Draws times outputs that are fitted at once: 2 GB in float64, and several of them are alive.
 _MOST = 2**28

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.distributions import Distribution
@@ -24,12 +23,11 @@ from vaescope.geometry.jacobian import grams_of, jacobians
 from vaescope.geometry.reader import columns_of, own_type
 from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.geometry.space import Decode
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Floats, Vector
 
 __all__ = ["LocalEncoder", "encoder_jacobians", "local_encoder", "local_encoder_of"]
 
 Encode = Callable[[Tensor], Tensor | Distribution]
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,11 +19,9 @@ from vaescope.estimates import interval_of_mean
 from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.latents.kl import rate_of_rows
 from vaescope.prior_density import PriorDensity, standard_normal
-from vaescope.types import Floats
+from vaescope.types import Floats, Matrix
 
 __all__ = ["Neighbours", "neighbours"]
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

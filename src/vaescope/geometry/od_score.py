@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
@@ -21,11 +20,9 @@ from vaescope.geometry.orthogonality import degeneracy_warning, degenerate, dist
 from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.seeds import rng
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Floats, Matrix
 
 __all__ = ["LegacyOD", "ODScore", "legacy_od", "od_score", "od_score_of"]
-
-Matrix = NDArray[np.float64]
 
 
 #: Turned matrices from which the chance level is taken, at least.

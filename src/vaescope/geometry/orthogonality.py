@@ -21,7 +21,7 @@ from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.seeds import rng
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Floats, Matrix
 
 __all__ = [
     "DEGENERATE",
@@ -36,7 +36,6 @@ __all__ = [
     "random_decoder_baseline",
 ]
 
-Matrix = NDArray[np.float64]
 
 #: Singular values whose ratio is above this cannot be told apart: V may turn in their plane.
 DEGENERATE = 0.9

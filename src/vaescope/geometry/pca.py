@@ -21,7 +21,7 @@ from vaescope.geometry.orthogonality import DEGENERATE
 from vaescope.geometry.reader import as_points, read_at, variances_of
 from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.space import Decode
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Floats, Matrix
 
 __all__ = [
     "PrincipalAlignment",
@@ -31,8 +31,6 @@ __all__ = [
     "principal_alignment",
     "principal_order",
 ]
-
-Matrix = NDArray[np.float64]
 
 
 def matched_angles(columns: Matrix, axes: Matrix) -> Matrix:

@@ -19,11 +19,10 @@ from vaescope.errors import ShapeError
 from vaescope.estimates import Interval, bootstrap, percentiles
 from vaescope.geometry.result import GeometryMeasure
 from vaescope.seeds import rng
-from vaescope.types import Array
+from vaescope.types import Array, Matrix
 
 __all__ = ["Coordinates", "coordinate_system", "coordinate_systems"]
 
-Matrix = NDArray[np.float64]
 Kind = Literal["polar", "cartesian", "turned", "neither"]
 
 #: Shares of variance: below the first a code explains too little to be called anything; polar must

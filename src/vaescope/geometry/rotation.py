@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.codes import Codes
@@ -22,7 +21,7 @@ from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.geometry.space import Decode, LikelihoodOf
 from vaescope.prior_density import GaussianDensity
 from vaescope.seeds import derive, rng
-from vaescope.types import Floats
+from vaescope.types import Floats, Matrix
 
 __all__ = [
     "ElboUnderRotation",
@@ -35,8 +34,6 @@ __all__ = [
     "rotated",
     "score_under_rotation",
 ]
-
-Matrix = NDArray[np.float64]
 
 
 def plane_rotation(d: int, angle: float, *, plane: tuple[int, int] = (0, 1)) -> Matrix:

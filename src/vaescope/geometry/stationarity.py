@@ -16,19 +16,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.adapters.likelihoods import InUnits
 from vaescope.distributions import Bernoulli, DiagonalGaussian, Distribution
 from vaescope.models import OpenModel
 from vaescope.seeds import rng
-from vaescope.types import Integers
+from vaescope.types import Integers, Matrix, Vector
 
 __all__ = ["Slopes", "slopes_of"]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 
 #: Draws of the posterior at which the metric is estimated, of all that are made.
 _METRIC_DRAWS = 2

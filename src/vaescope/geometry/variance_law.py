@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.errors import ShapeError
@@ -22,11 +21,9 @@ from vaescope.geometry.reader import variances_of
 from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.seeds import rng
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Floats, Matrix
 
 __all__ = ["VarianceLaw", "predicted_variance", "variance_law", "variance_law_of"]
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.errors import ShapeError
-from vaescope.types import Integers
+from vaescope.types import Integers, Matrix
 
 __all__ = [
     "Counts",
@@ -21,7 +21,6 @@ __all__ = [
     "mutual_information",
 ]
 
-Matrix = NDArray[np.float64]
 
 #: Rows counted at a time: keys of one pair stay in a core's second cache.
 _ROWS = 65_536

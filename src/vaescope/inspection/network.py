@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
+from vaescope.types import Single
+
 __all__ = [
     "FUNCTIONS",
     "Affine",
@@ -26,8 +28,6 @@ __all__ = [
     "Take",
     "evaluate",
 ]
-
-Single = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from vaescope.metrics import Score
 from vaescope.models import Inference
 from vaescope.pruning.price import Price
 from vaescope.traversals import Reconstructions, Traversals
-from vaescope.types import Floats
+from vaescope.types import Floats, Vector
 from vaescope.verdicts import THRESHOLDS, Verdict
 
 __all__ = [
@@ -38,8 +38,6 @@ __all__ = [
     "Subject",
     "Training",
 ]
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from vaescope.latents.pairwise import Pairwise, as_correlation, pairwise
 from vaescope.latents.types import Types, types
 from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Floats, Matrix
 
 __all__ = [
     "Correlation",
@@ -32,7 +32,6 @@ __all__ = [
     "total_correlation",
 ]
 
-Matrix = NDArray[np.float64]
 
 #: Suffix of a subset's key, and the types in it.
 SUBSETS: dict[str, tuple[LatentType, ...]] = {

@@ -13,9 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from vaescope.types import Matrix
+
 __all__ = ["Design", "FactorTarget", "Polynomials", "direction", "polynomials_of", "targets_of"]
 
-Matrix = NDArray[np.float64]
 FactorKind = Literal["ordered", "cyclic", "classes"]
 
 #: Standard deviations beyond which a latent counts as there: cubes of outliers would rule the fit.

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from vaescope.estimates import bootstrap_interval
 from vaescope.latents.factor_fits import Design, FactorTarget, targets_of
 from vaescope.latents.group_results import FactorShare, Standing, answer_text
+from vaescope.types import Matrix
 
 __all__ = ["AGREED", "CLOSE", "GAIN", "HELD", "WEAK", "FactorFit", "Rows", "explained",
            "fit_of", "is_usual", "thirds"]  # fmt: skip
 
-Matrix = NDArray[np.float64]
 #: Places of the rows to fit, to choose by and to report.
 Rows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 

@@ -32,11 +32,11 @@ from vaescope.latents.factor_search import (
 from vaescope.latents.group_results import FactorShare, LatentGroup, LatentGroups
 from vaescope.latents.types import Types, types
 from vaescope.seeds import rng
+from vaescope.types import Matrix
 from vaescope.wording import listed
 
 __all__ = ["CLOSE", "GAIN", "HELD", "LEAST_ROWS", "WEAK", "groups", "groups_if_known"]
 
-Matrix = NDArray[np.float64]
 
 #: Half-samples that an answer must survive.
 HALVES = 10

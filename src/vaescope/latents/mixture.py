@@ -16,6 +16,7 @@ from vaescope.errors import RangeError
 from vaescope.notebook_card import card_of
 from vaescope.prior_density import GaussianDensity, PriorDensity
 from vaescope.seeds import rng
+from vaescope.types import Matrix, Vector
 
 __all__ = [
     "Components",
@@ -29,8 +30,6 @@ __all__ = [
     "posteriors_of",
 ]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 #: Logarithms below this count as this: exp of less is subnormal, slow and nothing beside 1.

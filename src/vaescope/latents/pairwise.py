@@ -14,11 +14,10 @@ from scipy.special import ndtri, xlogy
 from vaescope.information.binning import has_room
 from vaescope.latents.moments import chunks, moments
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Floats, Matrix
 
 __all__ = ["Pairwise", "binned_information", "normal_scores", "pairwise"]
 
-Matrix = NDArray[np.float64]
 
 RANK_ROWS = 200_000
 

@@ -23,10 +23,10 @@ from vaescope.latents.types import Criterion, Types, types
 from vaescope.latents.unused import PASSIVE_KL_NATS, excess_of_rows, in_unused_units, unused_units
 from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
+from vaescope.types import Vector
 
 __all__ = ["DeltaKL", "Polarised", "Statement", "delta_kl", "ks_distance", "polarised"]
 
-Vector = NDArray[np.float64]
 
 #: Examples that the distances are measured on.
 ROWS = 10_000

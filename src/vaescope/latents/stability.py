@@ -17,11 +17,10 @@ from vaescope.latents.types import Types, types
 from vaescope.metrics.rows import Representation, mean_or_sample, numbers
 from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Floats, Matrix
 
 __all__ = ["Stability", "stability"]
 
-Matrix = NDArray[np.float64]
 
 ROWS = 10_000
 

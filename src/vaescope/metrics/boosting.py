@@ -15,14 +15,12 @@ from numpy.typing import NDArray
 
 from vaescope.metrics.boosting_loops import Coarse
 from vaescope.metrics.cut_grid import CutGrid, cut_grid
-from vaescope.types import Array, Floats, Integers
+from vaescope.types import Array, Floats, Integers, Long, Single
 
 __all__ = ["Boosted", "boost", "boost_all"]
 
-Single = NDArray[np.float32]
 Places = NDArray[np.intp]  # what NumPy indexes by without a copy
 Bytes = NDArray[np.int8]  # node numbers: small ones pass through the cache eight times faster
-Long = NDArray[np.int64]
 
 #: Features whose cuts are refined in each node: those that are best at the quantiles.
 _REFINED = 3

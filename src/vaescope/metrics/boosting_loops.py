@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.native import library
-from vaescope.types import Array
+from vaescope.types import Array, Long, Single
 
 __all__ = ["Coarse", "Loops", "compiled_loops"]
 
-Single = NDArray[np.float32]
-Long = NDArray[np.int64]
 Bytes = NDArray[np.int8]
 
 _WIDE = 16  # of boosting.c

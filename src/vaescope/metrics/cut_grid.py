@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.metrics.boosting_loops import Loops, compiled_loops
+from vaescope.types import Long, Single
 
 __all__ = ["CutGrid", "cut_grid"]
 
-Single = NDArray[np.float32]
 Places = NDArray[np.intp]  # what NumPy indexes by without a copy
-Long = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.types import Floats, Integers
+from vaescope.types import Floats, Integers, Matrix
 
 __all__ = ["Multinomial", "fit_multinomial"]
 
-Matrix = NDArray[np.float64]
 
 #: Rows whose weighted copies, one for each class, are in memory at once.
 _ROWS = 1_024

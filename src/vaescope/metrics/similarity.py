@@ -15,13 +15,11 @@ from vaescope.estimates import bootstrap, bootstrap_interval
 from vaescope.metrics.rows import Representation, mean_or_sample
 from vaescope.metrics.score import Protocol, Score
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Floats, Matrix
 
 __all__ = ["cka", "procrustes"]
 
 _RESAMPLES, _PERMUTATIONS, _ROWS = 100, 20, 10_000
-
-Matrix = NDArray[np.float64]
 
 
 def cka(

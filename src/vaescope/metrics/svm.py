@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.types import Floats, Integers
+from vaescope.types import Floats, Integers, Vector
 
 __all__ = ["Lines", "fit_lines"]
 
-Vector = NDArray[np.float64]
 
 _STEPS = 60
 

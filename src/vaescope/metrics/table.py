@@ -16,11 +16,10 @@ from vaescope.information.resampling import Replicates, information_replicates
 from vaescope.metrics.rows import Representation, labelled
 from vaescope.metrics.score import Protocol
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Floats, Matrix
 
 __all__ = ["RESAMPLES", "InformationTable", "Tally", "counted"]
 
-Matrix = NDArray[np.float64]
 
 #: Of bootstrap intervals: the ends are then good to about a tenth of the interval.
 RESAMPLES = 200

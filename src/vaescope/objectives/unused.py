@@ -14,7 +14,6 @@ from typing import cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vaescope.distributions import DiagonalGaussian, Reparameterised
@@ -25,11 +24,11 @@ from vaescope.priors import ConditionalPrior
 from vaescope.priors.mixture import GaussianMixture
 from vaescope.priors.sparse import SpikeAndSlab
 from vaescope.priors.subspaces import Subspaces
+from vaescope.types import Vector
 from vaescope.vae import Prior
 
 __all__ = ["UnusedPosterior", "rate_law", "unused_posterior"]
 
-Vector = NDArray[np.float64]
 
 _LOG_2PI_E = math.log(2.0 * math.pi * math.e)
 

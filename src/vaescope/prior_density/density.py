@@ -7,16 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.errors import RangeError, ShapeError
 from vaescope.prior_density.divergence import quadrature_kl
-from vaescope.types import Floats, Integers
+from vaescope.types import Floats, Integers, Matrix, Vector
 
 __all__ = ["Matrix", "PriorDensity", "ProductDensity", "Rows", "Vector", "check"]
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 Rows = Integers | slice
 
 #: Less mass than this beyond a point counts as this: 37 standard deviations.

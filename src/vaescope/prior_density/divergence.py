@@ -6,11 +6,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.types import Floats
+from vaescope.types import Floats, Vector
 
 __all__ = ["gaussian_kl", "least_variance", "quadrature_kl"]
 
-Vector = NDArray[np.float64]
 
 _LOG_2PI_E = math.log(2.0 * math.pi) + 1.0
 #: Standard deviations that a quadrature reaches: 4e-8 of the mass lie beyond.

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vaescope.aggregate_posterior import exclusive_kl
 from vaescope.distributions import DiagonalGaussian
@@ -22,10 +21,10 @@ from vaescope.studies.effects import Gap, Level, Trend
 from vaescope.studies.panels import Curves
 from vaescope.studies.study import Computed, Measured, Scale, Study, cells
 from vaescope.sweeps.grid import product
+from vaescope.types import Matrix
 
 __all__ = ["STUDY", "compute"]
 
-Matrix = NDArray[np.float64]
 
 #: q(z|x) = N(m, s^2 I), m ~ N(0, (1 - s^2) I), of so many data points.
 DEVIATION, SIZE = 0.3, 10_000

@@ -18,10 +18,10 @@ from vaescope.studies.claims import Claim, identities
 from vaescope.studies.effects import Level
 from vaescope.studies.panels import Dots, Images
 from vaescope.studies.study import Cell, Computed, Measured, Scale, Study
+from vaescope.types import Matrix
 
 __all__ = ["STUDY", "compute"]
 
-Matrix = NDArray[np.float64]
 
 #: Which factors the change depends on.
 ARMS: Mapping[str, tuple[float, float]] = {

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.linalg import subspace_angles
 
 from vaescope.data.synthetic import principal_axes
@@ -26,10 +25,10 @@ from vaescope.studies.measuring import POINTS, subject, typed
 from vaescope.studies.panels import Curves, Dots
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained
 from vaescope.studies.zietlow2022.synthetic import BETA, THESIS_BETA, decaying, nonlinear, thesis
+from vaescope.types import Vector
 
 __all__ = ["STUDY", "closed_form", "measure", "measured"]
 
-Vector = NDArray[np.float64]
 
 #: Variances of the cloud, and strengths at which 3, 2 and 1 of them are above beta/2.
 CLOUD = (4.0, 1.0, 0.3)

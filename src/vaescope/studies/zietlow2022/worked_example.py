@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from vaescope.seeds import rng
@@ -17,10 +16,10 @@ from vaescope.studies.claims import Claim, identities
 from vaescope.studies.effects import Level
 from vaescope.studies.panels import Dots
 from vaescope.studies.study import Computed, Measured, Scale, Study, cells
+from vaescope.types import Matrix
 
 __all__ = ["STUDY", "compute"]
 
-Matrix = NDArray[np.float64]
 
 M1 = np.array([[4.0, 1.0], [-3.0, 1.0], [5.0, -1.0]])  # eq. 3.20
 #: Draws with which an expectation is checked.
