@@ -77,6 +77,7 @@ _BONHEME = (
     *_all("bonheme2023", "which-first", "do correlations precede passivity"),
     *_all("bonheme2023", "readouts", "null of random readouts"),
     *_all("bonheme2023", "consumers", "other consumers than least squares"),
+    *_all("bonheme2023", "factor-vae", "FactorVAE in the bank"),
     Covered(
         "bonheme2023", "the unpolarised case",
         tests=("tests/latents/test_polarised.py::"

@@ -331,6 +331,7 @@ OWN: Mapping[str, str] = {
     "table 3.3",
     "bonheme2023/readouts": "a question of ours about the models of figure 6",
     "bonheme2023/threshold": "a question of ours about the models of figure 6",
+    "bonheme2023/factor-vae": "a question of ours; disentanglement_lib's settings but the critic",
     "bonheme2023/consumers": "a question of ours about the models of figure 6",
     "zietlow2022/seeds": "a question of our own: whether seeds share a latent space",
     "zietlow2022/worked-example": _CLOSED,

@@ -3,6 +3,7 @@
 from vaescope.studies.bonheme2023 import (
     annealed,
     correlation,
+    factor_vae,
     figure_6,
     figure_10,
     histograms,
@@ -33,4 +34,5 @@ STUDIES: tuple[Study, ...] = (
     traces.FIRST,
     questions.THRESHOLD,
     questions.CONSUMERS,
+    factor_vae.STUDY,
 )
