@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from vaescope.distributions import DiagonalGaussian, FullGaussian
 from vaescope.errors import UsageError
 from vaescope.nets.likelihoods import GaussianLikelihood
-from vaescope.nets.linear import linear_pair
+from vaescope.nets.mlp import linear_pair
 from vaescope.nets.posteriors import DiagonalPosterior, FullPosterior, PointPosterior
 from vaescope.priors.gaussian import StandardNormal
 from vaescope.vae import VAE, Decoder, Encoder

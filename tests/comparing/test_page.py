@@ -12,9 +12,9 @@ from tests.comparing.hand_made import LOG_VARIANCES, of_images, write_run
 import vaescope as vs
 from vaescope.codes import Codes
 from vaescope.comparing import Comparison
+from vaescope.comparing.compare import latent_names
 from vaescope.comparing.intervals import SideGap
 from vaescope.comparing.matching import Found, match_latents
-from vaescope.comparing.names import latent_names
 from vaescope.latents import types
 from vaescope.report import render
 from vaescope.report.comparison import comparison_page

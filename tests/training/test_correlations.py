@@ -12,7 +12,7 @@ from vaescope.build import build_data
 from vaescope.checking import check
 from vaescope.data import Dataset
 from vaescope.errors import Interrupted, UsageError
-from vaescope.inspection.history import training_of
+from vaescope.inspection.dissect import training_of
 from vaescope.runs import Run
 from vaescope.settings import from_command_line
 from vaescope.specs import digest

@@ -10,17 +10,17 @@ from vaescope.build import build_data
 from vaescope.codes import Codes
 from vaescope.comparing.compared_runs import Member, differing, letter, one_shape, read_members
 from vaescope.comparing.differences import latent_of, of_numbers, of_rows
-from vaescope.comparing.exchanging import exchanges_with_first
 from vaescope.comparing.intervals import Side, sides_of
 from vaescope.comparing.matching import Match, match_latents
-from vaescope.comparing.names import latent_names
 from vaescope.comparing.pictures import show
 from vaescope.comparing.result import ComparedNumber, Comparison
 from vaescope.comparing.scores import ResampledNumber, numbers_of, wanted, with_noise
 from vaescope.comparing.verdicts import judge
 from vaescope.data import Dataset
-from vaescope.errors import UsageError
+from vaescope.errors import UsageError, VaescopeError
+from vaescope.latent_exchange import Exchange, exchange_opened
 from vaescope.latents import Types, types
+from vaescope.latents.groups import groups_if_known
 from vaescope.models import OpenModel
 from vaescope.opening import open_model
 from vaescope.progress import Progress, told
@@ -31,12 +31,15 @@ from vaescope.types import Floats, Integers
 from vaescope.user_data import as_dataset
 from vaescope.wording import listed
 
-__all__ = ["compare"]
+__all__ = ["compare", "latent_names"]
 
 #: Images that are encoded, and of these those that are decoded.
 ROWS, DECODED = 5_000, 2_000
 #: Runs whose pictures are shown.
 PICTURED = 6
+#: Images, half of which fit the maps of exchanged latents; and models beside the first, both ways
+#: each.
+EXCHANGED, PARTNERS = 1_000, 4
 
 
 def compare(
@@ -123,7 +126,7 @@ def _compare(
     few = np.linspace(0, len(rows) - 1, min(DECODED, len(rows))).astype(np.int64)
     fitted, not_fitted = _fit(opened, few, noises, sides)
     progress("exchanging latents")
-    exchanges, not_exchanged = exchanges_with_first(opened)
+    exchanges, not_exchanged = _exchanges_with_first(opened)
     progress("drawing")
     found = Comparison(
         members, tuple(kinds), sides, latents, fitted | measured, differing(members), given.name,
@@ -235,3 +238,52 @@ def _notes(members: Sequence[Member], *, given: bool) -> tuple[str, ...]:
     return (
         f"{named} learned from data other than A's; all numbers are on A's data ({first.name}).",
     )
+
+
+def _exchanges_with_first(
+    opened: Sequence[OpenModel],
+) -> tuple[tuple[Exchange, ...], dict[str, str]]:
+    """From the first to each of the others and back, by their letters; why some are left out."""
+    exchanges, skipped = [], {}
+    for other in range(1, len(opened)):
+        for a, b in ((0, other), (other, 0)):
+            names = letter(a), letter(b)
+            if other > PARTNERS:
+                skipped[f"exchange of {names[0]} to {names[1]}"] = f"only {PARTNERS} are exchanged"
+                continue
+            try:
+                exchanges.append(exchange_opened(opened[a], opened[b], names, rows=EXCHANGED))
+            except (VaescopeError, RuntimeError, NotImplementedError) as error:
+                # Anybody's decoder: what it does not take is left out, with the reason.
+                lines = str(error).splitlines()
+                reason = lines[0] if lines else type(error).__name__
+                skipped[f"exchange of {names[0]} to {names[1]}"] = reason
+    return tuple(exchanges), skipped
+
+
+def latent_names(
+    codes: Sequence[Codes], kinds: Sequence[Types], matches: Sequence[Match]
+) -> tuple[str | None, ...]:
+    """One for each match; None where no run names it. Where runs name it differently, each name
+    stands with its run: `x in A and y in B`."""
+    found = [groups_if_known(own, kind) for own, kind in zip(codes, kinds, strict=True)]
+    names = []
+    for match in matches:
+        said: dict[str, list[str]] = {}
+        for place, (one, own) in enumerate(zip(match, found, strict=True)):
+            # Latents that were only left over have nothing in common that a name could be of.
+            if one is None or own is None or one.how == "rest":
+                continue
+            group = own.of(one.latent)
+            if group is not None:
+                called = listed(group.factors)
+                called += ", with others" if len(group.latents) > 1 else ""
+                said.setdefault(called, []).append(letter(place))
+        names.append(_joined(said))
+    return tuple(names)
+
+
+def _joined(said: dict[str, list[str]]) -> str | None:
+    if len(said) > 1:
+        return listed([f"{name} in {listed(runs)}" for name, runs in said.items()])
+    return next(iter(said), None)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.adapters.likelihoods import Counted
@@ -18,28 +19,27 @@ from vaescope.errors import VaescopeError
 from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta_of, unreadable
 from vaescope.geometry.overview import KEYS, Overview, overview
 from vaescope.geometry.torch_threads import one_thread_spared
+from vaescope.importance_sampling import importance_bounds
 from vaescope.inspection.closer_look import closer_look
 from vaescope.inspection.codes import describe_codes, judged
 from vaescope.inspection.decoder_names import DecoderName, decoder_names
 from vaescope.inspection.effort import Effort
 from vaescope.inspection.first_layer import first_layer_norms
-from vaescope.inspection.fit import fit_of
 from vaescope.inspection.gallery import Gallery, gallery_of
-from vaescope.inspection.history import training_of
 from vaescope.inspection.layers import network_of
 from vaescope.inspection.learnt import strips_along
-from vaescope.inspection.results import Inspection, Settings, Subject
+from vaescope.inspection.results import Fit, Inspection, Settings, Subject, Training
 from vaescope.latents import types
 from vaescope.latents.unused import unused_units
 from vaescope.marginal_likelihood import LogLikelihood, log_likelihood_of
 from vaescope.models import OpenModel
 from vaescope.objectives.unused import rate_law
 from vaescope.progress import Progress
-from vaescope.specs import to_dict
+from vaescope.specs import Experiment, to_dict
 from vaescope.traversals import Decode, Reconstructions, Traversals, reconstruct, traverse
 from vaescope.types import Floats, Integers
 
-__all__ = ["PARTS", "dissect", "prior_units", "silent"]
+__all__ = ["PARTS", "dissect", "prior_units", "silent", "training_of"]
 
 SHOWN = 12  # examples beside their reconstructions
 
@@ -102,7 +102,7 @@ def _decoded(
         geometry, skipped = _geometry(model, effort)
         progress("fit")
         likelihood, unweighed = _log_likelihood(model, effort)
-        fit = fit_of(model, effort, likelihood)
+        fit = _fit(model, effort, likelihood)
         weight = _effective_beta(model, effort)
         closer = closer_look(model) if effort.closer else None
         progress("pictures")
@@ -286,3 +286,66 @@ def _labels(codes: Codes, rows: Integers, few: Integers) -> tuple[str, ...]:
     classes = codes.factors
     varies = np.flatnonzero(np.ptp(classes, axis=0)).tolist()
     return tuple(", ".join(f"{names[k]} {classes[place, k]}" for k in varies) for place in few)
+
+
+def _fit(model: OpenModel, effort: Effort, likelihood: LogLikelihood | None) -> Fit | None:
+    """Distortion at one sample of the posterior each and at its mean; the rate in closed form, or
+    at the same sample where there is none; `likelihood` where it is known, else its bound. None for
+    points and maps."""
+    codes = model.codes
+    if not codes.stochastic or codes.spatial:
+        return None
+    few = _spaced(np.arange(codes.n), effort.decoded)
+    noise = model.noise(few)
+    distortion, rate = model.distortion(few, noise), model.rate(few, noise)
+    at_means = model.distortion(few, np.zeros_like(noise))
+    if likelihood is None:
+        weighted = _spaced(few, min(effort.weighted, 100))
+        bounds, draws = importance_bounds(model, weighted, draws=effort.draws), effort.draws
+    else:
+        bounds, draws = likelihood.per_example, likelihood.draws
+    return Fit(
+        float(distortion.mean()), float(distortion.std()), float(rate.mean()), float(rate.std()),
+        len(few), float(np.mean(bounds)), len(bounds), draws, float(at_means.mean()),
+    )  # fmt: skip
+
+
+def _spaced(places: Integers, most: int) -> Integers:
+    chosen = np.linspace(0, len(places) - 1, min(most, len(places))).astype(np.int64)
+    return np.asarray(places[chosen])
+
+
+def training_of(records: Sequence[dict[str, Any]], spec: Experiment | None) -> Training | None:
+    """Losses and types by step; None where nothing was recorded."""
+    rows = [row for row in records if "distortion" in row]
+    if not rows or spec is None:
+        return None
+
+    def column(name: str) -> NDArray[np.float64]:
+        # A null in the history was no finite number; a plain autoencoder has no rate.
+        values = [row.get(name) for row in rows]
+        return np.array([np.nan if value is None else value for value in values])
+
+    def counts(name: str) -> NDArray[np.int64]:
+        return np.array([row[name] for row in rows], dtype=np.int64)
+
+    return Training(
+        counts("step"), column("loss"), column("distortion"), column("rate"),
+        counts("active"), counts("mixed"), counts("passive"), _since(spec),
+        _by_latent(rows, "variance"), _by_latent(rows, "latent_kl"),
+    )  # fmt: skip
+
+
+def _since(spec: Experiment) -> int:
+    """When the last schedule of the objective ended. The learning rate may fall to the very end."""
+    lengths = [getattr(value, "steps", 0) for value in dict(spec.objective).values()]
+    return max([0, *(length for length in lengths if isinstance(length, int))])
+
+
+def _by_latent(rows: Sequence[dict[str, Any]], name: str) -> NDArray[np.float64] | None:
+    """(step, latent) Of every record; None where some have none."""
+    values = [row.get(name) for row in rows]
+    if not all(isinstance(own, list) and own and None not in own for own in values):
+        return None
+    lengths = {len(own) for own in values if own is not None}
+    return np.array(values, dtype=np.float64) if len(lengths) == 1 else None

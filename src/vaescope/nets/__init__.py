@@ -11,8 +11,7 @@ from vaescope.nets.likelihoods import (
     LocalGaussianLikelihood,
     SquaredErrorLikelihood,
 )
-from vaescope.nets.linear import linear_pair
-from vaescope.nets.mlp import mlp_pair
+from vaescope.nets.mlp import linear_pair, mlp_pair
 from vaescope.nets.pair import Pair
 from vaescope.nets.posteriors import (
     DiagonalPosterior,

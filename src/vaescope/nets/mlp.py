@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from vaescope.nets.pair import Pair
 
-__all__ = ["ACTIVATIONS", "XTanh", "hidden_layers", "mlp_pair"]
+__all__ = ["ACTIVATIONS", "XTanh", "hidden_layers", "linear_pair", "mlp_pair"]
 
 
 class XTanh(nn.Module):
@@ -76,3 +76,28 @@ def mlp_pair(
         nn.Unflatten(-1, (width * event[0], *event[1:])),
     )
     return Pair(down, [size, *encoder][-1], up)
+
+
+def linear_pair(event: tuple[int, ...], latent: int, *, width: int = 1) -> Pair:
+    """The encoder's body is the data itself: its posterior head is the one affine map.
+
+    Args:
+        event: shape of one x.
+        latent: number of latents.
+        width: outputs that the likelihood reads per value of x.
+
+    Returns:
+        `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
+        its first axis as many times as long as the likelihood is wide.
+
+    Example:
+        >>> import torch
+        >>> import vaescope as vs
+        >>> vs.nets.linear_pair((8,), 2).decoder(torch.zeros(3, 2)).shape
+        torch.Size([3, 8])
+    """
+    size = math.prod(event)
+    decoder = nn.Sequential(
+        nn.Linear(latent, width * size), nn.Unflatten(-1, (width * event[0], *event[1:]))
+    )
+    return Pair(nn.Flatten(), size, decoder)

@@ -19,14 +19,14 @@ import torch
 from vaescope.allocator import keep_freed_memory
 from vaescope.build import build_vae, start_from_data, training_rows
 from vaescope.data import Dataset
-from vaescope.errors import Interrupted, NonFiniteError, RangeError, UsageError
+from vaescope.errors import Interrupted, NonFiniteError, RangeError, RunError, UsageError
 from vaescope.nets.likelihoods import Likelihood
 from vaescope.paths import disk_errors, replace_file
 from vaescope.reading import read_json
 from vaescope.runs import Run, strict_json
 from vaescope.sealing import RowSeals
 from vaescope.specs import FORMAT, Experiment, digest
-from vaescope.training.checkpoint import load_state, save_state, weights_bytes
+from vaescope.training.checkpoint import load_state, load_weights, save_state, weights_bytes
 from vaescope.training.correlations import correlations_of_means, is_kept
 from vaescope.training.loop import Record, State, new_state, steps
 from vaescope.training.precision import Precision, choose, threads_for
@@ -38,7 +38,6 @@ from vaescope.training.validation import (
     note,
     validation_rows,
 )
-from vaescope.training.warm_start import warm_start
 from vaescope.vae import VAE
 from vaescope.wording import unit_scaling
 
@@ -145,7 +144,7 @@ def train_run(
             seal = load_state(run.state, state, own)
         else:
             start_from_data(experiment, data, [state.vae])
-            warm_start(experiment, state.vae)
+            _warm_start(experiment, state.vae)
         run.cut(state.step, state.recorded, seal)
         precision = choose(experiment.precision, device, state.vae)
         threads = torch.get_num_threads()
@@ -304,3 +303,19 @@ def _until_over(
                 state.step, experiment.steps, int(state.validation["step"]),
             )  # fmt: skip
             return
+
+
+def _warm_start(experiment: Experiment, vae: VAE) -> None:
+    """Copies the weights of the run that `init_from` names, if they are there and are the same."""
+    origin = experiment.init_from
+    if origin is None:
+        return
+    run = Run(Path(origin.path))
+    there = run.is_done and hashlib.sha256(run.weights.read_bytes()).hexdigest()
+    if there != origin.weights:
+        raise RunError(
+            f"init_from={origin.path} does not hold the weights that this run starts from "
+            f"(run {origin.run[:8]}, sha256 {origin.weights[:8]}).",
+            "Put that run back, or give the command with another init_from.",
+        )
+    load_weights(run.weights, vae, sha256=origin.weights)
