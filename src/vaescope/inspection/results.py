@@ -21,6 +21,7 @@ from vaescope.latents import LatentGroups, Types
 from vaescope.marginal_likelihood import LogLikelihood
 from vaescope.measures import Measures
 from vaescope.metrics import Score
+from vaescope.metrics.score import versions
 from vaescope.models import Inference
 from vaescope.pruning.price import Price
 from vaescope.traversals import Reconstructions, Traversals
@@ -229,9 +230,7 @@ class Inspection:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data in the shape of the interface; latents by number."""
-        content = {} if self.measures is None else self.measures.to_dict()
-        if self.measures is None and self.types is not None:
-            content = {"n": self.types.n, "latents": self.types.to_dict()}
+        content = self._unmeasured() if self.measures is None else self.measures.to_dict()
         geometry = dict.fromkeys(KEYS) if self.geometry is None else self.geometry.to_dict()
         skipped = {} if self.geometry is None else dict(self.geometry.skipped)
         closer = self.closer_look
@@ -265,6 +264,17 @@ class Inspection:
             "notes": [*map(str, self.inferred), *self.notes],
             "verdicts": [verdict.to_dict() for verdict in self.verdicts],
         }
+
+    def _unmeasured(self) -> dict[str, Any]:
+        """What stands in the place of measures where only the latents' types were asked for."""
+        content: dict[str, Any] = {
+            "n": self.subject.n, "d": len(self.latents), "metrics": {}, "correlation": None,
+            "decomposition": None, "versions": dict(versions()),
+        }  # fmt: skip
+        parts = ("metrics", "correlation", "decomposition", *KEYS, "effective_beta", "overlap")
+        why = "not part of this effort: --effort fast or more measures it"
+        types = {} if self.types is None else {"latents": self.types.to_dict()}
+        return content | types | {"skipped": dict.fromkeys(parts, why)}
 
     def save(self, path: str | Path, *, images: bool = True) -> None:
         """Writes the report: one HTML file. `images=False` leaves the data's pictures out."""

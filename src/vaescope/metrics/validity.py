@@ -150,9 +150,9 @@ def _of_latents(
     lost = np.flatnonzero(~knows.any(axis=0) & (told < 1.0 - _SHARE))
     if len(lost) and len(idle) < codes.d:
         beyond = " beyond what other factors tell" if told[lost].any() else ""
-        names = listed([rows.names[k] for k in lost])
+        unknown = listed([rows.names[k] for k in lost])
         found.append(
-            BrokenAssumption(f"no single latent encodes {names}{beyond}", _EVERY, encoder="fewer")
+            BrokenAssumption(f"no single latent encodes {unknown}{beyond}", _EVERY, encoder="fewer")
         )
     several = np.flatnonzero(knows.sum(axis=1) > 1)
     spread = np.flatnonzero(knows.sum(axis=0) > 1)

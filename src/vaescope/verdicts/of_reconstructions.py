@@ -40,7 +40,7 @@ def reconstructs(
     return Verdict(
         "unreconstructed", "warning",
         f"Reconstructions are {better} the mean of all examples: their squared error is "
-        f"{unexplained:.2f} times that of the mean.{undecided}",
+        f"{unexplained:{'.2f' if unexplained < 100 else '.3g'}} times that of the mean.{undecided}",
         number=unexplained, shown=f"{unexplained:.2f}", threshold=limit, rule=rule,
         advice=_READ if read else own,
         section="reconstructions", borderline=bool(undecided),
