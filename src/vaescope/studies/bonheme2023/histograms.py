@@ -90,6 +90,7 @@ FIGURE_4 = Study(
             "to one in the sampled representation",
             control=Control("active latents", Level("variance_of_mean_active", _TRAINED)),
             needs=_BOTH,
+            remark="Partly a definition: untrained networks show the same.",
         ),
         Claim(
             "The means of mixed latents vary more than those of passive ones.",
@@ -126,6 +127,7 @@ FIGURE_5 = Study(
             "similar distribution as its sampled counterpart in Figure 5c",
             control=Control("passive latents", Level("means_distance_passive", _TRAINED)),
             needs=_BOTH,
+            remark="Partly a definition: a latent is active if its posterior is narrow.",
         ),
         Claim(
             "Samples of passive latents follow the prior.",

@@ -153,6 +153,8 @@ STUDY = Study(
             quote="Similarly to the work about Eigenfaces, beta-VAEs allow for learning their "
             "nonlinear counterpart.",
             control=Control("an untrained decoder in its place", _gap("overlap", "random")),
+            remark="What was tested is nearness to the linear eigenfaces at the mean face; nothing "
+            "here tests that what is learnt is nonlinear.",
         ),
         Claim(
             "The five latents of least variance hold most of what the decoder shows.",

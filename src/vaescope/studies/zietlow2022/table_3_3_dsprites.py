@@ -48,6 +48,7 @@ STUDY = Study(
             quote="The results support the claim that the VAE-based architectures indeed strive "
             "for local orthogonality.",
             control=_full("dto", "ae"),
+            remark="This is the beta-VAE's half of the sentence; for the VAE it is undecided.",
         ),
         Claim(
             "The VAE's decoder is nearer to orthogonality than the autoencoder's.",
