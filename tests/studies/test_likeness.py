@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from vaescope.report.scoreboard import Judged
 from vaescope.report.spot_lines import spot_section, spot_sentence
 from vaescope.studies.catalogue import STUDIES, find
 from vaescope.studies.likeness import ASPECTS, likeness
@@ -61,3 +62,13 @@ def test_spot_checks_that_are_kept_are_of_the_paper_s_scale(path: Path) -> None:
     assert outcome.scale == "paper"
     assert outcome.digest == study(outcome.study).digest("paper")
     assert path.stem in {one.id.replace("/", "-") for one in STUDIES}
+
+
+def test_how_far_a_study_is_from_its_cap_is_said() -> None:
+    """Figure 11 ran to its cap of 48, table 4.2 has 16 replicates of 24."""
+    said = []
+    for name in ("bonheme2023/figure-11", "zietlow2022/table-4.2"):
+        one = study(name)
+        table = load_outcome(SPOTS.parent / "studies" / f"{one.id.replace('/', '-')}.json")
+        said.append(Judged(one, table, "registered before", []).short_of_cap)
+    assert said == ["", "; 16 of at most 24 units were run"]

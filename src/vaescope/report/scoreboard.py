@@ -9,7 +9,7 @@ from vaescope.studies.catalogue import LOOKED, OUTDATED, REVISED
 from vaescope.studies.claim_verdict import ALPHA, ClaimVerdict, Judgement
 from vaescope.studies.claims import Claim
 from vaescope.studies.coverage import COVERAGE, Covered
-from vaescope.studies.registry import Registration
+from vaescope.studies.registry import Registration, voting_units
 from vaescope.studies.running import Outcome
 from vaescope.studies.study import Study
 
@@ -43,6 +43,14 @@ class Judged:
     def present(self) -> bool:
         """Whether its table is of the study's present settings."""
         return self.outcome is not None and self.outcome.digest == self.study.digest("laptop")
+
+    @property
+    def short_of_cap(self) -> str:
+        """How many units were run, where an undecided claim may still have more; else nothing."""
+        if self.outcome is None:
+            return ""
+        ran = len(voting_units(self.study, self.outcome.table))
+        return f"; {ran} of at most {self.study.cap} units were run" if ran < self.study.cap else ""
 
     @property
     def counts(self) -> bool:
@@ -322,6 +330,7 @@ def _primaries(judged: Sequence[Judged], family: str) -> list[str]:
             word, number = "not run", ""
             if j.outcome is not None:
                 word = f"**{v.verdict}**: {v.votes()}" + (f"; {v.why}" if v.why else "")
+                word += j.short_of_cap if v.verdict == "undecided" and j.counts else ""
                 word = word if j.counts else f"older table: {word.replace('**', '')}"
                 number = f"{v.claim.words()}: {_number(v)}"
             scale = "laptop" if j.outcome is None else j.outcome.scale

@@ -20,7 +20,15 @@ from vaescope.studies.effects import Level
 from vaescope.studies.study import Scale, Study
 from vaescope.tables import Table
 
-__all__ = ["REGISTRY", "Registration", "read_registry", "register", "status", "withdrawn"]
+__all__ = [
+    "REGISTRY",
+    "Registration",
+    "read_registry",
+    "register",
+    "status",
+    "voting_units",
+    "withdrawn",
+]
 
 #: In a checkout of the repository.
 REGISTRY = Path("docs/results/registry.jsonl")
