@@ -70,6 +70,7 @@ PRIORS = {
     "centres in a buffer": _with(lambda: torch.randn(8, LATENTS), buffer=True),
     "centres of classes": _with(lambda: nn.Embedding(10, LATENTS)),
     "a network of labels": _with(lambda: mlp(10, 24, 2 * LATENTS)),
+    "an energy": _with(lambda: mlp(LATENTS, 24, 1)),
 }
 OTHERS = {
     "a classifier": _with(lambda: mlp(LATENTS, 16, 10)),
@@ -91,6 +92,71 @@ def test_what_may_be_a_prior_is_asked_about_without_a_name(name: str) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_no_prior_is_not(name: str) -> None:
     assert said(vs.open_model(seeded(OTHERS[name]), few()), "prior") == "N(0, I)"
+
+
+class Predicts(Draws):
+    """A number of the latents that forward returns: a prediction, no energy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.extra = mlp(LATENTS, 24, 1)
+
+    def forward(self, x: Tensor) -> Any:
+        mu, logvar = self.encode(x)
+        return self.decode(reparameterise(mu, logvar)), mu, logvar, self.extra(mu)
+
+
+def test_what_forward_returns_of_the_latents_is_a_prediction() -> None:
+    assert said(vs.open_model(seeded(Predicts), few()), "prior") == "N(0, I)"
+
+
+class MeansOnly(Layers):
+    """Its other head is computed and dropped."""
+
+    def encode(self, x: Tensor) -> Tensor:
+        return self._heads(x)[0]
+
+
+def test_codes_without_noise_beside_a_dropped_head_are_asked_about() -> None:
+    model = seeded(MeansOnly)
+    with pytest.raises(ReadingError, match=r"fc_var.*posterior=mean"):
+        vs.open_model(model, few())
+    assert not vs.open_model(model, few(), posterior="mean").codes.stochastic
+
+    def encode(x: Tensor) -> td.Normal:
+        mu, logvar = model._heads(x)
+        return td.Normal(mu, (0.5 * logvar).exp())
+
+    opened = vs.open_model(model, few(), encode=encode, decode=model.decode)
+    with torch.no_grad():
+        np.testing.assert_allclose(opened.codes.variance, encode(few()).variance, rtol=1e-4)
+
+
+class Stacked(Draws):
+    """Three images of each latent: no levels of pixels."""
+
+    def decode(self, z: Tensor) -> Tensor:
+        return super().decode(z)[:, None].expand(-1, 3, -1, -1, -1)
+
+
+def test_images_in_a_stack_are_no_levels() -> None:
+    model, x = seeded(Stacked), few()
+    with pytest.raises(UnscoredError, match=r"3 numbers for each value.*likelihood="):
+        vs.open_model(model, x)
+    opened = vs.open_model(model, x, likelihood=lambda y: td.Normal(y.mean(1), 0.5))
+    with torch.no_grad():
+        wanted = -td.Normal(model.decode(model.encode(x)[0])[:, 0], 0.5).log_prob(x)
+    torch.testing.assert_close(nats_of(opened, x), wanted.flatten(1).sum(1), rtol=1e-4, atol=1e-3)
+
+
+class KnownRate(Draws):
+    def loss(self, recon: Tensor, x: Tensor, mu: Tensor, logvar: Tensor) -> Tensor:
+        return -0.5 * (1 + logvar - mu**2 - logvar.exp()).sum()
+
+
+def test_a_prior_that_a_loss_shows_is_not_called_assumed() -> None:
+    assert not vs.open_model(seeded(KnownRate), few()).codes.prior_assumed
+    assert vs.open_model(seeded(Draws), few()).codes.prior_assumed
 
 
 class MayHaveLabels(Draws):
@@ -221,6 +287,17 @@ def test_nodes_have_their_channels_last_also_after_an_average() -> None:
     with torch.no_grad():
         q = opened.encode(x)
     assert q.mean.shape == (128, 2, 5)
+
+
+def test_maps_with_what_may_be_a_prior_are_asked_about_too() -> None:
+    x = torch.randn(128, 5, 4, generator=torch.Generator().manual_seed(0))
+    model = seeded(Nodes)
+    model.step = nn.Linear(2, 4)
+    with pytest.raises(ReadingError, match=r"step.*prior="):
+        vs.open_model(model, x)
+    assert said(vs.open_model(model, x, prior="normal"), "prior") == "N(0, I)"
+    with pytest.raises(UsageError, match=r"maps.*prior=normal"):
+        vs.open_model(model, x, prior="laplace")
 
 
 class Counts(nn.Module):

@@ -13,6 +13,7 @@ from torch import Tensor
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.condition import ConditionInput
 from vaescope.adapters.idle_parameters import (
+    idle_heads,
     idle_parameters,
     idle_priors,
     idle_values,
@@ -27,6 +28,7 @@ from vaescope.adapters.output_format import UNIT, Decoded, decoded, event_of
 from vaescope.adapters.posterior_format import Posterior, posterior_of
 from vaescope.adapters.prior_inference import prior_of
 from vaescope.adapters.reading import Reading
+from vaescope.adapters.reading_refusals import refuse_heads, refuse_prior_of_maps
 from vaescope.adapters.sources import source_of
 from vaescope.adapters.spread_inference import rate_shown
 from vaescope.adapters.variants import Feeding, choose_feeding
@@ -39,9 +41,10 @@ from vaescope.distributions import (
     Reparameterised,
 )
 from vaescope.errors import UnscoredError, UsageError
-from vaescope.models import OpenModel, device_of, evaluating
+from vaescope.models import Inference, OpenModel, device_of, evaluating
 from vaescope.priors import StandardNormal
 from vaescope.types import Integers
+from vaescope.vae import Prior
 
 __all__ = ["Asked", "Posterior", "adapt"]
 
@@ -96,31 +99,7 @@ def adapt(
         )
         latent = int(first.mean.shape[1])
         inferred = inferences(feeding, asked, x, was_training)
-        prior, why = None, None
-        if first.mean.ndim == 2:
-
-            def outputs() -> list[Any]:
-                return _outputs(feeding, x)
-
-            idle = idle_parameters(source.module, outputs)
-            scales = of_likelihood(idle, data.shape)
-            known = reading.likelihood.output == "own" or reading.likelihood.number is not None
-            if scales and asked.likelihood is None and not known:
-                raise _scaled(source.name, scales[0])
-            said, rate = asked.prior, None
-            if said is None and source.prior is not None:
-                said = source.prior()
-            if said is None:
-                beside = feeding.like(x, u)
-                taken = reading.opening.parts(x, beside, reading.value_range)
-                rate = rate_shown(source, reading, x, beside, taken)
-            prior, why = prior_of(
-                source.model, said, latent, data.shape, lambda own: _read(reading, own), rate,
-                _priors(source.module, idle, outputs, latent, math.prod(data.shape)),
-                [argument for _, argument in left_out(feeding)],
-            )  # fmt: skip
-            if asked.prior is None and said is not None and why is not None:
-                why = replace(why, why="the model says so itself")
+        prior, why = _prior(feeding, asked, data, x, first)
     name = name or source.name
     event = event_of(x, data.kind)
     return OpenModel(
@@ -128,20 +107,58 @@ def adapt(
         # Told once whether it has noise: exporters cannot follow a branch on values.
         _encode(feeding, noisy=bool(first.variance.any())), _raw(feeding, event),
         (StandardNormal(latent) if prior is None else prior).to(x.device),
-        prior_assumed=prior is None, likelihood=reading.likelihood.of_values,
+        prior_assumed=prior is None and not why.told, likelihood=reading.likelihood.of_values,
         density=_density(feeding, event), module=source.module, auxiliary=feeding.condition,
         encoder_sees_u=feeding.condition is not None and feeding.condition.supervises,
-        inferred=tuple(inferred + ([] if why is None else [why])), scaling=source.scaling,
+        inferred=(*inferred, why), scaling=source.scaling,
         shift=source.shift, channels=source.channels,
     )  # fmt: skip
 
 
-def _priors(
-    module: Any, idle: dict[str, Tensor], outputs: Callable[[], list[Any]], latent: int, values: int
-) -> list[str]:
-    """What may belong to a prior of the model."""
-    held = {**idle, **idle_values(module, outputs)}
-    return of_prior(held, latent, values) + idle_priors(module, outputs, latent, values)
+def _prior(
+    feeding: Feeding, asked: Asked, data: Dataset, x: Tensor, first: Posterior
+) -> tuple[Prior | None, Inference]:
+    """The model's prior, None where it is N(0, I), and why. Raises ReadingError where something of
+    the model may belong to its prior, its likelihood or its posterior, and nothing says so."""
+    source, reading = feeding.source, feeding.reading
+    latent, values = int(first.mean.shape[1]), math.prod(data.shape)
+
+    def outputs() -> list[Any]:
+        return _outputs(feeding, x)
+
+    def whole() -> list[Any]:
+        few = x[:FEW]
+        u = feeding.like(few, None if feeding.u is None else feeding.u[:FEW])
+        return [forward(reading.way.formed(few), u) for forward in source.forwards[:1]]
+
+    idle = idle_parameters(source.module, outputs)
+    scales = of_likelihood(idle, data.shape) if first.mean.ndim == 2 else []
+    known = reading.likelihood.output == "own" or reading.likelihood.number is not None
+    if scales and asked.likelihood is None and not known:
+        raise _scaled(source.name, scales[0])
+    if reading.spread == "none" and asked.posterior is None:
+        refuse_heads(source, idle_heads(source.module, outputs, latent))
+    said, rate = asked.prior, None
+    if said is None and source.prior is not None:
+        said = source.prior()
+    if said is None:
+        beside = feeding.like(x, feeding.u)
+        taken = reading.opening.parts(x, beside, reading.value_range)
+        rate = rate_shown(source, reading, x, beside, taken)
+    held = {**idle, **idle_values(source.module, outputs)}
+    idle_ones = of_prior(held, latent, values) + idle_priors(
+        source.module, outputs, latent, values, whole
+    )
+    prior, why = prior_of(
+        source.model, said, latent, data.shape, lambda own: _read(reading, own), rate,
+        idle_ones, [argument for _, argument in left_out(feeding)],
+    )  # fmt: skip
+    if asked.prior is None and said is not None:
+        why = replace(why, why="the model says so itself")
+    if first.mean.ndim > 2:
+        refuse_prior_of_maps(source, prior)
+        return None, why
+    return prior, why
 
 
 def _outputs(feeding: Feeding, x: Tensor) -> list[Any]:

@@ -8,9 +8,10 @@ from torch.nn import functional
 
 from vaescope.adapters.draws import Forward, recorded
 from vaescope.adapters.noise import Noise, sampling
-from vaescope.adapters.output_format import NEVER, Decoded, decoded, event_of
+from vaescope.adapters.output_format import NEVER, Decoded, decoded, error_of, event_of
 from vaescope.adapters.posterior_format import moved_back
 from vaescope.adapters.posterior_inference import Opening, line_of
+from vaescope.adapters.reading import POOR
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.tensors import leaves, same
 from vaescope.errors import ReadingError, ShapeError, UnscoredError
@@ -63,6 +64,11 @@ def output_of(
             if isinstance(error, ShapeError) and kind != "tokens":
                 problems += _several(decoder[0], raw, x)
             continue
+        if y.levels is not None and not isinstance(raw, distributions.Distribution):
+            k = y.levels.shape[-1]
+            if k < BYTES and error_of(y.values, x) > POOR and not _numbered_any(x, k):
+                problems += _several(decoder[0], raw, x)
+                continue
         fault = _fault(y, again, x) or _memory(decoder, given, u, y, opening, x, event)
         if forward is not None and decoder[0] == FROM_LATENTS:
             shifted = forward.shifted().decode
@@ -126,6 +132,10 @@ def levels_told(decoder: tuple[str, Function], levels: int, x: Tensor) -> tuple[
     return name, of_bytes
 
 
+def _numbered_any(x: Tensor, levels: int) -> bool:
+    return _numbered(x, levels - 1, levels) or _numbered(x, BYTES - 1, levels)
+
+
 def _numbered(x: Tensor, top: int, levels: int) -> bool:
     """Whether images in [0, 1] times `top` are numbers of levels."""
     numbers = x * top
@@ -166,7 +176,7 @@ def _several(name: str, output: Any, x: Tensor) -> list[str]:
     if not isinstance(output, Tensor) or output.ndim < 2:
         return []
     k, left = divmod(output.numel(), x.numel())
-    rest = tuple(output.shape[2:]) == tuple(x.shape[2:])
+    rest = tuple(output.shape[2:])[-len(x.shape[2:]) :] == tuple(x.shape[2:])
     if k < 2 or left or len(output) != len(x) or not (rest or output.ndim == 2):
         return []
     return [f"{name} gives shape {tuple(output.shape[1:])} of each example, {k} {SEVERAL} of data "

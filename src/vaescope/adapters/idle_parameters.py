@@ -13,7 +13,9 @@ from torch import Tensor, distributions, nn
 from vaescope.adapters.noise import Noise
 from vaescope.adapters.tensors import leaves, same
 
-__all__ = ["idle_parameters", "idle_priors", "idle_values", "of_likelihood", "of_prior"]
+__all__ = [
+    "idle_heads", "idle_parameters", "idle_priors", "idle_values", "of_likelihood", "of_prior",
+]  # fmt: skip
 
 #: So many are looked at: of more, the model is no VAE with a parameter or two of its own.
 MOST = 64
@@ -26,6 +28,10 @@ _PRIORS = re.compile(
 )
 
 
+#: What parts are called that take latents and give a number and are no energy of a prior.
+_JUDGES = re.compile(
+    r"disc|critic|advers|pred|regress|class|head|prop|probe|reward|value", re.IGNORECASE
+)
 Outputs = Callable[[], list[Any]]
 
 
@@ -72,10 +78,29 @@ def _idle(values: Sequence[Tensor], outputs: Outputs) -> bool:
     return len(before) == len(after) and all(map(same, before, after))
 
 
-def idle_priors(module: nn.Module | None, outputs: Outputs, latent: int, values: int) -> list[str]:
+def idle_heads(module: nn.Module | None, outputs: Outputs, latent: int) -> list[str]:
+    """Layers as wide as the latents, or halves of layers twice as wide, that can change without a
+    change in the outputs: of codes without noise they may be the spread, computed and dropped."""
+    found = []
+    for name, part in () if module is None else module.named_modules():
+        if not isinstance(part, nn.Linear | nn.modules.conv._ConvNd):
+            continue
+        width = part.out_features if isinstance(part, nn.Linear) else part.out_channels
+        rows = {latent: [slice(None)], 2 * latent: [slice(latent, None), slice(latent)]}
+        for some in rows.get(width, []) if len(part.weight) == width else []:
+            own = [value[some] for value in (part.weight, part.bias) if value is not None]
+            if name not in found and _idle(own, outputs):
+                found.append(name)
+    return found
+
+
+def idle_priors(
+    module: nn.Module | None, outputs: Outputs, latent: int, values: int, whole: Outputs,
+) -> list[str]:  # fmt: skip
     """Parts that encoder and decoder do not use, and that may make a prior of another: by what they
-    are called, since they map latents to latents (a flow), or since they give latents, pairs of
-    means and spreads, or data of `values` values, such as the pseudo-inputs of a VampPrior."""
+    are called, since they map latents to latents (a flow) or to a number (an energy), or since they
+    give latents, pairs of means and spreads, or data of `values` values, such as the pseudo-inputs
+    of a VampPrior. `whole` runs a pass through the model: what that returns is no energy."""
     parts = [] if module is None else list(module.modules())
     if module is None or any(isinstance(part, torch.jit.ScriptModule) for part in parts):
         return []  # scripted parts take no hooks
@@ -93,15 +118,35 @@ def idle_priors(module: nn.Module | None, outputs: Outputs, latent: int, values:
     for name, part in _uncalled(module, called):
         if any(name.startswith(f"{outer}.") for outer in found):
             continue
-        whole = not any(name.startswith(f"{outer}.") for outer in seen)
+        outermost = not any(name.startswith(f"{outer}.") for outer in seen)
         seen += [name] * _has_forward(part)
         said = _PRIORS.search(name) or any(
             _PRIORS.search(type(inner).__name__) for inner in part.modules()
         )
-        if said or (whole and _makes_latents(part, latent, values, sizes) and
-                    _idle(list(part.parameters()), outputs)):  # fmt: skip
+        made = outermost and (
+            _makes_latents(part, latent, values, sizes)
+            or (not _JUDGES.search(f"{name} {type(part).__name__}")
+                and _maps_latents(part, latent, (1,)) and not _returned(part, whole))
+        )  # fmt: skip
+        if said or (made and _idle(list(part.parameters()), outputs)):
             found.append(name)
     return found
+
+
+def _returned(part: nn.Module, whole: Outputs) -> bool:
+    """Whether a pass through the model returns what a part gives, such as a prediction."""
+    given: list[Tensor] = []
+    hook = part.register_forward_hook(lambda _, __, output: given.extend(_inside(output)))
+    try:
+        returned = _tensors(whole)
+    except Exception:  # anybody's code
+        return False
+    finally:
+        hook.remove()
+    return any(
+        one.numel() == other.numel() and same(one.flatten(), other.flatten())
+        for one in given for other in returned
+    )  # fmt: skip
 
 
 def _has_forward(part: nn.Module) -> bool:
@@ -120,7 +165,7 @@ def _makes_latents(part: nn.Module, latent: int, values: int, sizes: set[int]) -
     another head on these, such as one that the model no longer uses."""
     if not _has_forward(part):
         return False  # its parts are looked at one by one
-    if _maps_latents(part, latent):
+    if _maps_latents(part, latent, (latent,)):
         return True
     layers = [inner for inner in part.modules() if isinstance(inner, nn.Linear | nn.Embedding)]
     if not layers:
@@ -136,14 +181,18 @@ def _makes_latents(part: nn.Module, latent: int, values: int, sizes: set[int]) -
     return width in (latent, 2 * latent, values)
 
 
-def _maps_latents(part: nn.Module, latent: int) -> bool:
+def _maps_latents(part: nn.Module, latent: int, event: tuple[int, ...]) -> bool:
+    """Whether a part takes latents and gives so many numbers of each first of all."""
+    if not _has_forward(part):
+        return False
     z = torch.linspace(-1, 1, 4 * latent).reshape(4, latent).to(next(part.parameters()))
     try:
         with Noise(0.0), torch.no_grad():
             outputs = [value for _, value in leaves(part(z))]
     except Exception:  # anybody's code
         return False
-    return bool(outputs) and outputs[0].shape == z.shape
+    shapes = [(len(z), *event), (len(z),)] if event == (1,) else [(len(z), *event)]
+    return bool(outputs) and tuple(outputs[0].shape) in shapes
 
 
 def _own(module: nn.Module | None) -> Iterator[tuple[str, Tensor]]:
