@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -28,7 +27,7 @@ from vaescope.specs import ConditionalPriorSpec, Experiment, resolve
 from vaescope.training.loop import Record, new_state, steps
 from vaescope.training.precision import choose, threads_for
 from vaescope.training.run import check_range
-from vaescope.types import Floats
+from vaescope.types import Double, Floats
 from vaescope.vae import VAE, as_input
 
 __all__ = ["VAEEstimator"]
@@ -270,7 +269,7 @@ def _elbo(vae: VAE, rows: Floats, seed: int) -> float:
         x = _tensor(rows[first : first + BATCH])
         q, p = vae.encoder(x), vae.prior()
         for _ in range(DRAWS):
-            noise: NDArray[np.float64] = generator.standard_normal(q.mean.shape)
+            noise: Double = generator.standard_normal(q.mean.shape)
             z = q.at(torch.from_numpy(noise).to(x.dtype))
             likely = vae.decoder.likelihood(vae.decoder.body(z)).log_prob(x)
             total += float((likely - rate(q, p, z)).double().sum()) / DRAWS

@@ -8,8 +8,8 @@ here in units of what a latent that ignores x has, and with the means' movement.
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vaescope.types import Double, Long
 from vaescope.wording import commas
 
 __all__ = ["ALPHA", "LatentType", "Typed", "count_types", "types_of"]
@@ -21,11 +21,11 @@ ALPHA = 0.1
 
 
 def types_of(
-    mean_ratio: NDArray[np.float64],
-    variance_of_ratio: NDArray[np.float64],
-    movement: NDArray[np.float64] | None = None,
+    mean_ratio: Double,
+    variance_of_ratio: Double,
+    movement: Double | None = None,
     *,
-    spread: NDArray[np.float64] | None = None,
+    spread: Double | None = None,
     alpha: float = ALPHA,
 ) -> list[LatentType]:
     """Passive: mean in [0.9, 1.1]; active: mean at most 0.1; both with variance below 0.1.
@@ -71,20 +71,20 @@ class Typed:
 
     names: tuple[LatentType, ...]
 
-    def of(self, *names: LatentType) -> NDArray[np.int64]:
+    def of(self, *names: LatentType) -> Long:
         """Indices of the latents of these types."""
         return np.flatnonzero([own in names for own in self.names])
 
     @property
-    def active(self) -> NDArray[np.int64]:
+    def active(self) -> Long:
         return self.of("active")
 
     @property
-    def mixed(self) -> NDArray[np.int64]:
+    def mixed(self) -> Long:
         return self.of("mixed")
 
     @property
-    def passive(self) -> NDArray[np.int64]:
+    def passive(self) -> Long:
         return self.of("passive")
 
     def listed(self) -> str:

@@ -1,10 +1,9 @@
 """Leading principal axes of many rows, without the whole spectrum."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.errors import UsageError
-from vaescope.types import Floats
+from vaescope.types import Double, Floats
 
 __all__ = ["leading_axes"]
 
@@ -12,7 +11,7 @@ __all__ = ["leading_axes"]
 _DENSE = 256
 
 
-def leading_axes(x: Floats, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def leading_axes(x: Floats, k: int) -> tuple[Double, Double]:
     """The `k` greatest eigenvalues of x'x / n, descending, and their axes as columns.
 
     Rows are taken as they are: centre them first for principal components. Axes have a free sign.

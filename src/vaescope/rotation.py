@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vaescope.distributions import Distribution, FullGaussian, Point, Reparameterised
@@ -18,6 +17,7 @@ from vaescope.errors import ShapeError, UsageError
 from vaescope.models import OpenModel
 from vaescope.opening import open_model
 from vaescope.prior_density import GaussianDensity, PriorDensity
+from vaescope.types import Double
 
 __all__ = ["rotate"]
 
@@ -83,7 +83,7 @@ def rotate(model: Any, rotation: Any, data: Any = None) -> OpenModel:
     )
 
 
-def _check_prior(prior: PriorDensity, r: NDArray[np.float64]) -> None:
+def _check_prior(prior: PriorDensity, r: Double) -> None:
     if np.allclose(r, np.eye(len(r)), atol=_ROUNDING):
         return
     same = False

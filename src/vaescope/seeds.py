@@ -4,7 +4,8 @@ import hashlib
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+
+from vaescope.types import Long
 
 __all__ = ["derive", "epoch_order", "order", "rng"]
 
@@ -24,7 +25,7 @@ def rng(seed: int, stream: str, step: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(derive(seed, stream, step)))
 
 
-def epoch_order(seed: int, n: int, epoch: int) -> NDArray[np.int64]:
+def epoch_order(seed: int, n: int, epoch: int) -> Long:
     """The order of all rows in one epoch."""
     return rng(seed, "order", epoch).permutation(n)
 
@@ -32,7 +33,7 @@ def epoch_order(seed: int, n: int, epoch: int) -> NDArray[np.int64]:
 _remembered = lru_cache(maxsize=4)(epoch_order)
 
 
-def order(seed: int, step: int, *, batch: int, n: int) -> NDArray[np.int64]:
+def order(seed: int, step: int, *, batch: int, n: int) -> Long:
     """Rows of the batch at `step`: the data are permuted anew each epoch, no row is left out.
 
     Batches run across the end of an epoch, so that each has exactly `batch` rows.

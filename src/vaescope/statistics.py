@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from vaescope.errors import UsageError
 from vaescope.estimates import LEVEL, Estimate, interval_of_mean, student_quantile
 from vaescope.measure_ranges import COUNTS, range_of, within
 from vaescope.seeds import rng
 from vaescope.tables import Table, Value
+from vaescope.types import Double
 
 __all__ = [
     "Difference",
@@ -31,13 +32,12 @@ __all__ = [
     "variance_shares",
 ]
 
-Floats = NDArray[np.float64]
 
 #: Resamples of a bootstrap; sign patterns of a paired test where not all of them are tried.
 DRAWS = 4000
 
 
-def _known(values: ArrayLike) -> Floats:
+def _known(values: ArrayLike) -> Double:
     array = np.asarray(values, dtype=np.float64)
     return array[np.isfinite(array)]
 
@@ -61,7 +61,7 @@ def mean_of(measure: str, values: ArrayLike) -> Estimate:
 
 
 def means_of(
-    measure: str, values: Floats, groups: Sequence[Sequence[int]], *, latents: Sequence[int | None]
+    measure: str, values: Double, groups: Sequence[Sequence[int]], *, latents: Sequence[int | None]
 ) -> list[Estimate]:
     """`mean_of` for many groups of places in `values` at once; `latents`: how many each group's
     models have, where that is known."""
@@ -70,7 +70,7 @@ def means_of(
     known = np.isfinite(values[places])
     x, group_of = values[places][known], group_of[known]
 
-    def sums(terms: Floats) -> Floats:
+    def sums(terms: Double) -> Double:
         return np.asarray(np.bincount(group_of, terms, len(groups)), dtype=np.float64)
 
     n = np.bincount(group_of, minlength=len(groups))
@@ -111,7 +111,7 @@ def mean_by_bootstrap(values: ArrayLike, *, seed: int = 0) -> Estimate:
     return Estimate(mean, (min(float(low), mean), max(float(high), mean)), known.size)
 
 
-MeanOf = Callable[[Floats], Estimate]
+MeanOf = Callable[[Double], Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def paired(first: ArrayLike, second: ArrayLike) -> Difference:
     return Difference(estimate, wins, p)
 
 
-def rank_correlations(table: Table, measures: Sequence[str]) -> Floats:
+def rank_correlations(table: Table, measures: Sequence[str]) -> Double:
     """Spearman's rank correlation of each two measures over the runs that have both.
 
     NaN where fewer than three runs have both, or where one does not vary. (measure, measure)
@@ -244,7 +244,7 @@ def rank_correlations(table: Table, measures: Sequence[str]) -> Floats:
     return found
 
 
-def _pearson(a: Floats, b: Floats) -> float:
+def _pearson(a: Double, b: Double) -> float:
     if a.size < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
     a, b = a - a.mean(), b - b.mean()
@@ -297,7 +297,7 @@ def variance_shares(table: Table, measure: str) -> Shares | None:
     )
 
 
-def _spread(values: Floats, groups: Sequence[Sequence[int]]) -> float:
+def _spread(values: Double, groups: Sequence[Sequence[int]]) -> float:
     """Sum over groups of size times squared distance of the group's mean from the overall mean."""
     mean = values.mean()
     return float(sum(len(g) * (values[list(g)].mean() - mean) ** 2 for g in groups))

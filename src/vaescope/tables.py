@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.errors import RunError, UsageError
 from vaescope.paths import disk_errors, replace_file
 from vaescope.reading import parse_json, read_end, read_regular
 from vaescope.sealing import is_sealed, sealed_rows, sha256_of
 from vaescope.specs import FORMAT
+from vaescope.types import Double
 
 __all__ = [
     "Row",
@@ -72,7 +72,7 @@ class Table:
         for values in zip(*columns.values(), strict=True):
             yield dict(zip(columns, values, strict=True))
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
+    def numbers(self, name: str) -> Double:
         """A column as floats: NaN where there is no number."""
         column = self.columns[name]
         return np.array([_float(value) for value in column], dtype=np.float64)

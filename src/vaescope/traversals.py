@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from vaescope.types import Array, Floats, Integers
+from vaescope.types import Array, Double, Floats, Integers
 
 __all__ = ["Decode", "Reconstructions", "Traversals", "decoded", "reconstruct", "traverse"]
 
@@ -23,8 +22,8 @@ class Traversals:
     """Every latent moved along `values`, the others held at `base`. Rows are latents by number."""
 
     base: Floats  # (latent,)
-    values: NDArray[np.float64]  # (steps,) in `units`: z = centre + scale * value
-    share: NDArray[np.float64]  # (latent,) of all variation along the rows: sums to one, or all 0
+    values: Double  # (steps,) in `units`: z = centre + scale * value
+    share: Double  # (latent,) of all variation along the rows: sums to one, or all 0
     outputs: Floats | None  # (latent, steps, *event); None where pictures are left out
     centre: Floats | float = 0.0  # mean of the prior
     scale: Floats | float = 1.0  # its standard deviation

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from vaescope.codes import Codes
@@ -17,11 +16,11 @@ from vaescope.errors import ShapeError
 from vaescope.latents import Types
 from vaescope.metrics.mcc import ranks
 from vaescope.metrics.sap_continuous import correlations
+from vaescope.types import Booleans, Double
 
 __all__ = ["Found", "Match", "match_latents"]
 
 How = Literal["first", "correlation", "rest"]
-Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -76,9 +75,7 @@ def match_latents(codes: Sequence[Codes], kinds: Sequence[Types]) -> tuple[Match
     return tuple(tuple(row) for row in rows)
 
 
-def _assigned(
-    correlation: NDArray[np.float64], used_rows: Booleans, used_columns: Booleans
-) -> dict[int, Found]:
+def _assigned(correlation: Double, used_rows: Booleans, used_columns: Booleans) -> dict[int, Found]:
     """Row -> latent, of a matrix (rows so far, latents of the next model)."""
     size, pairs = np.abs(correlation), dict[int, Found]()
     stages: tuple[tuple[Booleans, Booleans, How], ...] = (

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vaescope.types import Matrix
+from vaescope.types import Long, Matrix
 
 __all__ = ["GENERATORS", "FactorDraw", "FactorSource"]
 
@@ -20,7 +19,7 @@ _VALUES = 4
 class FactorDraw:
     """Factors of one draw: their classes, and the number that a perfect latent would have."""
 
-    classes: NDArray[np.int64]  # (n, 3)
+    classes: Long  # (n, 3)
     values: Matrix  # (n, 3)
     cyclic: bool = False  # the first factor is an angle
     continuous: bool = False
@@ -34,7 +33,7 @@ class FactorSource:
     draw: Callable[[np.random.Generator], FactorDraw]
 
 
-def _of_classes(classes: NDArray[np.int64]) -> FactorDraw:
+def _of_classes(classes: Long) -> FactorDraw:
     return FactorDraw(classes, classes.astype(np.float64))
 
 

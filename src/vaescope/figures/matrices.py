@@ -2,18 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vaescope.figures.charts import Chart
 from vaescope.inspection import Latent
+from vaescope.types import Double
 
 __all__ = ["correlations_chart"]
 
 
-def correlations_chart(
-    matrices: Mapping[str, NDArray[np.float64]], latents: Sequence[Latent]
-) -> Chart:
+def correlations_chart(matrices: Mapping[str, Double], latents: Sequence[Latent]) -> Chart:
     """Absolute correlations of the latents, one panel for each matrix, darker where larger."""
     order = [z.index for z in latents]
     axis = {"ticks": False, "domain": False, "labelAngle": 0}

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from vaescope.errors import ShapeError
@@ -18,7 +17,7 @@ from vaescope.geometry.orthogonality import DEGENERATE
 from vaescope.geometry.pca import matched
 from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.seeds import rng
-from vaescope.types import Array, Floats, Integers, Matrix
+from vaescope.types import Array, Booleans, Floats, Integers, Matrix
 
 __all__ = ["DataBias", "data_bias"]
 
@@ -170,7 +169,7 @@ def _angles(effects: Matrix, generator: np.random.Generator) -> tuple[Matrix, fl
 
 
 def _by_steps(
-    data: Callable[[Integers], Matrix], w: Integers, rows: Integers, wraps: NDArray[np.bool_]
+    data: Callable[[Integers], Matrix], w: Integers, rows: Integers, wraps: Booleans
 ) -> list[Matrix]:
     """Effects at each row by steps of one factor: (factors, outputs), NaN where there is none."""
     classes = np.stack([np.unique(v, return_inverse=True)[1] for v in w.T], axis=1)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.estimates import interval_of_mean
 from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Double, Floats
 
 __all__ = ["Mechanism", "ima_contrast", "ima_contrast_of"]
 
@@ -22,7 +21,7 @@ __all__ = ["Mechanism", "ima_contrast", "ima_contrast_of"]
 class Mechanism(GeometryMeasure):
     """The contrast in nats; n counts points of full rank, elsewhere it is infinite."""
 
-    per_point: NDArray[np.float64]
+    per_point: Double
     deficient: int  # points left out because J has not full rank there
     columns: tuple[int, ...]
 

@@ -11,7 +11,6 @@ more terms: it is beside our mean over a fixed number of neighbours.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import RangeError, ShapeError
@@ -19,7 +18,7 @@ from vaescope.estimates import interval_of_mean
 from vaescope.geometry.result import GeometryMeasure, measure_of
 from vaescope.latents.kl import rate_of_rows
 from vaescope.prior_density import PriorDensity, standard_normal
-from vaescope.types import Floats, Matrix
+from vaescope.types import Floats, Long, Matrix
 
 __all__ = ["Neighbours", "neighbours"]
 
@@ -63,7 +62,7 @@ def _bhattacharyya(mean: Matrix, variance: Matrix, rows: slice) -> Matrix:
     return np.asarray(0.125 * apart.sum(axis=2) + 0.5 * spread)
 
 
-def _nearest(distance: Matrix, first: int, k: int) -> NDArray[np.int64]:
+def _nearest(distance: Matrix, first: int, k: int) -> Long:
     """The k nearest others of each row; row i of the block is example first + i."""
     rows = np.arange(len(distance))
     distance[rows, first + rows] = np.inf

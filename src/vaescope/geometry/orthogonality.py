@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 
@@ -21,7 +20,7 @@ from vaescope.geometry.jacobian import Grams, grams
 from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.space import Decode, LikelihoodOf, Space
 from vaescope.seeds import rng
-from vaescope.types import Array, Floats, Matrix
+from vaescope.types import Array, Booleans, Floats, Matrix
 
 __all__ = [
     "DEGENERATE",
@@ -111,7 +110,7 @@ def haar_baseline(d: int, *, draws: int | None = None, seed: int = 0) -> Geometr
     return GeometryMeasure(float(values.mean()), interval_of_mean(values), draws, "Haar")
 
 
-def degenerate(singular: Matrix, *, ratio: float = DEGENERATE) -> NDArray[np.bool_]:
+def degenerate(singular: Matrix, *, ratio: float = DEGENERATE) -> Booleans:
     """Points with two singular values closer than `ratio`, or with two that vanish.
 
     There V is arbitrary in a plane, for PCA as for a VAE (zietlow2022 section 3.3.4): the distance

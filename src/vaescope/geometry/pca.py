@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
@@ -21,7 +20,7 @@ from vaescope.geometry.orthogonality import DEGENERATE
 from vaescope.geometry.reader import as_points, read_at, variances_of
 from vaescope.geometry.result import GeometryMeasure
 from vaescope.geometry.space import Decode
-from vaescope.types import Array, Floats, Matrix
+from vaescope.types import Array, Floats, Long, Matrix
 
 __all__ = [
     "PrincipalAlignment",
@@ -45,7 +44,7 @@ def matched_angles(columns: Matrix, axes: Matrix) -> Matrix:
     return matched(columns, axes)[0]
 
 
-def matched(columns: Matrix, axes: Matrix) -> tuple[Matrix, NDArray[np.int64]]:
+def matched(columns: Matrix, axes: Matrix) -> tuple[Matrix, Long]:
     """Angles of the columns and which axis is each one's partner."""
     units, along = _units(columns), _units(axes)
     own, partner = linear_sum_assignment(np.abs(units.T @ along), maximize=True)

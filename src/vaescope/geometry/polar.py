@@ -11,7 +11,6 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from vaescope.codes import Codes
@@ -19,7 +18,7 @@ from vaescope.errors import ShapeError
 from vaescope.estimates import Interval, bootstrap, percentiles
 from vaescope.geometry.result import GeometryMeasure
 from vaescope.seeds import rng
-from vaescope.types import Array, Matrix
+from vaescope.types import Array, Long, Matrix
 
 __all__ = ["Coordinates", "coordinate_system", "coordinate_systems"]
 
@@ -59,7 +58,7 @@ class Coordinates(GeometryMeasure):
         )
 
 
-def _groups(by: Matrix, bins: int) -> NDArray[np.int64]:
+def _groups(by: Matrix, bins: int) -> Long:
     """Rows in bins of equal size along one coordinate."""
     places = np.empty(len(by), dtype=np.int64)
     places[np.argsort(by, kind="stable")] = np.arange(len(by)) * bins // len(by)
@@ -193,7 +192,7 @@ def coordinate_system(
     if kind in ("polar", "turned"):
         pair = round_ if kind == "polar" else slanted
 
-    def advantage(rows: NDArray[np.int64]) -> float:
+    def advantage(rows: Long) -> float:
         bent = _polar(z[rows], table[rows], centre, bins)[0]
         return bent - _straight(unit[rows], table[rows], angle, bins)[0]
 
@@ -212,7 +211,7 @@ def _kind(polar: float, cartesian: float, turned: float, span: float) -> Kind:
     return "cartesian" if cartesian >= EXPLAINS else "neither"
 
 
-def _interval(advantage: Callable[[NDArray[np.int64]], float], n: int) -> Interval:
+def _interval(advantage: Callable[[Long], float], n: int) -> Interval:
     """95% interval by resampling rows, around the same centre and axes."""
     low, high = percentiles(bootstrap(advantage, n, resamples=100, rng=rng(0, "polar", n)))
     value = advantage(np.arange(n))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.errors import ShapeError
@@ -17,7 +16,7 @@ from vaescope.geometry.reader import as_points, read_at
 from vaescope.geometry.result import GeometryMeasure, interval_of_ratio, measure_of
 from vaescope.geometry.space import Decode
 from vaescope.seeds import derive
-from vaescope.types import Floats
+from vaescope.types import Double, Floats
 
 __all__ = ["ReconstructionParts", "reconstruction_parts"]
 
@@ -103,7 +102,7 @@ def reconstruction_parts(
             float((moved**2).sum(1).mean()),
             2.0 * float(moved.mean(0) @ off),
         )
-    total: NDArray[np.float64] = parts.sum(axis=0)
+    total: Double = parts.sum(axis=0)
     deterministic, stochastic, cross = (measure_of(part, "output") for part in parts)
     value = cross.value / float(total.mean()) if total.mean() > 0 else 0.0
     return ReconstructionParts(

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.estimates import Estimate, Interval, bootstrap, interval_of_mean, percentiles
 from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
+from vaescope.types import Double
 
 __all__ = ["GeometryMeasure", "GeometryResult", "interval_of_ratio", "measure_of"]
 
@@ -48,9 +48,7 @@ class GeometryMeasure(Estimate, GeometryResult):
         return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}
 
 
-def interval_of_ratio(
-    numerators: NDArray[np.float64], denominators: NDArray[np.float64]
-) -> Interval | None:
+def interval_of_ratio(numerators: Double, denominators: Double) -> Interval | None:
     """95% interval of mean(numerators) / mean(denominators) by resampling their pairs."""
     n = len(numerators)
     if n < 2:
@@ -65,7 +63,7 @@ def interval_of_ratio(
     return min(low, value), max(high, value)
 
 
-def measure_of(values: NDArray[np.float64], space: str) -> GeometryMeasure:
+def measure_of(values: Double, space: str) -> GeometryMeasure:
     """Mean and interval of one number per point; NaN of none."""
     value = float(values.mean()) if len(values) else math.nan
     return GeometryMeasure(value, interval_of_mean(values), len(values), space)

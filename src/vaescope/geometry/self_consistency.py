@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.distributions import Distribution
@@ -14,7 +13,7 @@ from vaescope.errors import ShapeError
 from vaescope.geometry.reader import as_points, columns_of
 from vaescope.geometry.result import GeometryMeasure, interval_of_ratio, measure_of
 from vaescope.geometry.space import Decode
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Double, Floats
 
 __all__ = ["SelfConsistency", "self_consistency"]
 
@@ -25,7 +24,7 @@ class SelfConsistency(GeometryMeasure):
     decoder, 1 if it answers with the mean code."""
 
     distance: GeometryMeasure  # ||mu(Dec(z)) - z||
-    per_latent: NDArray[np.float64]  # the value of each latent; near 1 for passive ones
+    per_latent: Double  # the value of each latent; near 1 for passive ones
     columns: tuple[int, ...]
 
     def summary(self) -> str:

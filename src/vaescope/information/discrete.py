@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.errors import ShapeError
-from vaescope.types import Integers, Matrix
+from vaescope.types import Booleans, Double, Integers, Long, Matrix
 
 __all__ = [
     "Counts",
@@ -34,15 +33,15 @@ class Counts:
     begins at `starts[k]`.
     """
 
-    joint: tuple[NDArray[np.float64], ...]  # counts, by column of a
-    starts: NDArray[np.int64]  # first column of each of b
+    joint: tuple[Double, ...]  # counts, by column of a
+    starts: Long  # first column of each of b
     n: float
 
-    def entropy_of_a(self) -> NDArray[np.float64]:
+    def entropy_of_a(self) -> Double:
         """Plug-in entropy of each column of a."""
         return np.array([_entropy(self._margin(table), self.n) for table in self.joint])
 
-    def entropy_of_b(self) -> NDArray[np.float64]:
+    def entropy_of_b(self) -> Double:
         """Plug-in entropy of each column of b."""
         margin = self.joint[0].sum(axis=0)
         return np.asarray(np.log(self.n) - np.add.reduceat(_n_log_n(margin), self.starts) / self.n)
@@ -98,7 +97,7 @@ class Counts:
         share = (self.information() - chance) / np.where(room > 0, room, 1.0)
         return np.clip(np.where(room > 0, share, 0.0), 0.0, 1.0) * entropy_of_b
 
-    def informed(self, *, deviations: float = 5.0) -> NDArray[np.bool_]:
+    def informed(self, *, deviations: float = 5.0) -> Booleans:
         """Whether each column of a knows any column of b beyond chance: shape (columns of a,).
 
         2 n I of independent columns is about chi-squared with mean 2 n `chance`, so I has the
@@ -108,7 +107,7 @@ class Counts:
         limit = chance + deviations * np.sqrt(chance / self.n) + 1e-12
         return np.asarray((self.information() > limit).any(axis=1))
 
-    def _margin(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _margin(self, table: Double) -> Double:
         end = self.starts[1] if len(self.starts) > 1 else table.shape[1]
         return np.asarray(table[:, :end].sum(axis=1))
 
@@ -153,7 +152,7 @@ def joint_counts(a: Integers, b: Integers) -> Counts:
     return Counts(tables, starts, float(len(a)))
 
 
-def entropy(classes: Integers) -> NDArray[np.float64]:
+def entropy(classes: Integers) -> Double:
     """Plug-in entropy of each column: shape (columns,).
 
     >>> entropy(np.array([[0], [1]])).round(4)
@@ -203,7 +202,7 @@ def _chunks(n: int) -> Iterator[slice]:
         yield slice(start, min(start + _ROWS, n))
 
 
-def _n_log_n(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _n_log_n(counts: Double) -> Double:
     return counts * np.log(np.maximum(counts, 1.0))  # 0 log 0 = 0; counts below 1 are 0
 
 
@@ -221,13 +220,13 @@ def _poisson_table() -> tuple[Matrix, Matrix, Matrix]:
     return logs, expected - m * logs, p @ value**2 - expected**2 - shared**2 / m
 
 
-def _poisson_residual(mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def _poisson_residual(mean: Double) -> Double:
     logs, _, residual = _poisson_table()
     between = np.interp(np.log(np.maximum(mean, 1e-300)), logs, residual)
     return np.where(mean > 50.0, 0.5, np.where(mean < 1e-6, 0.0, np.maximum(between, 0.0)))
 
 
-def _poisson_excess(mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def _poisson_excess(mean: Double) -> Double:
     logs, excess, _ = _poisson_table()
     log_mean = np.log(np.maximum(mean, 1e-300))
     many = 0.5 + 1.0 / (12.0 * np.maximum(mean, 1.0))  # the first terms of the expansion in 1/m
@@ -236,7 +235,7 @@ def _poisson_excess(mean: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(mean > 50.0, many, np.where(mean < 1e-6, few, middle))
 
 
-def _entropy(counts: NDArray[np.float64] | Integers, n: float) -> float:
+def _entropy(counts: Double | Integers, n: float) -> float:
     occupied = counts[counts > 0].astype(np.float64)
     return float(np.log(n) - (occupied * np.log(occupied)).sum() / n)
 

@@ -2,16 +2,15 @@
 https://doi.org/10.1371/journal.pone.0087357."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers, Long
 
 __all__ = ["nearest_information"]
 
 
 def nearest_information(
     z: Floats, classes: Integers, *, neighbours: int = 10, seed: int = 0
-) -> NDArray[np.float64]:
+) -> Double:
     """Nats between each column of `z` (n, d) and each of `classes` (n, k), never negative: (d, k).
 
     psi(n) + <psi(k)> - <psi(n_v)> - <psi(m)>: n_v rows have the row's class, and m rows of any
@@ -39,9 +38,7 @@ def nearest_information(
     return np.stack([_of_column(column, classes, neighbours, noise) for column in z.T])
 
 
-def _of_column(
-    column: Floats, classes: Integers, neighbours: int, noise: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _of_column(column: Floats, classes: Integers, neighbours: int, noise: Double) -> Double:
     from scipy.special import digamma
 
     x = np.asarray(column, dtype=np.float64)
@@ -75,7 +72,7 @@ def _of_column(
     return np.array(found)
 
 
-def _farthest(ascending: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+def _farthest(ascending: Double, k: int) -> Double:
     """Distance of each of the sorted values to the k-th nearest other one."""
     n = len(ascending)
     ends = np.concatenate([np.full(k, -np.inf), ascending, np.full(k, np.inf)])
@@ -87,9 +84,7 @@ def _farthest(ascending: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     return reach
 
 
-def _within(
-    ascending: NDArray[np.float64], centre: NDArray[np.float64], reach: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _within(ascending: Double, centre: Double, reach: Double) -> Long:
     """How many values are at most `reach` from each centre, by their differences: the sum of
     centre and reach may round to the neighbour that the reach just leaves out."""
     right = np.searchsorted(ascending, centre + reach, side="right")

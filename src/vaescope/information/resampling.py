@@ -8,9 +8,8 @@ instead of a pass over all rows.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers, Long
 
 __all__ = ["Replicates", "block_weights", "information_replicates", "moment_replicates"]
 
@@ -22,13 +21,11 @@ BLOCKS = 256
 class Replicates:
     """Plug-in information and entropy on resampled rows."""
 
-    information: NDArray[np.float64]  # (resamples, columns of a, columns of b)
-    entropy_of_b: NDArray[np.float64]  # (resamples, columns of b)
+    information: Double  # (resamples, columns of a, columns of b)
+    entropy_of_b: Double  # (resamples, columns of b)
 
 
-def block_weights(
-    n: int, *, resamples: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def block_weights(n: int, *, resamples: int, rng: np.random.Generator) -> tuple[Long, Double]:
     """The block of each row, and how often each resample has each block: (resamples, blocks).
 
     Args:
@@ -98,9 +95,7 @@ def information_replicates(
     return Replicates(information, h_b)
 
 
-def moment_replicates(
-    values: Floats, *, resamples: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def moment_replicates(values: Floats, *, resamples: int, rng: np.random.Generator) -> Double:
     """Correlation matrices of the columns on resampled rows; 0 where a column is constant.
 
     Args:
@@ -141,12 +136,10 @@ def moment_replicates(
     return np.where(both, covariance / (outer[:, :, None] * outer[:, None, :]), 0.0)
 
 
-def _entropy(
-    counts: NDArray[np.float64], n: NDArray[np.float64], starts: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _entropy(counts: Double, n: Double, starts: Long) -> Double:
     """Entropies of the variables that begin at `starts`: (resamples, variables)."""
     return np.asarray(np.log(n) - np.add.reduceat(_n_log_n(counts), starts, axis=1) / n)
 
 
-def _n_log_n(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _n_log_n(counts: Double) -> Double:
     return counts * np.log(np.maximum(counts, 1.0))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from vaescope.codes import Codes
@@ -23,6 +22,7 @@ from vaescope.metrics import mig
 from vaescope.metrics.suite import STANDARD
 from vaescope.prior_density import GaussianDensity, PriorDensity, standard_normal
 from vaescope.pruning.price import price_of
+from vaescope.types import Double
 from vaescope.verdicts import judge
 
 __all__ = ["describe_codes", "inspect_codes", "judged"]
@@ -98,7 +98,7 @@ def _histograms(codes: Codes, *, bins: int = 41) -> Histograms:
     return Histograms(edges, of_means, of_samples, _prior_densities(prior, edges), says)
 
 
-def _prior_densities(prior: PriorDensity, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def _prior_densities(prior: PriorDensity, edges: Double) -> Double:
     """(latent, bins) At the middle of each bin, or the mean over it of what is finer."""
     width = edges[1] - edges[0]
     middles = 0.5 * (edges[1:] + edges[:-1])
@@ -125,7 +125,7 @@ def _moments(codes: Codes) -> MomentSummary:
     )  # fmt: skip
 
 
-def _distances(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distances(scores: Double) -> Double:
     """The largest gap between the distribution of each column and N(0, 1)'s: Kolmogorov 1933."""
     n = len(scores)
     below = ndtr(np.sort(scores, axis=0))

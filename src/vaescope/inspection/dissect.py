@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from vaescope.adapters.likelihoods import Counted
@@ -37,7 +36,7 @@ from vaescope.objectives.unused import rate_law
 from vaescope.progress import Progress
 from vaescope.specs import Experiment, to_dict
 from vaescope.traversals import Decode, Reconstructions, Traversals, reconstruct, traverse
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers, Long
 
 __all__ = ["PARTS", "dissect", "prior_units", "silent", "training_of"]
 
@@ -321,12 +320,12 @@ def training_of(records: Sequence[dict[str, Any]], spec: Experiment | None) -> T
     if not rows or spec is None:
         return None
 
-    def column(name: str) -> NDArray[np.float64]:
+    def column(name: str) -> Double:
         # A null in the history was no finite number; a plain autoencoder has no rate.
         values = [row.get(name) for row in rows]
         return np.array([np.nan if value is None else value for value in values])
 
-    def counts(name: str) -> NDArray[np.int64]:
+    def counts(name: str) -> Long:
         return np.array([row[name] for row in rows], dtype=np.int64)
 
     return Training(
@@ -342,7 +341,7 @@ def _since(spec: Experiment) -> int:
     return max([0, *(length for length in lengths if isinstance(length, int))])
 
 
-def _by_latent(rows: Sequence[dict[str, Any]], name: str) -> NDArray[np.float64] | None:
+def _by_latent(rows: Sequence[dict[str, Any]], name: str) -> Double | None:
     """(step, latent) Of every record; None where some have none."""
     values = [row.get(name) for row in rows]
     if not all(isinstance(own, list) and own and None not in own for own in values):

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
+
+from vaescope.types import Double
 
 __all__ = ["first_layer_norms"]
 
@@ -14,7 +15,7 @@ __all__ = ["first_layer_norms"]
 @torch.no_grad()
 def first_layer_norms(
     module: nn.Module | None, decode: Callable[[Tensor], Any], z: Tensor
-) -> NDArray[np.float64] | None:
+) -> Double | None:
     """Norm of each latent's column in the linear layer that gets `z` itself; None where there is
     none, e.g. for plain functions."""
     if module is None:

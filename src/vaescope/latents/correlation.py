@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
@@ -18,7 +17,7 @@ from vaescope.latents.pairwise import Pairwise, as_correlation, pairwise
 from vaescope.latents.types import Types, types
 from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
-from vaescope.types import Floats, Matrix
+from vaescope.types import Double, Floats, Long, Matrix
 
 __all__ = [
     "Correlation",
@@ -114,7 +113,7 @@ class MeanAgainstSample:
     _repr_html_ = card_of
 
 
-def _spectrum(covariance: Matrix) -> NDArray[np.float64]:
+def _spectrum(covariance: Matrix) -> Double:
     """Eigenvalues, largest last; without those that are 0 to rounding."""
     values = np.linalg.eigvalsh(covariance)
     floor = len(values) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
@@ -202,7 +201,7 @@ def shuffled_information(values: Floats, *, bins: int = 20, rng: np.random.Gener
     )
 
 
-def measures_of(pairs: Pairwise, which: NDArray[np.int64]) -> Correlation | None:
+def measures_of(pairs: Pairwise, which: Long) -> Correlation | None:
     """Five measures of these latents; None for fewer than two."""
     if len(which) < 2:
         return None
@@ -306,7 +305,7 @@ def _intervals(
     names = [entry.name for entry in fields(Correlation)]
     present = {key: measures for key, measures in of.items() if measures is not None}
 
-    def measures_of(rows: NDArray[np.int64]) -> Matrix:
+    def measures_of(rows: Long) -> Matrix:
         drawn = _all_subsets(
             pairwise(codes.mean[rows], bins=bins), pairwise(codes.sample[rows], bins=bins), kinds
         )

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.latents.correlation import SUBSETS
@@ -17,6 +16,7 @@ from vaescope.metrics.logistic import cross_validated, standardised_multinomial
 from vaescope.metrics.rows import Representation, RowSplit, split
 from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
+from vaescope.types import Double, Long
 
 __all__ = ["Downstream", "downstream"]
 
@@ -36,9 +36,9 @@ class Downstream:
     Keys are those of `mean_against_sample`; a subset without latents has None.
     """
 
-    accuracy: Mapping[str, NDArray[np.float64] | None]  # (factor,)
-    chance: NDArray[np.float64]  # of guessing classes uniformly, as bonheme2023's baseline
-    majority: NDArray[np.float64]  # of always guessing the commonest training class
+    accuracy: Mapping[str, Double | None]  # (factor,)
+    chance: Double  # of guessing classes uniformly, as bonheme2023's baseline
+    majority: Double  # of always guessing the commonest training class
     factors: tuple[str, ...]
     train: int
     test: int
@@ -135,10 +135,10 @@ def downstream(
     """
     kinds = types(codes) if kinds is None else kinds
     fit = cross_validated if as_paper else standardised_multinomial
-    accuracy: dict[str, NDArray[np.float64] | None] = {}
+    accuracy: dict[str, Double | None] = {}
     compared: dict[str, float | None] = dict.fromkeys(_CONTROLS) if controls else {}
 
-    def of(rows: RowSplit, which: Sequence[int], order: NDArray[np.int64] | None = None) -> Any:
+    def of(rows: RowSplit, which: Sequence[int], order: Long | None = None) -> Any:
         """Accuracy for each factor; `order` gives training rows the factors of others."""
         learn, judge = rows.train.z[:, which], rows.test.z[:, which]
         known = rows.train.factors if order is None else rows.train.factors[order]
@@ -153,7 +153,7 @@ def downstream(
     representations: tuple[Representation, ...] = ("mean", "sample")
     for name in representations:
         rows = split(codes, "downstream", on=name, train=train, test=test, seed=seed)
-        known: dict[tuple[int, ...], NDArray[np.float64]] = {}  # subsets may be the same
+        known: dict[tuple[int, ...], Double] = {}  # subsets may be the same
         for suffix, wanted in SUBSETS.items():
             which = tuple(kinds.of(*wanted).tolist())
             if which and which not in known:

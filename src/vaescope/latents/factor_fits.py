@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.types import Matrix
+from vaescope.types import Long, Matrix
 
 __all__ = ["Design", "FactorTarget", "Polynomials", "direction", "polynomials_of", "targets_of"]
 
@@ -70,7 +70,7 @@ class Polynomials:
     x: Matrix  # (rows, columns)
     _columns: dict[frozenset[int], list[int]] = field(default_factory=dict)
 
-    def on(self, parts: Sequence[NDArray[np.int64]]) -> "Design":
+    def on(self, parts: Sequence[Long]) -> "Design":
         """The design on three sets of rows."""
         fit, choose, report = (self.x[part] for part in parts)
         grams = (fit.T @ fit, choose.T @ choose, report.T @ report)
@@ -115,7 +115,7 @@ class Design:
         weights = self._weights(np.array([columns]), parts[0])[0]
         return np.asarray(parts[at] - self.x[at][:, columns] @ weights)
 
-    def _weights(self, places: NDArray[np.int64], target: Matrix) -> Matrix:
+    def _weights(self, places: Long, target: Matrix) -> Matrix:
         gram = self.gram[0][places[:, :, None], places[:, None, :]]
         size = np.trace(gram, axis1=1, axis2=2) / gram.shape[1]
         ridge = _RIDGE * size[:, None, None] * np.eye(gram.shape[1])
@@ -153,9 +153,7 @@ class Design:
         return np.maximum(sizes, 0.0), turned, choose, report
 
 
-def polynomials_of(
-    z: Matrix, used: Sequence[int], rows: NDArray[np.int64], targets: Matrix
-) -> Polynomials:
+def polynomials_of(z: Matrix, used: Sequence[int], rows: Long, targets: Matrix) -> Polynomials:
     """Polynomials of the used latents; of more than `MOST_LATENTS` those that know a target best on
     `rows` have pairs, and the others stand in the fit of all together by themselves."""
     own = _standard(z[:, list(used)])

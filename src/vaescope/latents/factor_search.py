@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from vaescope.estimates import bootstrap_interval
 from vaescope.latents.factor_fits import Design, FactorTarget, targets_of
 from vaescope.latents.group_results import FactorShare, Standing, answer_text
-from vaescope.types import Matrix
+from vaescope.types import Long, Matrix
 
 __all__ = ["AGREED", "CLOSE", "GAIN", "HELD", "WEAK", "FactorFit", "Rows", "explained",
            "fit_of", "is_usual", "thirds"]  # fmt: skip
 
 #: Places of the rows to fit, to choose by and to report.
-Rows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+Rows = tuple[Long, Long, Long]
 
 #: Share of a factor's variance from which a set of latents holds it: the larger half.
 HELD = 0.5
@@ -75,7 +75,7 @@ class _Answer:
         return _CLAIMS.index(self.standing), len(self.latents)
 
 
-def thirds(places: NDArray[np.int64]) -> Rows:
+def thirds(places: Long) -> Rows:
     """Half of the rows to fit, a quarter to choose by, a quarter to report."""
     half, quarter = len(places) // 2, 3 * len(places) // 4
     return places[:half], places[half:quarter], places[quarter:]

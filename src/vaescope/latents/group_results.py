@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vaescope.notebook_card import bars_of, card_of
+from vaescope.types import Double
 from vaescope.wording import listed
 
 __all__ = ["FactorShare", "LatentGroup", "LatentGroups", "Standing", "answer_text"]
@@ -130,7 +128,7 @@ class LatentGroups:
 
     groups: tuple[LatentGroup, ...]  # latents with their factors
     factors: tuple[FactorShare, ...]
-    rotation: NDArray[np.float64]
+    rotation: Double
     used: tuple[int, ...]  # latents that are not passive, and vary
     n: int
     seed: int

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.latents.mixture import Components, MonteCarloEstimate, posteriors_of
 from vaescope.latents.moments import chunks
 from vaescope.notebook_card import bars_of, card_of
 from vaescope.seeds import rng
+from vaescope.types import Double, Long
 
 __all__ = ["LatentKL", "kl", "kl_of_rows", "rate", "rate_of_rows"]
 
@@ -23,7 +23,7 @@ _DRAWS = 4
 class LatentKL:
     """Mean KL of each latent over n examples."""
 
-    nats: NDArray[np.float64]  # (d,); infinite where a posterior variance is 0
+    nats: Double  # (d,); infinite where a posterior variance is 0
     prior: str
     marginal: bool  # of the marginals of q or p, which do not add up to the rate
     n: int
@@ -44,7 +44,7 @@ class LatentKL:
         )
 
 
-def kl_of_rows(codes: Codes, rows: slice | NDArray[np.int64] = _ALL) -> NDArray[np.float64]:
+def kl_of_rows(codes: Codes, rows: slice | Long = _ALL) -> Double:
     """KL of each example and latent: shape (rows, d); infinite at posterior variance 0.
 
     In closed form for Gaussian and Laplace priors, else by quadrature to 1e-5 nats. Of posteriors
@@ -93,8 +93,8 @@ def _adds_up(codes: Codes) -> bool:
 
 
 def rate_of_rows(
-    codes: Codes, rows: slice | NDArray[np.int64] = _ALL, *, draws: int = _DRAWS, seed: int = 0
-) -> NDArray[np.float64]:
+    codes: Codes, rows: slice | Long = _ALL, *, draws: int = _DRAWS, seed: int = 0
+) -> Double:
     """KL(q(z|x) || p(z)) of each example: (draws, rows), or (1, rows) where it needs no draws.
 
     Against a product of marginals it is the sum over the latents and the total correlation of q;
@@ -112,8 +112,8 @@ def rate_of_rows(
 
 
 def _log_ratio(
-    codes: Codes, q: Components, rows: slice | NDArray[np.int64], stream: np.random.Generator
-) -> NDArray[np.float64]:
+    codes: Codes, q: Components, rows: slice | Long, stream: np.random.Generator
+) -> Double:
     noise = stream.standard_normal(q.mean.shape)
     log_q = -q.log_volume() - 0.5 * np.square(noise).sum(axis=1)
     return np.asarray(log_q - codes.prior.log_prob(q.at(noise), rows))

@@ -9,14 +9,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes, cholesky, matrix_chunks
 from vaescope.errors import RangeError
 from vaescope.notebook_card import card_of
 from vaescope.prior_density import GaussianDensity, PriorDensity
 from vaescope.seeds import rng
-from vaescope.types import Matrix, Vector
+from vaescope.types import Double, Long, Matrix, Vector
 
 __all__ = [
     "Components",
@@ -30,7 +29,7 @@ __all__ = [
     "posteriors_of",
 ]
 
-Rows = NDArray[np.int64]
+Rows = Long
 
 #: Logarithms below this count as this: exp of less is subnormal, slow and nothing beside 1.
 TINY = -700.0
@@ -48,8 +47,8 @@ class Components:
 
     mean: Matrix
     scale: Matrix
-    factor: NDArray[np.float64] | None = None
-    whitening: NDArray[np.float64] | None = None
+    factor: Double | None = None
+    whitening: Double | None = None
 
     @property
     def n(self) -> int:
@@ -70,7 +69,7 @@ class Components:
         """Differential entropy of each component, in nats."""
         return self.log_volume() + 0.5 * self.d
 
-    def second_moment(self) -> NDArray[np.float64]:
+    def second_moment(self) -> Double:
         """E[z z'] of each component: (n, d, d)."""
         outer = self.mean[:, :, None] * self.mean[:, None, :]
         if self.factor is not None:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vaescope.types import Floats
+from vaescope.types import Double, Floats
 
 __all__ = ["Moments", "chunks", "moments"]
 
@@ -24,12 +23,12 @@ def chunks(n: int, rows: int = ROWS) -> Iterator[slice]:
 class Moments:
     """Mean and population covariance (ddof 0) of each column over n rows."""
 
-    mean: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    mean: Double
+    covariance: Double
     n: int
 
     @property
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Double:
         return np.diag(self.covariance)
 
 

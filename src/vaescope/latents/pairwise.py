@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from sys import byteorder
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri, xlogy
 
 from vaescope.information.binning import has_room
 from vaescope.latents.moments import chunks, moments
 from vaescope.seeds import rng
-from vaescope.types import Floats, Matrix
+from vaescope.types import Booleans, Double, Floats, Long, Matrix
 
 __all__ = ["Pairwise", "binned_information", "normal_scores", "pairwise"]
 
@@ -70,7 +69,7 @@ def pairwise(values: Floats, *, bins: int = 20, seed: int = 0) -> Pairwise:
     )
 
 
-def _rank_correlation(columns: Floats, varies: NDArray[np.bool_]) -> Matrix:
+def _rank_correlation(columns: Floats, varies: Booleans) -> Matrix:
     table = ndtri((np.arange(columns.shape[1]) + 0.5) / columns.shape[1])
     scores = np.zeros(columns.shape)
     for j in np.flatnonzero(varies):
@@ -78,7 +77,7 @@ def _rank_correlation(columns: Floats, varies: NDArray[np.bool_]) -> Matrix:
     return as_correlation(scores @ scores.T)
 
 
-def normal_scores(column: Floats, table: NDArray[np.float64]) -> NDArray[np.float64]:
+def normal_scores(column: Floats, table: Double) -> Double:
     """Each value's normal quantile at its rank; equal values share the middle of their ranks.
 
     `table` holds the quantiles of (rank + 1/2) / n.
@@ -95,7 +94,7 @@ def normal_scores(column: Floats, table: NDArray[np.float64]) -> NDArray[np.floa
     return scores
 
 
-def _order(column: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _order(column: Floats) -> tuple[Long, Long]:
     """Places of the sorted values, and where among these a value equals its successor."""
     n = len(column)
     if column.dtype != np.float32 or n >= 2**31:
@@ -114,7 +113,7 @@ def _order(column: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return packed, same
 
 
-def binned_information(columns: Floats, edges: NDArray[np.float64]) -> Matrix:
+def binned_information(columns: Floats, edges: Double) -> Matrix:
     """Plug-in mutual information of each pair of columns, in nats; 0 on the diagonal.
 
     Row j of `edges` has the ends of column j's bins, of equal width as in
@@ -139,17 +138,17 @@ def binned_information(columns: Floats, edges: NDArray[np.float64]) -> Matrix:
     return information + information.T
 
 
-def _classes(column: Floats, edges: NDArray[np.float64]) -> NDArray[np.int64]:
+def _classes(column: Floats, edges: Double) -> Long:
     """Bins of a column: arithmetic, with a search only for values within rounding of an edge."""
     width = (edges[-1] - edges[0]) / (len(edges) - 1)
     place = (column.astype(np.float64) - edges[0]) / width
     slack = 1e-6 + 4.0 * np.finfo(np.float64).eps * np.abs(edges).max() / width
     near = np.flatnonzero(np.abs(place - np.rint(place)) < slack)
-    classes: NDArray[np.int64] = place.astype(np.int64)
+    classes: Long = place.astype(np.int64)
     classes[near] = np.searchsorted(edges[:-1], column[near], side="right") - 1
     return classes
 
 
-def _entropy(share: NDArray[np.float64]) -> NDArray[np.float64]:
+def _entropy(share: Double) -> Double:
     """Of the shares along all axes but the first."""
     return np.asarray(-xlogy(share, share).sum(axis=tuple(range(1, share.ndim))))

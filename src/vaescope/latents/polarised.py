@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from vaescope.codes import Codes
@@ -23,7 +22,7 @@ from vaescope.latents.types import Criterion, Types, types
 from vaescope.latents.unused import PASSIVE_KL_NATS, excess_of_rows, in_unused_units, unused_units
 from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
-from vaescope.types import Vector
+from vaescope.types import Booleans, Vector
 
 __all__ = ["DeltaKL", "Polarised", "Statement", "delta_kl", "ks_distance", "polarised"]
 
@@ -192,9 +191,7 @@ class _Mixture:
     fitted: float
 
 
-def _mixture(
-    sample: Vector, prior: Vector | None, mean: Vector, passive: NDArray[np.bool_]
-) -> _Mixture:
+def _mixture(sample: Vector, prior: Vector | None, mean: Vector, passive: Booleans) -> _Mixture:
     """How samples compare with c prior + (1 - c) means of the examples that are not passive.
 
     The theorem writes the distribution of all means, its proof that of the active examples'.

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
@@ -17,7 +16,7 @@ from vaescope.latents.types import Types, types
 from vaescope.metrics.rows import Representation, mean_or_sample, numbers
 from vaescope.notebook_card import card_of
 from vaescope.seeds import rng
-from vaescope.types import Floats, Matrix
+from vaescope.types import Floats, Long, Matrix
 
 __all__ = ["Stability", "stability"]
 
@@ -126,7 +125,7 @@ def stability(
             "Use a model whose posterior has not collapsed, and data with factors that vary.",
         )
 
-    def both(drawn: NDArray[np.int64]) -> Matrix:
+    def both(drawn: Long) -> Matrix:
         target = y[drawn]
         with_passive = _coefficients(every[drawn], target)[: kept.shape[1]]
         return np.stack([with_passive, _coefficients(kept[drawn], target)])

@@ -26,6 +26,7 @@ from vaescope.latents.unused import (
     unused_units,
 )
 from vaescope.notebook_card import bars_of, card_of
+from vaescope.types import Booleans, Double
 from vaescope.wording import listed
 
 __all__ = [
@@ -69,19 +70,19 @@ class Types(Typed):
     """What each latent is, and the statistics that decide it, over the examples."""
 
     names: tuple[LatentType, ...]
-    mean_variance: NDArray[np.float64]
-    variance_of_variance: NDArray[np.float64]
-    kl: NDArray[np.float64]  # mean KL to the prior, nats
-    variance_of_mean: NDArray[np.float64]
-    passive_fraction: NDArray[np.float64]  # of examples, by Definition 2 of bonheme2023
+    mean_variance: Double
+    variance_of_variance: Double
+    kl: Double  # mean KL to the prior, nats
+    variance_of_mean: Double
+    passive_fraction: Double  # of examples, by Definition 2 of bonheme2023
     criterion: Criterion
     n: int
-    mean_ratio: NDArray[np.float64]  # of the posterior variance to an unused latent's
-    movement: NDArray[np.float64]  # variance of the means in the same units
-    variance_of_ratio: NDArray[np.float64]
+    mean_ratio: Double  # of the posterior variance to an unused latent's
+    movement: Double  # variance of the means in the same units
+    variance_of_ratio: Double
     kind_of_mixed: tuple[str, ...]  # of each latent; empty for active and passive ones
-    trapped_nats: NDArray[np.float64]  # rate above an unused latent's, of those of kind `TRAPPED`
-    spread: NDArray[np.float64] | None = None  # of `vaescope.latent_types.types_of`
+    trapped_nats: Double  # rate above an unused latent's, of those of kind `TRAPPED`
+    spread: Double | None = None  # of `vaescope.latent_types.types_of`
     why: str = ""  # why some latents cannot be called passive
     borderline: tuple[int, ...] = ()  # of another type if the threshold were a tenth off
 
@@ -151,21 +152,21 @@ class Types(Typed):
 
 @dataclass(frozen=True, eq=False)
 class _Statistics:
-    mean_variance: NDArray[np.float64]
-    variance_of_variance: NDArray[np.float64]
-    variance_of_mean: NDArray[np.float64]
-    kl: NDArray[np.float64]
-    excess: NDArray[np.float64]  # mean KL to an unused posterior
-    passive_fraction: NDArray[np.float64]
-    mean_ratio: NDArray[np.float64]  # of the posterior variance to an unused one
-    variance_of_ratio: NDArray[np.float64]
-    movement: NDArray[np.float64]
-    spread: NDArray[np.float64] | None
-    narrow: NDArray[np.float64]  # share of examples that are as certain as an active latent
-    wide: NDArray[np.float64]  # share of examples that are nearly as an unused latent's
+    mean_variance: Double
+    variance_of_variance: Double
+    variance_of_mean: Double
+    kl: Double
+    excess: Double  # mean KL to an unused posterior
+    passive_fraction: Double
+    mean_ratio: Double  # of the posterior variance to an unused one
+    variance_of_ratio: Double
+    movement: Double
+    spread: Double | None
+    narrow: Double  # share of examples that are as certain as an active latent
+    wide: Double  # share of examples that are nearly as an unused latent's
 
 
-def _spread(codes: Codes, units: NDArray[Any]) -> NDArray[np.float64] | None:
+def _spread(codes: Codes, units: NDArray[Any]) -> Double | None:
     """An unused variance over the prior's where it sits in a spike, else None: see `types_of`."""
     if not codes.prior.peaked:
         return None
@@ -225,7 +226,7 @@ def _by_kl(s: _Statistics) -> list[LatentType]:
     ]
 
 
-def _two(active: NDArray[np.bool_]) -> list[LatentType]:
+def _two(active: Booleans) -> list[LatentType]:
     return ["active" if own else "passive" for own in active]
 
 
@@ -250,7 +251,7 @@ def _kind_of_mixed(narrow: float, wide: float) -> str:
 
 def _kinds_of_mixed(
     codes: Codes, s: _Statistics, names: list[LatentType]
-) -> tuple[list[str], NDArray[np.float64]]:
+) -> tuple[list[str], Double]:
     """The kind of each mixed latent, and the excess of rate of those that are trapped."""
     # In units of the latent's own spread: no information goes through a posterior that is constant.
     constant = (s.movement < ALPHA * s.mean_ratio) & (s.variance_of_ratio < ALPHA * s.mean_ratio**2)

@@ -1,12 +1,11 @@
 """Posteriors in units of the one that a latent has that ignores x."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.latents.kl import kl_of_rows
 from vaescope.prior_density import GaussianDensity, gaussian_kl
-from vaescope.types import Floats
+from vaescope.types import Double, Floats, Long
 
 __all__ = [
     "PASSIVE_KL_NATS",
@@ -42,7 +41,7 @@ def unused_is_prior(codes: Codes) -> bool:
 
 
 def in_unused_units(
-    codes: Codes, units: Floats, rows: slice | NDArray[np.int64] = _ALL
+    codes: Codes, units: Floats, rows: slice | Long = _ALL
 ) -> tuple[Floats, Floats]:
     """Posterior mean, from the prior's, and variance, in the unused standard deviation and
     variance."""
@@ -54,9 +53,7 @@ def in_unused_units(
     return (mean - centre) / np.sqrt(scale), variance / scale
 
 
-def excess_of_rows(
-    codes: Codes, units: Floats, rows: slice | NDArray[np.int64] = _ALL
-) -> NDArray[np.float64]:
+def excess_of_rows(codes: Codes, units: Floats, rows: slice | Long = _ALL) -> Double:
     """KL of each posterior to an unused one, nats: (rows, d). Under a Gaussian prior and the ELBO
     that is the KL to the prior; under others the unused posterior too has a rate."""
     if unused_is_prior(codes):

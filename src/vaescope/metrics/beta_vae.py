@@ -1,7 +1,6 @@
 """beta-VAE's score. Higgins et al. 2017, https://openreview.net/forum?id=Sy2fzU9gl, section 3."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.estimates import bootstrap_interval
@@ -11,6 +10,7 @@ from vaescope.metrics.rows import Representation, labelled
 from vaescope.metrics.score import Protocol, Score
 from vaescope.metrics.table import RESAMPLES
 from vaescope.seeds import rng
+from vaescope.types import Double, Long
 
 __all__ = ["beta_vae"]
 
@@ -81,8 +81,8 @@ def beta_vae(
 
 
 def _points(
-    z: NDArray[np.float64], pairs: Groups, votes: int, batch: int, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    z: Double, pairs: Groups, votes: int, batch: int, rng: np.random.Generator
+) -> tuple[Double, Long]:
     points, factors = [], []
     for factor, first, second in pairs.pairs(votes, batch, rng):
         columns = [np.abs(column[first] - column[second]).mean(axis=1) for column in z.T]

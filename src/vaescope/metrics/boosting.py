@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vaescope.metrics.boosting_loops import Coarse
 from vaescope.metrics.cut_grid import CutGrid, cut_grid
-from vaescope.types import Array, Floats, Integers, Long, Single
+from vaescope.types import Array, Booleans, Double, Floats, Integers, Long, Single
 
 __all__ = ["Boosted", "boost", "boost_all"]
 
@@ -33,9 +33,9 @@ _TOGETHER = 2**15
 class Boosted:
     """What a boosted classifier has learnt."""
 
-    importance: NDArray[np.float64]  # (feature,) share of the squared error that its splits removed
-    train: NDArray[np.int64]  # predicted classes
-    test: NDArray[np.int64]
+    importance: Double  # (feature,) share of the squared error that its splits removed
+    train: Long  # predicted classes
+    test: Long
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class _Splits:
     gain: Single
     feature: Places
     place: NDArray[np.int32]  # rows up to this place go left; all of them if there is no split
-    value: NDArray[np.float64]
+    value: Double
 
 
 def boost(
@@ -169,8 +169,8 @@ def _boosted(
         sums = grid.histogram(by_row)
         counts = np.broadcast_to(sizes, sums.shape)
         test = np.zeros((trees, seen.shape[1]), dtype=np.int8)
-        sides: list[NDArray[np.bool_]] = []
-        test_sides: list[NDArray[np.bool_]] = []
+        sides: list[Booleans] = []
+        test_sides: list[Booleans] = []
         for level in range(depth):
             splits = _best(grid, sums, counts, residuals, nodes, chances)
             feature, gain = splits.feature.reshape(-1, trees), splits.gain.reshape(-1, trees)
@@ -203,9 +203,7 @@ def _boosted(
     ]
 
 
-def _beyond(
-    values: Array, sides: list[NDArray[np.bool_]], feature: Places, cut: Array
-) -> NDArray[np.bool_]:
+def _beyond(values: Array, sides: list[Booleans], feature: Places, cut: Array) -> Booleans:
     """(tree, row) Where the value (feature, row) that the split of each row's node looks at exceeds
     its cut; `sides` are the answers of the levels above."""
     nodes = 2 ** len(sides)

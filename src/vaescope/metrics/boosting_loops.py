@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.native import library
-from vaescope.types import Array, Long, Single
+from vaescope.types import Array, Booleans, Double, Long, Single
 
 __all__ = ["Coarse", "Loops", "compiled_loops"]
 
@@ -49,7 +49,7 @@ class Loops:
     cell: NDArray[np.int32]
     bins: int
     near: Long  # (d, bins - 1, window)
-    barred: NDArray[np.bool_]
+    barred: Booleans
 
     @property
     def cells(self) -> int:
@@ -124,7 +124,7 @@ class Loops:
 
     def leaves(
         self, leaf: Bytes, residuals: Single, probability: Single, size: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[Double, Double]:
         """Sums of residuals and of p (1 - p) in each of `size` leaves of each tree, flat."""
         trees, n = probability.shape
         slope, curve = (np.empty(trees * size) for _ in range(2))
@@ -136,7 +136,7 @@ class Loops:
 
 
 def compiled_loops(
-    cell: NDArray[np.int32], bins: int, near: Long, barred: NDArray[np.bool_]
+    cell: NDArray[np.int32], bins: int, near: Long, barred: Booleans
 ) -> Loops | None:
     """The loops of these data, or None where nothing can be compiled."""
     compiled = library("boosting")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.metrics.boosting_loops import Loops, compiled_loops
-from vaescope.types import Long, Single
+from vaescope.types import Booleans, Double, Long, Single
 
 __all__ = ["CutGrid", "cut_grid"]
 
@@ -18,13 +18,13 @@ Places = NDArray[np.intp]  # what NumPy indexes by without a copy
 class CutGrid:
     """The training rows sorted by each feature, and where they may be cut."""
 
-    ascending: NDArray[np.float64]  # (d, n) the values
+    ascending: Double  # (d, n) the values
     rank: NDArray[np.int32]  # (d, n) the place of each row
     cuts: Long  # (d, bins + 1) the places where bins begin
     indicator: Any  # (d * bins, n) sparse: which bin each row is in; None where loops are in C
     reach: int  # places to either side of a cut where it is refined
     near: Places  # (d, bins - 1, 2 reach) rows by value around each cut; n where there are none
-    barred: NDArray[np.bool_]  # the same: no cut after this row, as values are equal or end
+    barred: Booleans  # the same: no cut after this row, as values are equal or end
     loops: Loops | None  # in C, where there is a compiler
 
     @property
@@ -46,7 +46,7 @@ class CutGrid:
         return np.asarray((self.indicator @ weights).reshape(self.d, self.bins, -1))
 
 
-def cut_grid(x: NDArray[np.float64], bins: int) -> CutGrid:
+def cut_grid(x: Double, bins: int) -> CutGrid:
     """Of rows (n, d) and so many quantiles."""
     n, d = x.shape
     order = np.ascontiguousarray(np.argsort(x, axis=0, kind="stable").T)

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
 from vaescope.metrics.engines import learn
 from vaescope.metrics.rows import Representation, split
 from vaescope.metrics.score import Protocol, Score
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Double, Floats
 
 __all__ = ["DCI", "completeness", "dci", "disentanglement"]
 
@@ -25,9 +24,9 @@ _TINY = 1e-11
 class DCI:
     """One fit; each of the three scores is had from it by name."""
 
-    importance: NDArray[np.float64]  # (latent, factor)
-    train_accuracy: NDArray[np.float64]  # (factor,)
-    test_accuracy: NDArray[np.float64]  # of each factor
+    importance: Double  # (latent, factor)
+    train_accuracy: Double  # (factor,)
+    test_accuracy: Double  # of each factor
     protocol: Protocol
 
     @property
@@ -121,7 +120,7 @@ def dci(
     )
 
 
-def _entropy(weights: Floats, *, axis: int) -> NDArray[np.float64]:
+def _entropy(weights: Floats, *, axis: int) -> Double:
     """In base size of the axis."""
     share = weights / weights.sum(axis=axis, keepdims=True)
     return np.asarray(-(share * np.log(share)).sum(axis=axis) / np.log(weights.shape[axis]))

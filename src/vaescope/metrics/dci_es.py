@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.metrics.rows import Representation, labelled, split
 from vaescope.metrics.score import Protocol, Score
 from vaescope.seeds import derive
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers
 
 __all__ = ["DEPTHS", "area", "dci_explicitness", "dci_size"]
 
@@ -94,7 +93,7 @@ def area(losses: Floats, baseline: float, capacities: tuple[int, ...] = DEPTHS) 
 
 def _losses(
     x: Floats, y: Integers, x_test: Floats, y_test: Integers, trees: int, seed: int
-) -> NDArray[np.float64]:
+) -> Double:
     """Share of wrong classes of the forest cut at each depth."""
     from sklearn.ensemble import RandomForestClassifier
 

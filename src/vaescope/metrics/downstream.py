@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.metrics.logistic import Classifier, cross_validated, standardised_multinomial
 from vaescope.metrics.rows import Representation, RowSplit, split
 from vaescope.metrics.score import Protocol, Score
+from vaescope.types import Double
 
 __all__ = ["Readout", "downstream", "downstream_of", "read_out"]
 
@@ -92,7 +92,7 @@ def downstream_of(readout: Readout) -> Score:
             for classifier, y in zip(readout.classifiers, test.factors.T, strict=True)
         ]
     )
-    chance: NDArray[np.float64] = np.array(
+    chance: Double = np.array(
         [
             np.mean(y == np.bincount(own).argmax())
             for own, y in zip(readout.rows.train.factors.T, test.factors.T, strict=True)

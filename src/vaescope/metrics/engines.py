@@ -12,13 +12,12 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.errors import UsageError
 from vaescope.metrics.boosting import Boosted, boost, boost_all
 from vaescope.metrics.exact_boosting import boost_exactly, can_boost_exactly
 from vaescope.seeds import derive, rng
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers
 
 __all__ = ["ENGINES", "EngineResult", "learn"]
 
@@ -30,9 +29,9 @@ Engine = Callable[[Floats, Integers, Floats, int], Boosted]
 class EngineResult:
     """What an engine says of all factors."""
 
-    importance: NDArray[np.float64]  # (latent, factor), columns sum to one, or to zero
-    train_accuracy: NDArray[np.float64]  # (factor,)
-    test_accuracy: NDArray[np.float64]
+    importance: Double  # (latent, factor), columns sum to one, or to zero
+    train_accuracy: Double  # (factor,)
+    test_accuracy: Double
 
 
 def first_order(x: Floats, y: Integers, x_test: Floats, seed: int) -> Boosted:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vaescope.metrics.boosting import Boosted
 from vaescope.native import library
-from vaescope.types import Array, Floats, Integers
+from vaescope.types import Array, Double, Floats, Integers, Long
 
 __all__ = ["ExactTrees", "boost_exactly", "can_boost_exactly", "grow_exactly"]
 
@@ -35,7 +35,7 @@ class ExactTrees:
 
     boosted: Boosted
     feature: NDArray[np.int32]  # (round, tree, node) -1 at leaves, -2 where there is no node
-    threshold: NDArray[np.float64]
+    threshold: Double
 
 
 def can_boost_exactly(x: Floats) -> bool:
@@ -84,7 +84,7 @@ def grow_exactly(
     return ExactTrees(boosted, feature, threshold)
 
 
-def _start(label: Integers, trees: int) -> NDArray[np.float64]:
+def _start(label: Integers, trees: int) -> Double:
     """Scores of the shares of the classes."""
     from scipy.special import logit
     from scipy.stats import gmean
@@ -95,7 +95,7 @@ def _start(label: Integers, trees: int) -> NDArray[np.float64]:
     return np.asarray(start, dtype=np.float64)
 
 
-def _highest(raw: NDArray[np.float64]) -> NDArray[np.int64]:
+def _highest(raw: Double) -> Long:
     if raw.shape[1] == 1:
         return np.asarray(raw[:, 0] >= 0.0, dtype=np.int64)
     return np.asarray(raw.argmax(axis=1))

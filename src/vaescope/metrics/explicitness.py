@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.estimates import bootstrap_interval
@@ -12,7 +11,7 @@ from vaescope.metrics.logistic import Classifier, one_against_rest, standardised
 from vaescope.metrics.rows import Representation, split
 from vaescope.metrics.score import Score
 from vaescope.seeds import rng
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers
 
 __all__ = ["areas", "explicitness", "explicitness_of"]
 
@@ -91,7 +90,7 @@ def explicitness_of(readout: Readout, *, rescaled: bool, resamples: int) -> Scor
     )
 
 
-def areas(scores: Floats, classes: Integers, y: Integers, weights: Floats) -> NDArray[np.float64]:
+def areas(scores: Floats, classes: Integers, y: Integers, weights: Floats) -> Double:
     """Area under the ROC curve of each class that some but not all rows have: (weights, class).
 
     The chance that a row of the class is ranked above one of the rest, ties counting half; 0.5 for
@@ -121,7 +120,7 @@ def areas(scores: Floats, classes: Integers, y: Integers, weights: Floats) -> ND
     return np.stack(found, axis=1)
 
 
-def _running(rows: Floats) -> NDArray[np.float64]:
+def _running(rows: Floats) -> Double:
     """Sums of the first 0, 1, ... rows."""
     sums = np.zeros((len(rows) + 1, rows.shape[1]))
     np.cumsum(rows, axis=0, out=sums[1:])

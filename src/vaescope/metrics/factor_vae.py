@@ -1,7 +1,6 @@
 """FactorVAE's score. Kim and Mnih 2018, https://arxiv.org/abs/1802.05983, section 4."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.estimates import bootstrap_interval
@@ -10,6 +9,7 @@ from vaescope.metrics.rows import Representation, labelled
 from vaescope.metrics.score import Protocol, Score
 from vaescope.metrics.table import RESAMPLES
 from vaescope.seeds import rng
+from vaescope.types import Double, Long
 
 __all__ = ["factor_vae"]
 
@@ -84,9 +84,7 @@ def factor_vae(
     return Score(right / total, protocol, {"votes": full}, spread)
 
 
-def _votes(
-    z: NDArray[np.float64], batches: Groups, votes: int, batch: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _votes(z: Double, batches: Groups, votes: int, batch: int, rng: np.random.Generator) -> Long:
     """How often each latent varied least for each factor: (factor, latent)."""
     k, d = batches.factors.shape[1], z.shape[1]
     table = np.zeros(k * d, dtype=np.int64)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError, UsageError
@@ -18,7 +17,7 @@ from vaescope.metrics.rows import Labelled, Representation, labelled
 from vaescope.metrics.score import Protocol, Score
 from vaescope.metrics.table import RESAMPLES
 from vaescope.seeds import rng
-from vaescope.types import Array, Floats, Integers
+from vaescope.types import Array, Booleans, Double, Floats, Integers
 
 __all__ = ["InfoMEC", "Pruning", "compactness", "infoe", "infomec", "modularity_ratio"]
 
@@ -34,9 +33,9 @@ _RANGE = 1 / 20
 class InfoMEC:
     """The table of normalised information; InfoM and InfoC are had from it by name."""
 
-    information: NDArray[np.float64]  # (latent, factor), each column over its factor's entropy
-    chance: NDArray[np.float64]  # the same with the rows of the factors permuted
-    kept: NDArray[np.bool_]  # (latent,)
+    information: Double  # (latent, factor), each column over its factor's entropy
+    chance: Double  # the same with the rows of the factors permuted
+    kept: Booleans  # (latent,)
     protocol: Protocol
 
     @property
@@ -123,7 +122,7 @@ def infomec(
     return InfoMEC(information, chance, kept, protocol)
 
 
-def _kept(rows: Labelled, pruning: Pruning) -> NDArray[np.bool_]:
+def _kept(rows: Labelled, pruning: Pruning) -> Booleans:
     if pruning == "range":
         ranges = np.ptp(rows.z, axis=0)
         return np.asarray(ranges > ranges.max() * _RANGE)
@@ -226,7 +225,7 @@ def infoe(
     )
 
 
-def _cross_entropies(z: Floats, y: Integers) -> NDArray[np.float64]:
+def _cross_entropies(z: Floats, y: Integers) -> Double:
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(

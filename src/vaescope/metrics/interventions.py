@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
 from vaescope.metrics.rows import Labelled
+from vaescope.types import Double, Long
 
 __all__ = ["LEAST", "Groups", "groups"]
 
@@ -27,10 +27,10 @@ LEAST = 64
 class Groups:
     """Rows by the value of each factor."""
 
-    order: NDArray[np.int64]  # (factor, n) rows sorted by value
-    start: NDArray[np.int64]  # (factor, value) where a value begins
-    size: NDArray[np.int64]  # (factor, value)
-    factors: NDArray[np.int64]  # (n, factor)
+    order: Long  # (factor, n) rows sorted by value
+    start: Long  # (factor, value) where a value begins
+    size: Long  # (factor, value)
+    factors: Long  # (n, factor)
     complete: bool
     least: int  # rows of the scarcest value
 
@@ -41,7 +41,7 @@ class Groups:
 
     def batches(
         self, votes: int, batch: int, rng: np.random.Generator
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    ) -> Iterator[tuple[Long, Long]]:
         """Chunks of (factor of each vote, its rows (votes, batch)): one value per vote."""
         n, k = self.factors.shape
         at_once = max(1, 2**21 // batch)
@@ -53,7 +53,7 @@ class Groups:
 
     def pairs(
         self, votes: int, batch: int, rng: np.random.Generator
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    ) -> Iterator[tuple[Long, Long, Long]]:
         """Chunks of (factor of each vote, rows, rows that share its value one by one)."""
         n, k = self.factors.shape
         at_once = max(1, 2**20 // batch)
@@ -64,9 +64,7 @@ class Groups:
             value = self.factors[first, factor]
             yield factor[:, 0], first, self._rows(factor, value, rng.random((m, batch)))
 
-    def _rows(
-        self, factor: NDArray[np.int64], value: NDArray[np.int64], place: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
+    def _rows(self, factor: Long, value: Long, place: Double) -> Long:
         within = (place * self.size[factor, value]).astype(np.int64)
         return np.asarray(self.order[factor, self.start[factor, value] + within])
 

@@ -5,7 +5,6 @@ Levina and Bickel 2004, https://proceedings.neurips.cc/paper/2004/hash/749345482
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import RangeError, ShapeError
@@ -13,7 +12,7 @@ from vaescope.estimates import Estimate, bootstrap_interval
 from vaescope.metrics.rows import Representation, mean_or_sample
 from vaescope.metrics.score import Protocol, Score
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Double, Floats
 
 __all__ = [
     "id_mle",
@@ -108,7 +107,7 @@ def two_nn_dimension(
     n = len(log_ratio)
     y = -np.log(1.0 - np.arange(n)[: max(int(n * kept), 1)] / n)
 
-    def inverse_slope(ratios: Floats) -> NDArray[np.float64]:
+    def inverse_slope(ratios: Floats) -> Double:
         x = np.sort(ratios, axis=-1)[..., : len(y)]
         return np.asarray((x * x).sum(axis=-1) / (x @ y))
 
@@ -118,9 +117,7 @@ def two_nn_dimension(
     return _estimate(value, 1.0 / inverse_slope(_resampled(log_ratio, seed)), n)
 
 
-def neighbour_distances(
-    points: Floats, k: int, *, limit: int = LIMIT, seed: int = 0
-) -> NDArray[np.float64]:
+def neighbour_distances(points: Floats, k: int, *, limit: int = LIMIT, seed: int = 0) -> Double:
     """Distances to the k nearest other points, nearest first: (n, k), all positive.
 
     Copies of a row are left out: neighbours at distance 0 have no logarithm.
@@ -150,13 +147,13 @@ def neighbour_distances(
     return nearest
 
 
-def _by_tree(x: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+def _by_tree(x: Double, k: int) -> Double:
     from scipy.spatial import cKDTree
 
     return np.asarray(cKDTree(x).query(x, k=k + 1)[0][:, 1:])
 
 
-def _by_products(x: NDArray[np.float64], k: int, *, block: int = 512) -> NDArray[np.float64]:
+def _by_products(x: Double, k: int, *, block: int = 512) -> Double:
     """Candidates by |a|^2 + |b|^2 - 2ab, which rounds; their distances by differences."""
     norms = np.square(x).sum(axis=1)
     more = min(k + 4, len(x) - 1)
@@ -172,7 +169,7 @@ def _by_products(x: NDArray[np.float64], k: int, *, block: int = 512) -> NDArray
     return np.concatenate(found)
 
 
-def _resampled(values: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+def _resampled(values: Double, seed: int) -> Double:
     """(resamples, n): values of points drawn with replacement."""
     return values[
         rng(seed, "dimension-bootstrap").integers(len(values), size=(_RESAMPLES, len(values)))
@@ -188,7 +185,7 @@ def _inverse(value: float) -> float:
     return 1.0 / value
 
 
-def _estimate(value: float, replicates: NDArray[np.float64], n: int) -> Estimate:
+def _estimate(value: float, replicates: Double, n: int) -> Estimate:
     finite = replicates[np.isfinite(replicates)]
     interval = bootstrap_interval(value, finite, least=0.0) if len(finite) > 1 else None
     return Estimate(value, interval, n)

@@ -1,7 +1,6 @@
 """Interventional robustness score. Suter et al. 2019, https://arxiv.org/abs/1811.00007."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.estimates import bootstrap_interval
@@ -9,7 +8,7 @@ from vaescope.information.binning import equal_width
 from vaescope.metrics.rows import Representation, labelled
 from vaescope.metrics.score import Protocol, Score
 from vaescope.seeds import rng
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers
 
 __all__ = ["irs"]
 
@@ -92,9 +91,7 @@ def _average(matrix: Floats, weights: Floats) -> float:
     return float((best * weights).sum() / total) if total > 0 else 0.0
 
 
-def _robustness(
-    z: NDArray[np.float64], factors: Integers, quantile: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _robustness(z: Double, factors: Integers, quantile: float) -> tuple[Double, Double]:
     """(latent, factor) scores, and the largest deviation of each latent."""
     largest = np.abs(z - z.mean(axis=0)).max(axis=0)
     scale = np.where(largest > 0, largest, 1.0)
@@ -114,7 +111,7 @@ def _robustness(
     return np.stack(columns, axis=1), largest
 
 
-def _quantile(values: NDArray[np.float64], quantile: float) -> NDArray[np.float64]:
+def _quantile(values: Double, quantile: float) -> Double:
     """np.quantile along the first axis, to the last bit: its own checks take longer than this."""
     place = quantile * (len(values) - 1)
     low = int(place)

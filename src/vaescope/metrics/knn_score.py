@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
@@ -13,7 +12,7 @@ from vaescope.metrics.sap import top_two
 from vaescope.metrics.score import Protocol, Score
 from vaescope.metrics.table import RESAMPLES
 from vaescope.seeds import rng
-from vaescope.types import Floats, Integers
+from vaescope.types import Booleans, Double, Floats, Integers, Long
 
 __all__ = ["NOMINAL", "knn_score", "neighbours_in"]
 
@@ -111,7 +110,7 @@ def knn_score(
     return Score(value, protocol, {"skill": skill, "gaps": gaps[0]}, spread)
 
 
-def neighbours_in(x: Floats, queries: Floats, k: int) -> NDArray[np.int64]:
+def neighbours_in(x: Floats, queries: Floats, k: int) -> Long:
     """Rows of the k values of `x` nearest to each query: (queries, k)."""
     order = np.argsort(x, kind="stable")
     ascending = x[order]
@@ -125,8 +124,8 @@ def neighbours_in(x: Floats, queries: Floats, k: int) -> NDArray[np.int64]:
 
 
 def _errors(
-    x: Floats, y: Floats, x_test: Floats, y_test: Floats, classified: NDArray[np.bool_], k: int
-) -> NDArray[np.float64]:
+    x: Floats, y: Floats, x_test: Floats, y_test: Floats, classified: Booleans, k: int
+) -> Double:
     """Squared errors, or 1 for a wrong class, of each test row and factor."""
     near = y[neighbours_in(x, x_test, k)]  # (test, k, factor)
     predicted = near.mean(axis=1)
@@ -136,14 +135,14 @@ def _errors(
     return np.asarray(np.where(classified, wrong, np.square(predicted - y_test)))
 
 
-def _mode(classes: Integers) -> NDArray[np.int64]:
+def _mode(classes: Integers) -> Long:
     """The commonest class of each row, the smallest of equals."""
     votes = (classes[:, :, None] == classes[:, None, :]).sum(axis=2)
     best = votes.max(axis=1, keepdims=True)
     return np.asarray(np.where(votes == best, classes, np.iinfo(np.int64).max).min(axis=1))
 
 
-def _constant(y: Floats, y_test: Floats, classified: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _constant(y: Floats, y_test: Floats, classified: Booleans) -> Double:
     errors = np.square(y_test - y_test.mean(axis=0))
     for column in np.flatnonzero(classified):
         commonest = np.bincount(y[:, column].astype(np.int64)).argmax()
@@ -152,8 +151,8 @@ def _constant(y: Floats, y_test: Floats, classified: NDArray[np.bool_]) -> NDArr
 
 
 def _gaps(
-    errors: Floats, constant: Floats, weights: Floats, classified: NDArray[np.bool_], legacy: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    errors: Floats, constant: Floats, weights: Floats, classified: Booleans, legacy: bool
+) -> tuple[Double, Double]:
     """Gaps (resample, factor), and the skill / M (latent, factor) of the rows as they are."""
     mean = np.einsum("bt,jtk->bjk", weights, errors, optimize=True)
     best = np.einsum("bt,tk->bk", weights, constant, optimize=True)[:, None]

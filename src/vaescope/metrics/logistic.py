@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.errors import ShapeError
 from vaescope.metrics.multinomial import fit_multinomial
 from vaescope.seeds import derive
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers, Long
 
 __all__ = [
     "Classifier",
@@ -33,22 +32,22 @@ class Classifier:
 
     name: str
     model: Any
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    mean: Double
+    scale: Double
 
     @property
-    def classes(self) -> NDArray[np.int64]:
+    def classes(self) -> Long:
         return np.asarray(self.model.classes_, dtype=np.int64)
 
-    def predict(self, x: Floats) -> NDArray[np.int64]:
+    def predict(self, x: Floats) -> Long:
         return np.asarray(self.model.predict((x - self.mean) / self.scale), dtype=np.int64)
 
-    def probabilities(self, x: Floats) -> NDArray[np.float64]:
+    def probabilities(self, x: Floats) -> Double:
         """Of each class: (n, classes)."""
         return np.asarray(self.model.predict_proba((x - self.mean) / self.scale))
 
 
-def _units(x: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _units(x: Floats) -> tuple[Double, Double]:
     """Mean and standard deviation of each column, 1 where it is constant."""
     scale = x.std(axis=0)
     return x.mean(axis=0), np.where(scale > 0, scale, 1.0)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
@@ -14,7 +13,7 @@ from vaescope.metrics.sap_continuous import correlations
 from vaescope.metrics.score import Protocol, Score
 from vaescope.metrics.table import RESAMPLES
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Double, Floats, Long
 
 __all__ = ["mcc", "mcc_spearman", "ranks"]
 
@@ -90,7 +89,7 @@ def mcc_spearman(
     return _mcc(codes, "spearman", ranks, on, limit, resamples, seed)
 
 
-def ranks(values: Floats) -> NDArray[np.float64]:
+def ranks(values: Floats) -> Double:
     """Of each column; equal values share the mean of their ranks."""
     from scipy.stats import rankdata
 
@@ -129,7 +128,7 @@ def _mcc(
     return Score(value, protocol, {"correlation": matrix, "latent_of_factor": assigned}, spread)
 
 
-def _assigned(matrix: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], float]:
+def _assigned(matrix: Floats) -> tuple[Long, Long, float]:
     from scipy.optimize import linear_sum_assignment
 
     latent, factor = linear_sum_assignment(matrix, maximize=True)

@@ -1,14 +1,13 @@
 """Mutual information gap. Chen et al. 2018, https://arxiv.org/abs/1802.04942, section 4."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.metrics.rows import Representation
 from vaescope.metrics.score import Score
 from vaescope.metrics.table import RESAMPLES, InformationTable, counted
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Floats, Long
 
 __all__ = ["by_chance", "mig", "mig_of"]
 
@@ -67,7 +66,7 @@ def _gaps(information: Floats, entropy: Floats) -> Floats:
 
 
 def by_chance(
-    mean: Floats, deviation: Floats, best: NDArray[np.int64], entropy: Floats, *, draws: int = 500
+    mean: Floats, deviation: Floats, best: Long, entropy: Floats, *, draws: int = 500
 ) -> tuple[float, float]:
     """What MIG is of latents that know nothing, and of ones of which the best determines its factor
     and the others know nothing.

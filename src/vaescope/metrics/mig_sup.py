@@ -1,13 +1,12 @@
 """Mutual information gap of latents. Li et al. 2020, https://arxiv.org/abs/2002.10549."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.metrics.rows import Representation
 from vaescope.metrics.score import Score
 from vaescope.metrics.table import RESAMPLES, InformationTable, counted
-from vaescope.types import Floats
+from vaescope.types import Booleans, Floats
 
 __all__ = ["mig_sup", "mig_sup_of"]
 
@@ -61,7 +60,7 @@ def _gaps(information: Floats, entropy: Floats) -> Floats:
     return np.asarray(ranked[..., -1] - ranked[..., -2])
 
 
-def mig_sup_of(table: InformationTable, counts: NDArray[np.bool_] | None = None) -> Score:
+def mig_sup_of(table: InformationTable, counts: Booleans | None = None) -> Score:
     """MIG-sup of a table of information, over the latents that `counts` says; None: over all."""
     table.require("mig_sup", factors=2)
     which = np.ones(len(table.information), bool) if counts is None else counts

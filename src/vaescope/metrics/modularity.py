@@ -1,13 +1,12 @@
 """Modularity. Ridgeway and Mozer 2018, https://arxiv.org/abs/1802.05312, section 3."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.metrics.rows import Representation
 from vaescope.metrics.score import Score
 from vaescope.metrics.table import RESAMPLES, InformationTable, counted
-from vaescope.types import Floats
+from vaescope.types import Booleans, Floats
 
 __all__ = ["modularity", "modularity_of"]
 
@@ -67,7 +66,7 @@ def per_latent(information: Floats) -> Floats:
     return np.where(most > 0, 1.0 - spread / (information.shape[-1] - 1.0), 0.0)
 
 
-def modularity_of(table: InformationTable, counts: NDArray[np.bool_] | None = None) -> Score:
+def modularity_of(table: InformationTable, counts: Booleans | None = None) -> Score:
     """Modularity of a table, over the latents that `counts` says; None: over all, the dead as 0."""
     table.require("modularity", factors=2)
     which = np.ones(len(table.information), bool) if counts is None else counts

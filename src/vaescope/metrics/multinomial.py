@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.types import Floats, Integers, Matrix
+from vaescope.types import Floats, Integers, Long, Matrix
 
 __all__ = ["Multinomial", "fit_multinomial"]
 
@@ -25,13 +25,13 @@ _TOLERANCE = 1e-6
 class Multinomial:
     """Linear scores of each class; scikit-learn's names, as a `Classifier` holds either."""
 
-    classes_: NDArray[np.int64]
+    classes_: Long
     weights: Matrix  # (features + 1, classes), the last row of intercepts
 
     def predict_proba(self, x: Floats) -> Matrix:
         return _probabilities(_scores(_with_one(x), self.weights))
 
-    def predict(self, x: Floats) -> NDArray[np.int64]:
+    def predict(self, x: Floats) -> Long:
         highest = _scores(_with_one(x), self.weights).argmax(axis=1)
         return np.asarray(self.classes_[highest])
 

@@ -7,7 +7,6 @@ these are of codes alone, and so our own.
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
@@ -18,7 +17,7 @@ from vaescope.metrics.rows import Labelled, Representation, labelled
 from vaescope.metrics.sap_continuous import correlations
 from vaescope.metrics.score import Protocol, Score
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Double, Floats, Long
 
 __all__ = ["monotonicity", "smoothness"]
 
@@ -26,7 +25,7 @@ _ROWS, _RESAMPLES, _PERMUTATIONS = 10_000, 100, 20
 #: Values below which a factor has no course.
 _LEAST_VALUES = 3
 
-Course = Callable[[NDArray[np.float64]], float]
+Course = Callable[[Double], float]
 
 
 def monotonicity(
@@ -105,18 +104,18 @@ def smoothness(
     return _scored("smoothness", codes, _straight, on, limit, resamples, seed)
 
 
-def _one_way(course: NDArray[np.float64]) -> float:
+def _one_way(course: Double) -> float:
     steps = np.abs(np.diff(course)).sum()
     return float(abs(course[-1] - course[0]) / steps) if steps > 0 else 0.0
 
 
-def _straight(course: NDArray[np.float64]) -> float:
+def _straight(course: Double) -> float:
     steps = np.abs(np.diff(course)).sum()
     bends = np.abs(np.diff(course, n=2)).sum()
     return float(max(0.0, 1.0 - bends / (2.0 * steps))) if steps > 0 else 0.0
 
 
-def _ordered(rows: Labelled) -> NDArray[np.int64]:
+def _ordered(rows: Labelled) -> Long:
     values = np.array([len(np.unique(column)) for column in rows.factors.T])
     nominal = np.array([name in NOMINAL for name in rows.names])
     return np.flatnonzero((values >= _LEAST_VALUES) & ~nominal)
@@ -142,11 +141,11 @@ def _scored(
     z = rows.z - rows.z.mean(axis=0)
     ranked = ranks(z)
 
-    def latents(permuted: NDArray[np.int64]) -> NDArray[np.int64]:
+    def latents(permuted: Long) -> Long:
         v = np.stack([own[permuted] for own in classes], axis=1)
         return np.asarray(np.abs(correlations(ranked, ranks(v.astype(np.float64)))).argmax(axis=0))
 
-    def of(latent: NDArray[np.int64], labels: NDArray[np.int64], drawn: Floats) -> list[float]:
+    def of(latent: Long, labels: Long, drawn: Floats) -> list[float]:
         """The law of each factor, on rows that count `drawn` times."""
         return [
             law(_course(z[:, j], own[labels], drawn))
@@ -175,7 +174,7 @@ def _scored(
     return Score(value, protocol, details, interval, float(np.mean(chance)))
 
 
-def _course(z: Floats, labels: NDArray[np.int64], weights: Floats) -> NDArray[np.float64]:
+def _course(z: Floats, labels: Long, weights: Floats) -> Double:
     """Mean of the latent over the rows of each value, in the order of the values that occur."""
     count = np.bincount(labels, weights)
     total = np.bincount(labels, weights * z)

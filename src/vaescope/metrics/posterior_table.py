@@ -6,7 +6,6 @@ Chen et al. 2018, https://arxiv.org/abs/1802.04942, appendix; MIG and MIG-sup of
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import RangeError, ShapeError
@@ -14,7 +13,7 @@ from vaescope.metrics.rows import labelled
 from vaescope.metrics.score import Protocol
 from vaescope.metrics.table import InformationTable
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Double, Floats
 
 __all__ = ["LEFT_OUT", "from_posteriors", "left_out"]
 
@@ -101,7 +100,7 @@ def from_posteriors(
     )  # fmt: skip
 
 
-def _log_mixture(z: Floats, mean: Floats, variance: Floats) -> NDArray[np.float64]:
+def _log_mixture(z: Floats, mean: Floats, variance: Floats) -> Double:
     """log q of the mixture of these Gaussians at each z."""
     scale = 1.0 / np.sqrt(variance)
     log_norm = np.log(scale) - 0.5 * np.log(2.0 * np.pi) - np.log(len(mean))
@@ -112,7 +111,7 @@ def _log_mixture(z: Floats, mean: Floats, variance: Floats) -> NDArray[np.float6
     )
 
 
-def _log_density(z: Floats, mean: Floats, scale: Floats, log_norm: Floats) -> NDArray[np.float64]:
+def _log_density(z: Floats, mean: Floats, scale: Floats, log_norm: Floats) -> Double:
     terms = np.square((z[:, None] - mean) * scale)
     terms *= -0.5
     terms += log_norm

@@ -1,18 +1,17 @@
 """Separated attribute predictability. Kumar et al. 2018, https://arxiv.org/abs/1711.00848."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.metrics.rows import Representation, split
 from vaescope.metrics.score import Protocol, Score
 from vaescope.metrics.svm import fit_lines
-from vaescope.types import Floats
+from vaescope.types import Double, Floats
 
 __all__ = ["sap", "top_two"]
 
 
-def top_two(scores: Floats) -> NDArray[np.float64]:
+def top_two(scores: Floats) -> Double:
     """Largest less second largest over the latents, of (..., latent, factor): (..., factor)."""
     ranked = np.sort(scores, axis=-2)
     return np.asarray(ranked[..., -1, :] - ranked[..., -2, :], dtype=np.float64)

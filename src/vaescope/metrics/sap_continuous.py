@@ -1,7 +1,6 @@
 """SAP for factors that are numbers. Kumar et al. 2018, https://arxiv.org/abs/1711.00848."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
@@ -12,18 +11,18 @@ from vaescope.metrics.sap import top_two
 from vaescope.metrics.score import Protocol, Score
 from vaescope.metrics.table import RESAMPLES
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Double, Floats
 
 __all__ = ["correlations", "sap_continuous"]
 
 
-def correlations(z: Floats, y: Floats) -> NDArray[np.float64]:
+def correlations(z: Floats, y: Floats) -> Double:
     """Pearson correlations of the columns, (latent, factor); 0 where one is constant."""
     left, right = _standard(z), _standard(y)
     return np.clip(left.T @ right / len(z), -1.0, 1.0)  # rounding gives 1 + 1e-16
 
 
-def _standard(values: Floats) -> NDArray[np.float64]:
+def _standard(values: Floats) -> Double:
     # Of what is constant but for rounding, which depends on the type that it came in.
     rounding = 16.0 * np.finfo(np.result_type(values, np.float32)).eps
     values = np.asarray(values, dtype=np.float64)

@@ -7,7 +7,6 @@ Procrustes: Ding et al. 2021, https://arxiv.org/abs/2108.01661, section 2, as a 
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
@@ -15,7 +14,7 @@ from vaescope.estimates import bootstrap, bootstrap_interval
 from vaescope.metrics.rows import Representation, mean_or_sample
 from vaescope.metrics.score import Protocol, Score
 from vaescope.seeds import rng
-from vaescope.types import Floats, Matrix
+from vaescope.types import Floats, Long, Matrix
 
 __all__ = ["cka", "procrustes"]
 
@@ -140,7 +139,7 @@ def _compared(
     stream = rng(seed, f"{what}-bootstrap")
     value = law(left, right)
 
-    def resampled(rows: NDArray[np.int64]) -> float:
+    def resampled(rows: Long) -> float:
         x, y = left[rows], right[rows]
         x, y = x - x.mean(axis=0), y - y.mean(axis=0)
         return law(x, y) if x.any() and y.any() else 0.0

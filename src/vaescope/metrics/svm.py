@@ -9,9 +9,8 @@ up in cumulative tables: O(log n) instead of O(n).
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vaescope.types import Floats, Integers, Vector
+from vaescope.types import Double, Floats, Integers, Long, Vector
 
 __all__ = ["Lines", "fit_lines"]
 
@@ -23,11 +22,11 @@ _STEPS = 60
 class Lines:
     """A line per class: the class of x is that of the highest line."""
 
-    classes: NDArray[np.int64]
+    classes: Long
     slope: Vector
     intercept: Vector
 
-    def predict(self, x: Floats) -> NDArray[np.int64]:
+    def predict(self, x: Floats) -> Long:
         height = np.multiply.outer(x, self.slope) + self.intercept
         return np.asarray(self.classes[height.argmax(axis=1)])
 
@@ -37,12 +36,12 @@ class _Sums:
     """Number, sum and sum of squares of the first rows, of all classes and of each."""
 
     x: Vector  # sorted
-    total: NDArray[np.float64]  # (n + 1, 3)
-    of_class: NDArray[np.float64]  # (n + classes, 3): one stretch per class, from 0 up
-    keys: NDArray[np.int64]  # class * (n + 1) + place among all rows, sorted
-    full: NDArray[np.float64]  # (classes, 3)
+    total: Double  # (n + 1, 3)
+    of_class: Double  # (n + classes, 3): one stretch per class, from 0 up
+    keys: Long  # class * (n + 1) + place among all rows, sorted
+    full: Double  # (classes, 3)
 
-    def below(self, t: Vector) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def below(self, t: Vector) -> tuple[Double, Double]:
         """Sums over the rows with x < t_c: of class c itself, and of all rows. (classes, 3)."""
         n, each = len(self.x), np.arange(len(t))
         place = np.searchsorted(self.x, t)
@@ -67,7 +66,7 @@ def fit_lines(x: Floats, y: Integers, *, cost: float = 0.01) -> Lines:
     return Lines(classes, *_newton(sums, weight, np.full(len(classes), cost)))
 
 
-def _cumulate(x: Vector, labels: NDArray[np.int64], classes: int) -> _Sums:
+def _cumulate(x: Vector, labels: Long, classes: int) -> _Sums:
     n = len(x)
     order = np.argsort(x, kind="stable")
     x, labels = x[order], labels[order]
@@ -84,7 +83,7 @@ def _cumulate(x: Vector, labels: NDArray[np.int64], classes: int) -> _Sums:
     return _Sums(x, total, of_class, labels[by_class] * (n + 1) + by_class, full)
 
 
-def _inside(sums: _Sums, w: Vector, b: Vector) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _inside(sums: _Sums, w: Vector, b: Vector) -> tuple[Double, Double]:
     """Sums over the rows within the margin: of the class (w x + b < 1), of the rest (> -1)."""
     slope = np.where(w == 0.0, 1e-300, w)  # a level line has its threshold at infinity
     with np.errstate(over="ignore"):
@@ -100,8 +99,8 @@ def _inside(sums: _Sums, w: Vector, b: Vector) -> tuple[NDArray[np.float64], NDA
 
 
 def _loss(
-    own: NDArray[np.float64],
-    rest: NDArray[np.float64],
+    own: Double,
+    rest: Double,
     w: Vector,
     b: Vector,
     up: Vector,
@@ -109,7 +108,7 @@ def _loss(
 ) -> Vector:
     """The objective from the sums within the margin: 1 - w x - b and 1 + w x + b, squared."""
 
-    def squares(sums: NDArray[np.float64], level: Vector) -> Vector:
+    def squares(sums: Double, level: Vector) -> Vector:
         n, x, xx = sums.T  # sum of (w x + level)^2
         return np.asarray(w * w * xx + 2.0 * w * level * x + level * level * n)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
@@ -16,7 +15,7 @@ from vaescope.information.resampling import Replicates, information_replicates
 from vaescope.metrics.rows import Representation, labelled
 from vaescope.metrics.score import Protocol
 from vaescope.seeds import rng
-from vaescope.types import Floats, Matrix
+from vaescope.types import Booleans, Double, Floats, Matrix
 
 __all__ = ["RESAMPLES", "InformationTable", "Tally", "counted"]
 
@@ -35,16 +34,16 @@ class InformationTable:
     Constant factors keep their columns here, with entropy 0; metrics leave them out.
     """
 
-    information: NDArray[np.float64]  # (latent, factor)
-    entropy: NDArray[np.float64]  # (factor,)
-    informed: NDArray[np.bool_]  # (latent,) knows something beyond chance; plug-in does not ask
+    information: Double  # (latent, factor)
+    entropy: Double  # (factor,)
+    informed: Booleans  # (latent,) knows something beyond chance; plug-in does not ask
     replicates: Replicates | None
     protocol: Protocol
     #: Mean and standard deviation of the information if rows were paired at random.
-    chance: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    chance: tuple[Double, Double] | None = None
 
     @property
-    def varies(self) -> NDArray[np.bool_]:
+    def varies(self) -> Booleans:
         return self.entropy > 0
 
     def require(self, what: str, *, latents: int = 1, factors: int = 1) -> None:
@@ -96,7 +95,7 @@ class Tally:
         return self._table(information, informed, "adjusted for chance", 2.0)
 
     def _table(
-        self, information: Matrix, informed: NDArray[np.bool_], estimator: str, biases: float
+        self, information: Matrix, informed: Booleans, estimator: str, biases: float
     ) -> InformationTable:
         replicates = None
         if self.drawn is not None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
@@ -18,7 +17,7 @@ from vaescope.metrics.rows import Representation, mean_or_sample
 from vaescope.metrics.sap_continuous import correlations
 from vaescope.metrics.score import Protocol, Score
 from vaescope.notebook_card import bars_of, card_of
-from vaescope.types import Floats
+from vaescope.types import Booleans, Double, Floats, Long
 
 __all__ = ["UDR", "udr_lasso", "udr_spearman"]
 
@@ -31,8 +30,8 @@ class UDR:
     """Scores of several models by how well they agree."""
 
     scores: tuple[Score, ...]  # of each model: the median over the others
-    pairwise: NDArray[np.float64]  # (model that explains, model that is explained)
-    similarity: tuple[tuple[NDArray[np.float64], ...], ...]  # the matrices behind them
+    pairwise: Double  # (model that explains, model that is explained)
+    similarity: tuple[tuple[Double, ...], ...]  # the matrices behind them
 
     @property
     def best(self) -> int:
@@ -136,7 +135,7 @@ def udr_spearman(
 
 def _gathered(
     models: Sequence[Codes], least_kl: float, on: Representation
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
+) -> tuple[Double, Booleans, Long]:
     """The latents of all models side by side, those that carry information, and the starts."""
     from vaescope.latents.kl import kl  # it brings scipy.special
 
@@ -159,7 +158,7 @@ def _gathered(
     return values, known, starts
 
 
-def _lasso(gram: Floats, target: Floats, penalty: float) -> NDArray[np.float64]:
+def _lasso(gram: Floats, target: Floats, penalty: float) -> Double:
     """Weights (feature, target) that minimise 1/2n |y - X w|^2 + penalty |w|_1, by coordinates."""
     weights = np.zeros(target.shape)
     for _ in range(1000):
@@ -176,9 +175,7 @@ def _lasso(gram: Floats, target: Floats, penalty: float) -> NDArray[np.float64]:
     return weights
 
 
-def _strengths(
-    similarity: Floats, used: NDArray[np.bool_], starts: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _strengths(similarity: Floats, used: Booleans, starts: Long) -> Double:
     """Of each pair of models: the mean over columns, and over rows, of max^2 / sum of their
     similarities, at the latents that are used; a column of zeros counts 0."""
     kept = np.where(used & used[:, None], similarity, 0.0)
@@ -196,9 +193,9 @@ def _strengths(
 
 def _scored(
     models: Sequence[Codes],
-    similarity: NDArray[np.float64],
-    used: NDArray[np.bool_],
-    starts: NDArray[np.int64],
+    similarity: Double,
+    used: Booleans,
+    starts: Long,
     estimator: str,
     least_kl: float,
     on: Representation,

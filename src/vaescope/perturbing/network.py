@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vaescope.data import Dataset
@@ -12,6 +11,7 @@ from vaescope.errors import UsageError
 from vaescope.nets.conv import LAYOUTS, deconvolutions
 from vaescope.perturbing.settings import PerturbSettings
 from vaescope.seeds import derive, rng
+from vaescope.types import Single
 
 __all__ = ["PerturbationNetwork", "inputs_of", "make_network", "moved", "reflected"]
 
@@ -41,7 +41,7 @@ class PerturbationNetwork(nn.Module):
         return made
 
 
-def inputs_of(data: Dataset, settings: PerturbSettings) -> NDArray[np.float32]:
+def inputs_of(data: Dataset, settings: PerturbSettings) -> Single:
     """w of all rows: classes scaled to [-1, 1], one column each; of factors whose values are words
     one column for each word. With the control `one-factor` only that factor's columns; with
     `relabelled` the classes of each factor in another order."""

@@ -5,14 +5,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vaescope.build import build_data
 from vaescope.data import Dataset
 from vaescope.perturbing.pool import Selection
 from vaescope.perturbing.settings import PerturbSettings
 from vaescope.settings import from_python
+from vaescope.types import Single
 
 __all__ = ["FILE", "PAGE", "Perturbation"]
 
@@ -30,8 +28,8 @@ class Perturbation:
     largest: float  # change of a pixel
     rms: float
     n: int
-    originals: NDArray[np.float32]  # of a few rows
-    images: NDArray[np.float32]
+    originals: Single  # of a few rows
+    images: Single
     #: Steps of m, and the mean distortion of entangled and of disentangled decoders, nats.
     trace: tuple[tuple[float, float, float], ...]
 

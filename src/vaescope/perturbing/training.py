@@ -12,7 +12,6 @@ from typing import cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
@@ -25,6 +24,7 @@ from vaescope.perturbing.network import PerturbationNetwork, moved
 from vaescope.perturbing.settings import PerturbSettings
 from vaescope.reading import parse_json
 from vaescope.seeds import derive, order
+from vaescope.types import Long, Single
 from vaescope.vae import VAE, as_input
 
 __all__ = ["Adversaries", "Trace", "train_network"]
@@ -61,7 +61,7 @@ class Adversaries:
             len(entangled),
         )  # fmt: skip
 
-    def losses(self, rows: NDArray[np.int64], images: Tensor, noise: Tensor) -> Tensor:
+    def losses(self, rows: Long, images: Tensor, noise: Tensor) -> Tensor:
         """Distortion of these images from samples of the originals' codes, nats, of each model;
         noise (model, sample, row, latent)."""
         samples = noise.shape[1]
@@ -92,7 +92,7 @@ def train_network(
     network: PerturbationNetwork,
     adversaries: Adversaries,
     data: Dataset,
-    inputs: NDArray[np.float32],
+    inputs: Single,
     settings: PerturbSettings,
     *,
     state: Path,
@@ -147,7 +147,7 @@ def train_network(
 
 def _drawn(
     settings: PerturbSettings, step: int, part: int, n: int, adversaries: Adversaries
-) -> tuple[NDArray[np.int64], Tensor]:
+) -> tuple[Long, Tensor]:
     """Rows of a batch, and the noise of each model."""
     place = step * (settings.decoder_batches + 1) + part
     rows = order(derive(settings.seed, "perturbed rows"), place, batch=settings.batch, n=n)

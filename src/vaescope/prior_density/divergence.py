@@ -4,9 +4,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vaescope.types import Floats, Vector
+from vaescope.types import Double, Floats, Vector
 
 __all__ = ["gaussian_kl", "least_variance", "quadrature_kl"]
 
@@ -25,7 +24,7 @@ def gaussian_kl(
     variance: Floats,
     prior_mean: Floats | None = None,
     prior_variance: Floats | None = None,
-) -> NDArray[np.float64]:
+) -> Double:
     """KL(N(mean, variance) || N(prior_mean, prior_variance)) of each element; the prior is N(0, 1)
     where it is None. Infinite at variance 0.
 

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vaescope.data import Dataset
@@ -16,7 +15,7 @@ from vaescope.errors import UsageError
 from vaescope.leading_axes import leading_axes
 from vaescope.prior_density import GaussianDensity
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Double, Floats
 from vaescope.vae import Prior
 
 __all__ = ["AnisotropicPrior", "log_principal_variances", "log_released_variances"]
@@ -98,7 +97,7 @@ def log_released_variances(
     return _logarithms(values[::-1][:latent], latent)
 
 
-def _flat(data: Dataset, rows: int, seed: int) -> NDArray[np.float64]:
+def _flat(data: Dataset, rows: int, seed: int) -> Double:
     n = min(rows, len(data))
     index = np.sort(rng(seed, "principal-variances").choice(len(data), n, replace=False))
     return data.rows(index).reshape(n, -1).astype(np.float64)

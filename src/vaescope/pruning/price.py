@@ -9,14 +9,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
 from vaescope.metrics.logistic import standardised_multinomial
 from vaescope.metrics.rows import RowSplit, split
 from vaescope.seeds import rng
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers
 
 __all__ = ["Loss", "Price", "price_of"]
 
@@ -137,7 +136,7 @@ def _loss(
     return Loss(float(before.mean()), float(after.mean()), by_lot, error)
 
 
-def _right(learn: Learner, rows: RowSplit, latents: list[int]) -> NDArray[np.float64]:
+def _right(learn: Learner, rows: RowSplit, latents: list[int]) -> Double:
     """Share of the factors that is predicted right, of each held-out row."""
     x, at = rows.train.z[:, latents], rows.test.z[:, latents]
     pairs = zip(rows.train.factors.T, rows.test.factors.T, strict=True)

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.latents import types
 from vaescope.latents.types import TRAPPED
 from vaescope.notebook_card import card_of
 from vaescope.pruning.price import Price, price_of
+from vaescope.types import Double
 from vaescope.wording import listed
 
 __all__ = ["Change", "Pruning", "PruningPlan", "listed", "plan_of", "pruning_of"]
@@ -22,7 +22,7 @@ class PruningPlan:
 
     latents: int
     dropped: tuple[int, ...]
-    constants: NDArray[np.float64]  # (latents,) mean over the data of the posterior means
+    constants: Double  # (latents,) mean over the data of the posterior means
     reason: str
 
     @property

@@ -4,10 +4,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.studies.effects import Effect, Level, Trend
-from vaescope.types import Floats
+from vaescope.types import Booleans, Floats
 
 __all__ = ["CAP", "Claim", "Condition", "Control", "Kind", "Side", "Test", "identities"]
 
@@ -15,7 +14,7 @@ __all__ = ["CAP", "Claim", "Condition", "Control", "Kind", "Side", "Test", "iden
 #: comparison and trend: a direction. sameness: no difference beyond a margin.
 Kind = Literal["identity", "prediction", "comparison", "trend", "sameness"]
 Side = Literal["above", "below", "within"]
-Votes = NDArray[np.bool_]
+Votes = Booleans
 
 #: Units that an undecided primary claim is run to, unless its registration says otherwise.
 CAP = 48

@@ -10,22 +10,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.data import Dataset
 from vaescope.errors import DataError, UsageError
 from vaescope.leading_axes import leading_axes
 from vaescope.own_parts.specs import is_own
 from vaescope.specs import Experiment, resolve
+from vaescope.types import Double
 
 __all__ = ["collapse_scale"]
 
 ROWS = 1_000
 
-Values = NDArray[np.float64]
-
 #: (settings, mean and variance of each value of x) -> information about its location.
-INFORMATION: Mapping[str, Callable[[Any, Values, Values], Values]] = {
+INFORMATION: Mapping[str, Callable[[Any, Double, Double], Double]] = {
     "squared-error": lambda spec, mean, variance: np.full_like(mean, 2.0),
     "gaussian": lambda spec, mean, variance: np.full_like(mean, spec.scale**-2),
     "laplace": lambda spec, mean, variance: np.full_like(mean, spec.scale**-2),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.latents.correlation import left_by_lot
+from vaescope.types import Booleans, Double, Long
 from vaescope.verdicts.thresholds import (
     THRESHOLDS,
     Tone,
@@ -138,11 +139,11 @@ def known_to_passive(
 class _Known:
     """Who knows the factors, by the latents that are not passive."""
 
-    best: NDArray[np.int64]  # (factor,) latent
-    most: NDArray[np.float64]  # (factor,) share of the factor's entropy
+    best: Long  # (factor,) latent
+    most: Double  # (factor,) share of the factor's entropy
     apart: list[str]  # factors with a latent of their own
     gap: float  # mean over factors: how much more the best used latent knows than the second
-    few: NDArray[np.bool_]  # factors on which chance could know everything
+    few: Booleans  # factors on which chance could know everything
     says: str
 
 
@@ -260,9 +261,7 @@ def _several(groups: "LatentGroups") -> "list[LatentGroup]":
     return [own for own in groups.groups if len(own.latents) > 1 and not own.straight]
 
 
-def _shared(
-    names: NDArray[np.str_], best: NDArray[np.int64], known: NDArray[np.bool_]
-) -> dict[int, list[str]]:
+def _shared(names: NDArray[np.str_], best: Long, known: Booleans) -> dict[int, list[str]]:
     """Latents that know two factors or more best, and which."""
     held: dict[int, list[str]] = {}
     for name, latent in zip(names[known], best[known], strict=True):

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vaescope.geometry.jacobian import jacobians
 from vaescope.geometry.pca import principal_order
@@ -18,7 +17,7 @@ from vaescope.studies.panels import Dots, Images
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained, cells
 from vaescope.studies.zietlow2022.images import Settings
 from vaescope.studies.zietlow2022.synthetic import SPLIT
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers
 from vaescope.vae import as_input
 
 __all__ = ["STUDY", "leading", "overlap"]
@@ -86,7 +85,7 @@ def measure(run: Run) -> Measured:
     lead = leading(of, columns)
     images = of.data.rows(of.rows).reshape(of.codes.n, -1).astype(np.float64)
     singular, axes = np.linalg.svd(images - images.mean(axis=0), full_matrices=False)[1:]
-    row: dict[str, float | NDArray[np.float64] | None] = {
+    row: dict[str, float | Double | None] = {
         "overlap": overlap(columns[:, lead], axes[:SHOWN].T),
         "distortion": distortion(of),
     }
@@ -107,12 +106,12 @@ def measure(run: Run) -> Measured:
     return row
 
 
-def _reach() -> NDArray[np.float64]:
+def _reach() -> Double:
     return np.linspace(-REACH, REACH, STEPS)
 
 
 @torch.inference_mode()
-def _traversals(of: OpenModel, mean: Floats, lead: Integers) -> NDArray[np.float64]:
+def _traversals(of: OpenModel, mean: Floats, lead: Integers) -> Double:
     """Each leading latent moved: by 2.5, or by as many deviations of an autoencoder's codes."""
     unit = np.ones_like(mean) if of.codes.stochastic else of.codes.mean.std(axis=0)
     codes = np.tile(mean, (len(lead), STEPS, 1))
@@ -123,7 +122,7 @@ def _traversals(of: OpenModel, mean: Floats, lead: Integers) -> NDArray[np.float
     return _grid(outputs.reshape(len(lead), STEPS, -1), of.data.shape)
 
 
-def _grid(pictures: Floats, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _grid(pictures: Floats, shape: tuple[int, ...]) -> Double:
     """Pictures (rows, steps, values) as one, grey or with channels last."""
     rows, steps = pictures.shape[:2]
     channels, height, width = shape

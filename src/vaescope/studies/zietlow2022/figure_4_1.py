@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.geometry.data_bias import data_bias
 from vaescope.seeds import rng
@@ -18,7 +17,7 @@ from vaescope.studies.claims import Claim, identities
 from vaescope.studies.effects import Level
 from vaescope.studies.panels import Dots, Images
 from vaescope.studies.study import Cell, Computed, Measured, Scale, Study
-from vaescope.types import Matrix
+from vaescope.types import Matrix, Single
 
 __all__ = ["STUDY", "compute"]
 
@@ -77,7 +76,7 @@ def compute(columns: Mapping[str, Any]) -> Measured:
     }  # fmt: skip
 
 
-def _picture(sides: Matrix, steepness: float, arm: str, size: int = 240) -> NDArray[np.float32]:
+def _picture(sides: Matrix, steepness: float, arm: str, size: int = 240) -> Single:
     """The surface from above at a slant, shaded by its slope, with lines of either factor."""
     line = np.linspace(-1.0, 1.0, 4 * size)
     w = np.stack(np.meshgrid(line, line, indexing="ij"), -1).reshape(-1, 2)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.build import data_settings
 from vaescope.codes import Codes
@@ -33,6 +32,7 @@ from vaescope.settings import from_python
 from vaescope.studies.study import Cell, Computed, Measured, Scale
 from vaescope.tables import Value
 from vaescope.training.group import train_alike
+from vaescope.types import Single
 from vaescope.user_data import load_dataset
 
 __all__ = [
@@ -152,7 +152,7 @@ def compute(columns: Mapping[str, Any]) -> Measured:
     return {**found, "examples": _examples(data, arms["perturbed"])}
 
 
-def _examples(before: Dataset, after: Dataset) -> NDArray[np.float32]:
+def _examples(before: Dataset, after: Dataset) -> Single:
     """Four images in columns: as they were, by how much they changed, magnified, and as they are;
     no change is grey."""
     rows = np.linspace(0, len(before) - 1, 4).astype(np.int64)

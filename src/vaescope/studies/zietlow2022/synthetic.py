@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.models import OpenModel
 from vaescope.runs import Run
 from vaescope.studies.measuring import counts, distortion, ds, dto, subject
 from vaescope.studies.study import Measured
+from vaescope.types import Double
 
 __all__ = [
     "BETA",
@@ -92,7 +92,7 @@ def thesis(task: str, *, rows: int = ROWS) -> Mapping[str, Any]:
 def measure(run: Run) -> Measured:
     """Scores of a run, how many of its latents are used, and a portrait of its codes."""
     of = subject(run)
-    row: dict[str, float | int | NDArray[np.float64] | None] = {
+    row: dict[str, float | int | Double | None] = {
         "dto": dto(of), "ds": ds(of), "distortion": distortion(of),
     }  # fmt: skip
     if of.codes.stochastic:
@@ -102,7 +102,7 @@ def measure(run: Run) -> Measured:
     return row
 
 
-def portrait(of: OpenModel) -> NDArray[np.float64]:
+def portrait(of: OpenModel) -> Double:
     """Two latents as a picture: where codes lie, in the colours of the two sources.
 
     Codes of a plain autoencoder have no scale, so all are shown in deviations from their mean.
