@@ -259,7 +259,7 @@ def test_rows_that_repeat_are_said(
     tmp_path: Path, repeats: int, said: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     Codes.load(_saved(tmp_path / "codes.npz", repeats, 0.0))
-    assert ("50 of 500 rows have a mean of their own" in caplog.text) == said
+    assert ("only 50 of 500 rows have different means" in caplog.text) == said
 
 
 def test_samples_that_are_no_draws_are_refused_or_said(

@@ -195,7 +195,7 @@ def test_what_cannot_be_read_is_refused_with_a_remedy() -> None:
         watch(np.ones((4, 2, 3, 3)), logvar=np.ones((4, 2, 3, 3)))
     with pytest.raises(ShapeError, match="wanted the same"):
         watch(ones, variance=np.ones((4, 3)))
-    with pytest.raises(ShapeError, match="those before had 2"):
+    with pytest.raises(ShapeError, match="the previous ones had 2"):
         watch(np.ones((4, 3)), variance=np.ones((4, 3)), state=watch(ones, variance=ones))
     with pytest.raises(UsageError, match="memory is 0"):
         watch(ones, variance=ones, memory=0)

@@ -176,8 +176,8 @@ def build_data(spec: Any) -> Dataset:
         raise UsageError(
             f"This run was trained on your own array of {spec.n} rows of shape {spec.event}, "
             "which a run folder does not keep.",
-            "Pass the same data again: in Python vs.train(preset, data) or vs.encode(run, data); on"
-            " the command line --data FILE, where there is such an option.",
+            "Pass the same data again: in Python vs.train(preset, data) or vs.encode(run, data); "
+            "on the command line --data FILE, if the command has it.",
         )
     if isinstance(spec, FilesSpec):
         dataset = open_files(spec)

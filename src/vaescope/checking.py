@@ -185,7 +185,7 @@ def _checkpoint(
     path: Path, facts: dict[str, Any] | None, remedy: str, digest: str | None = None
 ) -> Finding:
     if facts is None:
-        return Finding(path, "damaged", "It does not fit its seal.", remedy)
+        return Finding(path, "damaged", "It does not match its checksum.", remedy)
     if digest not in (None, facts.get("digest")):
         return Finding(path, "damaged", "It is the checkpoint of another run.", remedy)
     return Finding(path, "sound" if "seal" in facts else "unsealed")
@@ -234,7 +234,7 @@ def _file(path: Path, seal: str, remedy: str, repair: Callable[[], None] | None 
         return Finding(path, "lost", "It is missing.", remedy, repair)
     except (OSError, ValueError) as error:
         return Finding(path, "damaged", f"{error}.", remedy, repair)
-    return Finding(path, "damaged", "It is not what it was when it was sealed.", remedy, repair)
+    return Finding(path, "damaged", "It has changed since its checksum was made.", remedy, repair)
 
 
 def _history(run: Run, state: dict[str, Any]) -> Finding:

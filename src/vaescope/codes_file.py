@@ -205,7 +205,7 @@ def check_rows(mean: Floats, variance: Floats, sample: Floats | None, where: str
             raise RangeError(
                 f"sample is {root:.3g} posterior standard deviations from mean (root mean square); "
                 "draws are 1 off.",
-                "Leave sample out, and one is drawn; or look whether mean, variance and sample are "
+                "Leave sample out, and one is drawn; or check that mean, variance and sample are "
                 "of the same rows.",
             )
         if off.size and not off.any():
@@ -213,7 +213,7 @@ def check_rows(mean: Floats, variance: Floats, sample: Floats | None, where: str
         elif root < 1.0 / FAR and off.size >= FEW:
             _LOG.warning(
                 "%s: sample is %.2g posterior standard deviations from mean (root mean square); "
-                "draws are 1 off. What is measured of samples is of others: leave it out, and one "
+                "draws are 1 off. Measures of samples are then wrong: leave it out, and one "
                 "is drawn", where, root,
             )  # fmt: skip
         points = variance == 0
@@ -227,8 +227,8 @@ def check_rows(mean: Floats, variance: Floats, sample: Floats | None, where: str
     different = len(np.unique(rows, axis=0))
     if 1 < different < REPEATED * len(rows):
         _LOG.warning(
-            "%s: %d of %d rows have a mean of their own; intervals and tests take rows as "
-            "independent, and are too narrow where examples repeat", where, different, len(rows),
+            "%s: only %d of %d rows have different means; intervals and tests assume that rows are "
+            "independent, and are too narrow if examples repeat", where, different, len(rows),
         )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def signals(*, rows: int = 600, columns: int = 8, seed: int = 0) -> Floats:
         (600, 8)
     """
     if columns < 3:
-        raise ShapeError(f"Three directions need 3 columns; got {columns}.", "Ask for 3 or more.")
+        raise ShapeError(f"Three directions need 3 columns; got {columns}.", "Use 3 or more.")
     noise = rng(seed, "known-signals")
     directions, _ = np.linalg.qr(noise.normal(size=(columns, 3)))
     latent = noise.normal(size=(rows, 3)) * np.array([4.0, 2.0, 1.0])

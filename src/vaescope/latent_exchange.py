@@ -270,7 +270,7 @@ def exchange_opened(
     if za.z.shape[2:] != zb.z.shape[2:]:
         raise ShapeError(
             f"Latents are {za.z.shape[1:]} of {names[0]} and {zb.z.shape[1:]} of {names[1]}.",
-            "Only maps of the same size are exchanged, by channel.",
+            "Maps are exchanged by channel and must have the same size.",
         )
     maps = _nested(b, fitted, za, fit_maps(za, zb))
     shuffled = rng(seed, "shuffled pairs").permutation(len(fitted))

@@ -230,7 +230,7 @@ def log_likelihood_of(
     if not np.isfinite(values).all():
         raise UsageError(
             f"log p(x|z) p(z) is not finite at {int((~np.isfinite(values)).sum())} examples.",
-            "See that likelihood and prior cover the data and the codes.",
+            "Check that likelihood and prior cover the data and the codes.",
         )
     squares = np.maximum(1.0 / sizes - 1.0 / draws, 0.0)  # variance of each log of a mean
     undivided = unknown or _undivided(model, places)

@@ -129,7 +129,7 @@ def open_model(
         if encode or decode or asked.anything or shown.anything:
             raise UsageError(
                 "This model is open already, so the meaning of its outputs is known.",
-                "Open the model itself anew with these arguments.",
+                "Open the model itself again with these arguments.",
             )
         return model if data is None or data is model.data else _on(model, data, factors, rows)
     if isinstance(model, str | Path):
@@ -175,7 +175,7 @@ def _on(opened: OpenModel, data: Any, factors: Any, rows: int) -> OpenModel:
             return replace(opened, data=given, rows=given.sample(rows, seed=0))
     raise UsageError(
         f"{opened.name} is open on {opened.data!r}; got other data.",
-        "Open the model itself anew with these data, or leave them out.",
+        "Open the model itself again with these data, or leave them out.",
     )
 
 
@@ -323,7 +323,7 @@ def _open_run(run: Run, data: Dataset | None, rows: int) -> OpenModel:
     given = data_of(resolve(spec), data)
     if not run.seals():
         logging.getLogger("vaescope").info(
-            "%s is unsealed: damage to its history would not be found.", run.path
+            "%s has no checksums: damage to its history would not be found.", run.path
         )
     return open_vae(
         load_vae(run), given, name=printable(run.path.name), spec=spec, rows=rows,

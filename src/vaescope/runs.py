@@ -255,7 +255,7 @@ class Run:
                 )
             if begun.logging != spec.logging and not self.is_done:
                 kept = ", ".join(f"logging.{k}={v}" for k, v in to_dict(begun)["logging"].items())
-                _LOG.info("%s keeps %s, with which it began.", self.path, kept)
+                _LOG.info("%s keeps %s, with which it was started.", self.path, kept)
             return
         content = to_dict(spec)
         self._refuse_changed_source(spec)

@@ -54,7 +54,7 @@ def is_sealed(content: Mapping[str, Any]) -> bool:
     if "seal" not in content and "sealed" not in content:
         return False
     if content.get("seal") != _document_seal(content) or content.get("sealed") != 1:
-        raise ValueError("it does not fit its seal")
+        raise ValueError("it does not match its checksum")
     return True
 
 
@@ -81,7 +81,8 @@ def seal_row(before: bytes, row: str) -> str:
 def sealed_rows(content: bytes) -> Iterator[dict[str, Any]]:
     """The rows of a file by `seal_row`, without their seals; half a line at the end is left out.
 
-    Raises ValueError at the first row that does not fit its seal, or has none after one that has.
+    Raises ValueError at the first row that does not match its checksum, or lacks one after a row
+    that has it.
     """
     before, chained = hashlib.sha256(), False
     for line in content.splitlines(keepends=True):
@@ -93,10 +94,10 @@ def sealed_rows(content: bytes) -> Iterator[dict[str, Any]]:
             seal = before.copy()
             seal.update(row)
             if seal.hexdigest()[:16] != found[1].decode():
-                raise ValueError("it does not fit its seal")
+                raise ValueError("it does not match its checksum")
             chained = True
         elif chained:
-            raise ValueError("it has no seal")
+            raise ValueError("it has no checksum")
         else:
             row = line
         loaded = parse_json(row)
@@ -126,11 +127,11 @@ def checkpoint_facts(content: bytes) -> dict[str, Any]:
     seal = facts.get("seal")
     if seal is None:
         if not facts.keys() <= _UNSEALED:
-            raise ValueError("it has lost its seal")
+            raise ValueError("its checksum is missing")
         if facts.get("sha256", sha256_of(content[start:])) != sha256_of(content[start:]):
             raise ValueError("its numbers are not those that were saved")
         return facts
     head = content[:start].replace(str(seal).encode(), PLACE.encode(), 1)
     if hashlib.sha256(head + content[start:]).hexdigest() != seal:
-        raise ValueError("it does not fit its seal")
+        raise ValueError("it does not match its checksum")
     return facts

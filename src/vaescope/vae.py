@@ -141,7 +141,7 @@ class NoDecoder(nn.Module):
         del z
         raise UsageError(
             "This model has no decoder: contrastive learning trains an encoder alone.",
-            "Use what needs codes only, e.g. vaescope encode and vaescope measure.",
+            "Use commands that need codes only, e.g. vaescope encode and vaescope measure.",
         )
 
 
@@ -155,8 +155,7 @@ class Prior(nn.Module, ABC):
         """The same as a NumPy density, which travels in codes; per row where it depends on u."""
         del u
         raise UsageError(
-            f"{type(self).__name__} does not say what density it has, so codes cannot be compared "
-            "with it.",
+            f"{type(self).__name__} has no known density, so codes cannot be compared with it.",
             "Give it a method density(u=None) that returns one of vaescope.prior_density, e.g. "
             "GaussianDensity(mean, variance).",
         )

@@ -140,7 +140,7 @@ def watch(
         raise UsageError(f"memory is {memory}; wanted a number above 0.", "Leave it out.")
     if state is not None and len(state.kl) != m.shape[1]:
         raise ShapeError(
-            f"This batch has {m.shape[1]} latents, those before had {len(state.kl)}.",
+            f"This batch has {m.shape[1]} latents, the previous ones had {len(state.kl)}.",
             "Start with state=None, or keep a state for each model.",
         )
     centre, s = _like("prior_mean", prior_mean, m), _positive("prior_variance", prior_variance, m)
@@ -248,7 +248,7 @@ def _numbers(name: str, values: Any) -> NDArray[np.float64]:
         raise ShapeError(
             f"{name} is {array.dtype} of shape {array.shape}; wanted numbers of shape "
             "(batch, latent).",
-            "Of latents that are maps give e.g. mean.flatten(1): each place is then a latent.",
+            "Of latents that are maps give e.g. mean.flatten(1): each position is then a latent.",
         )
     return array.astype(np.float64, copy=False)
 

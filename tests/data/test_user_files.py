@@ -225,7 +225,7 @@ def test_grey_and_mixed_folders_have_one_mode(
     picture(tmp_path / "b.png", 1, "RGBA")
     assert load_files(tmp_path).shape == (3, 5, 7)
     assert "mode L, RGBA are read as RGB" in caplog.text
-    assert "transparency is left out" in caplog.text
+    assert "transparency is ignored" in caplog.text
 
 
 def test_frames_after_the_first_are_not_left_out_unsaid(

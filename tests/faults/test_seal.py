@@ -159,7 +159,7 @@ def test_rows_are_chained_and_prefixes_are_whole() -> None:
             continue
         # The last line end became something else: half a line, which is not read.
         assert rows == [{"k": k} for k in range(4)] and damaged[-1] != ord("\n")
-    with pytest.raises(ValueError, match="no seal"):
+    with pytest.raises(ValueError, match="no checksum"):
         list(sealed_rows(content + b'{"k": 9}\n'))
     old = b'{"k": 0}\n'
     assert [row["k"] for row in sealed_rows(old + seal_row(old, '{"k": 1}').encode())] == [0, 1]

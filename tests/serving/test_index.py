@@ -169,7 +169,7 @@ def test_an_export_whose_config_was_changed_is_damaged(runs: Path, tmp_path: Pat
     config = exported(runs / "hub") / "config.json"
     config.write_text(config.read_text().replace("5.0", "6.0"))
     entry = Index(runs, tmp_path / "cache").refresh().find("hub")
-    assert entry is not None and entry.state == "damaged" and "seal" in entry.error
+    assert entry is not None and entry.state == "damaged" and "checksum" in entry.error
 
 
 def test_links_that_leave_are_not_followed(runs: Path, tmp_path: Path) -> None:

@@ -200,5 +200,5 @@ def test_an_unknown_engine_lists_the_known_ones(tmp_path: Path) -> None:
 def test_slurm_without_slurm_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("submitit", reason="submitit is not installed")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="no sbatch"):
+    with pytest.raises(UsageError, match="sbatch is missing"):
         make_engine("slurm", tmp_path)

@@ -68,7 +68,7 @@ def test_weights_of_which_one_bit_changed_are_refused(run: Run) -> None:
     content = bytearray(run.weights.read_bytes())
     content[-1] ^= 1
     run.weights.write_bytes(bytes(content))
-    with pytest.raises(RunError, match=r"weights\.safetensors is not what was written"):
+    with pytest.raises(RunError, match=r"weights\.safetensors has changed since"):
         load_vae(run)
 
 

@@ -150,7 +150,7 @@ def test_json_has_the_keys_of_the_interface_and_no_word_besides(tmp_path: Path) 
         (["objective.name=vae"], {}, "objective.name=vae has no beta"),
         (["objective.name=ae", "posterior.name=point"], {}, "has no beta"),
         (["objective.name=factor-vae"], {}, "has no beta"),
-        (["objective.name=beta-tcvae"], {"between": None}, "does not weigh the whole rate"),
+        (["objective.name=beta-tcvae"], {"between": None}, "does not weight the full rate"),
         ([], {"by": "luck"}, "no rule 'luck'"),
         ([], {"needed": 3}, "--needed is 3; there are 2 latents"),
         ([], {"between": (2.0, 1.0)}, "from 2 to 1 is empty"),

@@ -72,7 +72,7 @@ def adapt(
     """
     rows = np.arange(len(data)) if rows is None else rows
     if len(rows) < 2:
-        raise UsageError("Reading a model needs at least two examples.", "Pass images.")
+        raise UsageError("Interpreting a model needs at least two examples.", "Pass more data.")
     asked = replace(asked, kind=data.kind)
     source = source_of(model, encode, decode)
     parts = [] if source.module is None else source.module.modules()

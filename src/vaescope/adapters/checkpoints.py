@@ -140,7 +140,7 @@ def _torch(path: Path) -> Any:
         # Not torch's own words, which tell how to run it all the same.
         asked = re.search(r"GLOBAL (\S+)", str(error))
         raise DataError(
-            f"{path} holds more than weights: reading it would run code, so nothing of it was "
+            f"{path} holds more than weights: reading it would run code, so it was not "
             f"read{f' (it asks for {asked[1]})' if asked else ''}.",
             f"If you trust it, load it yourself and write the weights alone with {_SAVE}.",
         ) from error

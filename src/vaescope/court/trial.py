@@ -202,8 +202,8 @@ def hold_court(
     """
     if draws < 1 or slow_draws < 0 or workers < 1:
         raise UsageError(
-            f"{draws} and {slow_draws} draws by {workers} workers were asked for.",
-            "Ask for 32, by one worker or more.",
+            f"{draws} and {slow_draws} draws by {workers} workers are not possible.",
+            "Use 32 draws, by one worker or more.",
         )
     chosen = (
         None

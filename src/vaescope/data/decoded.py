@@ -101,7 +101,7 @@ def _make_room(folder: Path, most: int) -> None:
             return
         total -= path.stat().st_size
         path.unlink(missing_ok=True)
-        _log.info("%s is removed: it was not used for longest.", path)
+        _log.info("%s is removed: it is the least recently used.", path)
 
 
 def remembered(key: str, compute: Callable[[], str]) -> str:

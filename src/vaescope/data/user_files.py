@@ -297,8 +297,8 @@ def _common_mode(
     assert size is not None
     if turned:
         _log.warning(
-            "%s: the EXIF data of %d images say that they are rotated or mirrored; they are read "
-            "as they are stored. Give data.size, and they are turned upright.", path, turned,
+            "%s: the EXIF data of %d images say that they are rotated or mirrored; they are used "
+            "as they are stored. With data.size they are rotated upright.", path, turned,
         )  # fmt: skip
     if animated:
         _log.warning(
@@ -310,7 +310,7 @@ def _common_mode(
         seen = ", ".join(sorted(modes))
         _log.info("%s: images of mode %s are read as %s.", path, seen, mode)
         if {"RGBA", "LA", "PA"} & modes:
-            _log.info("%s: transparency is left out: what it hides is shown.", path)
+            _log.info("%s: transparency is ignored, so hidden parts are shown.", path)
     return mode, size
 
 

@@ -248,7 +248,7 @@ def _finite(tangents: Tensor, start: int) -> None:
     first = start + int((~torch.isfinite(tangents)).flatten(1).any(1).nonzero()[0])
     raise RangeError(
         f"The decoder's derivative is not finite, first at point {first}.",
-        "Leave such points out, or see which layer has no derivative there.",
+        "Leave such points out, or find the layer that has no derivative there.",
     )
 
 

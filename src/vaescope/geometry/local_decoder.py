@@ -125,7 +125,7 @@ def _moved(reader: Reader, centre: Tensor, noise: Tensor, columns: list[int], ba
     if not bool(torch.isfinite(moved).all()):
         raise RangeError(
             "The decoder's output is not finite within the posterior's noise.",
-            "See which layer overflows there.",
+            "Find the layer that overflows there.",
         )
     return (moved if weights is None else moved * weights).double()
 

@@ -111,7 +111,7 @@ def _slopes(encode: Encode, x: Tensor, columns: Sequence[int] | Array | None) ->
     if not bool(torch.isfinite(stacked).all()):
         raise RangeError(
             "The encoder's derivative is not finite at some rows.",
-            "Leave such rows out, or see which layer has no derivative there.",
+            "Leave such rows out, or find the layer that has no derivative there.",
         )
     return stacked
 

@@ -50,7 +50,7 @@ def as_points(points: Floats | Tensor, decode: object = None) -> Tensor:
         bad = int((~torch.isfinite(z)).any(1).sum())
         raise RangeError(
             f"{bad} of {len(z)} points are not finite; a decoder has no derivative there.",
-            "Leave these rows out, and see why the encoder made them.",
+            "Leave these rows out, and find out why the encoder made them.",
         )
     return z
 
@@ -139,7 +139,7 @@ def read_at(
     if not bool(torch.isfinite(coordinates).all()):
         raise RangeError(
             "The decoder's output is not finite at the first codes.",
-            "See which layer makes NaN or infinity of them.",
+            "Find the layer that produces NaN or infinity.",
         )
     _a_function_of_each_code(reader, few, coordinates)
     return Reader(body, head, reader.space, coordinates.shape[1])
@@ -177,7 +177,7 @@ def _tried(
         raise UsageError(
             f"The decoder returned a {type(output).__module__}.{type(output).__name__}; wanted a "
             "tensor of outputs, shape (n, ...), or a vaescope distribution.",
-            "Wrap it, e.g. lambda z: decoder(z)[0], and say with likelihood=... how it is meant.",
+            "Wrap it, e.g. lambda z: decoder(z)[0], and state its meaning with likelihood=...",
         )
     return output
 

@@ -108,6 +108,4 @@ def quantile(values: Floats, bins: int) -> NDArray[np.int64]:
 
 def _require(bins: int) -> None:
     if bins < 1:
-        raise RangeError(
-            f"Codes cannot be put in {bins} bins.", "Ask for at least one; 20 is usual."
-        )
+        raise RangeError(f"Codes cannot be put in {bins} bins.", "Use at least one; 20 is usual.")

@@ -165,7 +165,7 @@ def _precision_budget(seen: _Seen) -> Diagnostic:
         likelihood=seen.model.likelihood, columns=seen.used,
     )  # fmt: skip
     if not found.n:
-        raise ShapeError("the Jacobian has full rank nowhere", "Drop passive latents.")
+        raise ShapeError("no point has a Jacobian of full rank", "Drop passive latents.")
     return Diagnostic(
         "precision_budget", found.value, found.interval, found.n,
         f"The posterior's noise costs {found.value:.2f} times the minimum at the same precision: "

@@ -184,7 +184,7 @@ def sizes(n: int, train: int | None, test: int | None) -> tuple[int, int]:
     if train < 2 or test < 1 or train + test > n:
         raise UsageError(
             f"{train} training and {max(test, 0)} test rows were asked for; the codes have {n}.",
-            "Ask for at least 2 and 1, together no more than there are.",
+            "Use at least 2 and 1, together at most as many as there are.",
         )
     return train, test
 

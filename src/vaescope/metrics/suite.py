@@ -60,7 +60,7 @@ class Work:
             if self.on == "mean":
                 raise UsageError(
                     "The protocol chen measures samples: means have no density.",
-                    "Ask for --on sample, or use the protocol default or dlib.",
+                    "Use --on sample, or use the protocol default or dlib.",
                 )
             return from_posteriors(self.codes, "information", seed=self.seed)
         return self._tally.plug_in()

@@ -231,7 +231,7 @@ def _images(data: Dataset, changes: torch.Tensor, settings: PerturbSettings) -> 
         raise UsageError(
             f"The untrained network reaches an RMS of {at(high)[1]:.4f} at epsilon "
             f"{settings.epsilon:g}; wanted {settings.rms:g}.",
-            "Ask for less, or another seed.",
+            "Use a smaller RMS, or another seed.",
         )
     for _ in range(60):
         middle = 0.5 * (low + high)

@@ -120,7 +120,7 @@ def _prune_model(model: Any, opened: OpenModel, functions: tuple[Any, Any]) -> P
 def _refuse(opened: OpenModel) -> None:
     if opened.maps is not None:
         raise UsageError(
-            f"The latents of {opened.name} are maps: dropping a channel is not what pruning does.",
+            f"The latents of {opened.name} are maps: pruning does not drop channels.",
             "Look at its channels with vs.inspect.",
         )
     if opened.auxiliary is not None:

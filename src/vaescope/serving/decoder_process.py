@@ -41,7 +41,7 @@ class DecoderProcess:
                 self._kill()
                 raise RunError(
                     "The process that decodes died or took too long.",
-                    "Try again; memory may be too small for the model.",
+                    "Try again; there may be too little memory for the model.",
                 ) from None
         if "error" in answer:
             raise RunError(str(answer["error"]), "")

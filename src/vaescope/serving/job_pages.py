@@ -112,7 +112,7 @@ def _task(site: Site, kind: str, paths: list[str]) -> tuple[str, Mapping[str, An
         if kind == "compare":
             _require_done(site, paths)
         elif len(paths) != 1 or site.entry(paths[0]).state != "done":
-            raise UsageError("A report is of one finished run.", "Wait until it is done.")
+            raise UsageError("A report needs one finished run.", "Wait until it is done.")
         stamps = [f"{path} {site.entry(path).stamp}" for path in paths]
         return site.key(kind, stamps), site.task(kind, [site.folder(path) for path in paths])
     if len(paths) != 1 or kind not in ("sweep", "study"):
@@ -143,5 +143,5 @@ def _made(site: Site, kind: str, paths: list[str]) -> Response:
     key, _ = _task(site, kind, paths)
     path = site.jobs.path(key)
     if not path.is_file():
-        raise OutsideError("This page is not made yet.")
+        raise OutsideError("This page has not been made yet.")
     return FileResponse(path, media_type="text/html; charset=utf-8", headers=_MADE)

@@ -253,7 +253,7 @@ def _read(place: Path) -> tuple[dict[str, Value], Pictures]:
         return values, {}
     with reading(beside, f"Delete {place}: the same command measures it again."):
         if seal not in (None, sha256_of(read_regular(beside))):
-            raise ValueError("it does not fit its seal")
+            raise ValueError("it does not match its checksum")
         return values, read_arrays(beside)
 
 

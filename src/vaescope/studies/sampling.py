@@ -53,7 +53,7 @@ def add_units(
     """Runs these units and adds them to what is known; no unit is run twice."""
     if not units:
         if old is None:
-            raise UsageError(f"There are no units of {study.id} to run.", "Ask for one at least.")
+            raise UsageError(f"There are no units of {study.id} to run.", "Choose at least one.")
         return old
     new = run_study(
         study, scale, out, units=units, on=on, workers=workers, stop=stop, progress=progress

@@ -48,7 +48,7 @@ class SlurmEngine:
     ) -> None:
         if cluster == "slurm" and shutil.which("sbatch") is None:
             raise UsageError(
-                "There is no sbatch here, so no job can be given to Slurm.",
+                "The command sbatch is missing, so no job can be submitted to Slurm.",
                 "Give the command on a machine of the cluster, or use --on local.",
             )
         self._workers = workers

@@ -53,7 +53,7 @@ def load_weights(path: Path, module: nn.Module, *, sha256: str | None) -> None:
     tensors, _ = _unpack(path, content, remedy)
     _require_fit(path, module, tensors)
     if sha256 is not None and sha256_of(content) != sha256:
-        raise RunError(f"{path} is not what was written when the run ended.", remedy)
+        raise RunError(f"{path} has changed since the run ended.", remedy)
     module.load_state_dict(tensors)
 
 

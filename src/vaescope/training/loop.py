@@ -200,7 +200,7 @@ def _check_terms(terms: Any, state: State) -> None:
         )
     if taken := sorted(_COLUMNS & set(terms.parts)):
         raise UsageError(
-            f"The objective calls a part {taken[0]}, a column that the history has already.",
+            f"The objective names a part {taken[0]}, which is already a column of the history.",
             "Give the part another name.",
         )
     losses = {"loss": terms.loss, **terms.others}

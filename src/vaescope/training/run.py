@@ -186,7 +186,7 @@ def _say_what_changed(run: Run, facts: Mapping[str, Any]) -> None:
     ]
     if changed:
         _LOG.warning(
-            "%s was begun with %s: its result will agree within tolerance, not bit by bit.",
+            "%s was started with %s: its result will agree within tolerance, not bit by bit.",
             run.path, "; ".join(changed),
         )  # fmt: skip
 
@@ -299,7 +299,7 @@ def _until_over(
         yield record
         if is_over(experiment, state):
             _LOG.info(
-                "Stopped after %d of %d steps: the ELBO held out was best at step %d.",
+                "Stopped after %d of %d steps: the held-out ELBO was best at step %d.",
                 state.step, experiment.steps, int(state.validation["step"]),
             )  # fmt: skip
             return

@@ -184,7 +184,7 @@ def _check(
     objective = spec.objective
     if spec.validation is not None:
         raise UsageError(
-            "tune-beta decides itself how long its runs are, so it takes no validation.",
+            "tune-beta decides how long its runs are, so it takes no validation.",
             "Leave validation out, and give it to `vaescope train`.",
         )
     if "beta" not in type(objective).model_fields or spec.posterior.name == "point":
@@ -194,9 +194,9 @@ def _check(
         )
     if between is None and objective.name not in SCALED:
         raise UsageError(
-            f"The beta of objective.name={objective.name} does not weigh the whole rate, so that "
-            "the data do not say where it matters.",
-            "Say where to look, e.g. --between 1,100.",
+            f"The beta of objective.name={objective.name} does not weight the full rate, so the "
+            "data do not determine its range.",
+            "Give the range, e.g. --between 1,100.",
         )
     if between is not None and not 0 < between[0] < between[1] < float("inf"):
         raise UsageError(
