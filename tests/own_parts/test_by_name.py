@@ -199,7 +199,10 @@ def test_a_function_of_a_step_is_an_objective(lab: Path) -> None:
         ("vs.Terms(e.loss, {'p': x}, e.posterior)", r"p of the objective has shape"),
         ("vs.Terms(e.loss, {'p': 1.0}, e.posterior)", r"p of the objective is float"),
         ("vs.Terms(e.loss.detach(), e.parts, e.posterior)", "does not depend on the weights"),
-        ("vs.Terms(e.loss, {'passive': e.loss}, e.posterior)", "a part passive, which is already a column"),
+        (
+            "vs.Terms(e.loss, {'passive': e.loss}, e.posterior)",
+            "a part passive, which is already a column",
+        ),
         ("vs.Terms(e.loss, e.parts, None)", "posterior of the objective is NoneType"),
         ("vs.Terms(e.loss, [e.loss], e.posterior)", "to be dictionaries of tensors"),
         ("vs.Terms(e.loss * 1j, e.parts, e.posterior)", "loss of the objective is complex"),
