@@ -36,6 +36,12 @@ def chosen(**others: Any) -> PerturbSettings:
     return PerturbSettings(**{**plain, **others})
 
 
+def test_data_with_one_factor_are_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"two factors that vary.*digits has 1 \(class\)"):
+        vs.perturb("digits", out=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.slow
 def test_images_stay_within_epsilon_and_keep_their_factors(rooms: Dataset, tmp_path: Path) -> None:
     found = vs.perturb(rooms, out=tmp_path, **QUICK)

@@ -67,6 +67,18 @@ def test_the_command_that_resumes_is_the_run_s_own(tmp_path: Path) -> None:
     assert resume_command(renamed) is None
 
 
+def test_no_command_is_said_to_resume_a_damaged_run(
+    site_client: tuple[Site, TestClient], folder: Path
+) -> None:
+    site, client = site_client
+    shutil.copytree(folder / "beta-vae-s0-b4", folder / "damaged")
+    (folder / "damaged" / "spec.json").write_text("")
+    until(lambda: site.snapshot().find("damaged"))
+    said = client.get("/run?path=damaged").text
+    shutil.rmtree(folder / "damaged")
+    assert "spec.json is damaged" in said and "resumes it" not in said and "it resumes" not in said
+
+
 def test_a_run_that_is_renamed_or_deleted_while_its_page_is_open(
     site_client: tuple[Site, TestClient], folder: Path
 ) -> None:

@@ -182,6 +182,14 @@ def _require(data: Dataset) -> None:
             "one image of changes for each combination.",
             "Use a dataset with factors, e.g. shapes3d-rendered; data.pixel_noise needs none.",
         )
+    varied = [name for name, size in zip(data.factors.names, data.factors.sizes, strict=True)
+              if size > 1]  # fmt: skip
+    if len(varied) < 2:
+        raise UsageError(
+            f"perturb needs two factors that vary, as models are chosen by MIG; {data.name} has "
+            f"{len(varied)} ({', '.join(varied) or 'none'}).",
+            "Use a dataset with more factors, e.g. shapes3d-rendered.",
+        )
     low, high = data.store.range
     if len(data.shape) != 3 or not 0.0 <= low <= high <= 1.0:
         raise UsageError(
