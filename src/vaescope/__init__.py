@@ -127,18 +127,6 @@ _HOMES = {
     "tune_beta": "vaescope.tuning",
     "watch": "vaescope.watching",
 }
-_MODULES = (
-    "decomposition",
-    "distributions",
-    "geometry",
-    "information",
-    "known",
-    "latents",
-    "metrics",
-    "nets",
-    "objectives",
-    "priors",
-)
 
 
 def __getattr__(name: str) -> Any:
@@ -146,7 +134,7 @@ def __getattr__(name: str) -> Any:
         found = getattr(import_module(_HOMES[name]), name)
         globals()[name] = found  # an objective of the user's asks for vs.Terms at each step
         return found
-    if name in _MODULES:
+    if name in __all__:  # the others are modules
         return import_module(f"vaescope.{name}")
     raise AttributeError(f"module 'vaescope' has no attribute {name!r}")
 

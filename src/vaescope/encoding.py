@@ -173,7 +173,8 @@ def gathered(
         if mean.ndim > 2:
             shape = tuple(int(size) for size in mean.shape[2:])
             sums.append(_sums(q))
-            by_place.append(_rates_by_place(q))
+            # KL to N(0, 1) of each place, over all channels, summed over examples.
+            by_place.append(_rates(q).sum((0, 1)))
             places = tuple(range(2, mean.ndim))
             mean, variance = mean.mean(places), variance.mean(places)
         means.append(mean.float().cpu().numpy())
@@ -259,11 +260,6 @@ def _sums(q: Reparameterised) -> Tensor:
     axes = (0, *range(2, mean.ndim))
     one = torch.ones_like(mean)
     return torch.stack([part.sum(axes) for part in (one, mean, mean**2, variance, kl)])
-
-
-def _rates_by_place(q: Reparameterised) -> Tensor:
-    """KL to N(0, 1) of each place, over all channels, summed over examples."""
-    return _rates(q).sum((0, 1))
 
 
 def _rates(q: Reparameterised) -> Tensor:

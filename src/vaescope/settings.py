@@ -292,7 +292,9 @@ def from_python(name: str, data: Mapping[str, Any] | None, given: Mapping[str, A
         base["data"] = _as_json(data, "data")
     groups, bare = [], {}
     for key, value in given.items():
-        group = key in Experiment.model_fields and next(_models_of(key), None) is not None
+        group = key in Experiment.model_fields and bool(
+            list(_models(Experiment.model_fields[key].annotation))
+        )
         if "." in key or (group and isinstance(value, Mapping)):
             groups.append((key.split("."), value))
         elif group and isinstance(value, str) and key != "init_from":
@@ -314,10 +316,6 @@ def from_python(name: str, data: Mapping[str, Any] | None, given: Mapping[str, A
             raise _unmatched(key, matches, open_keys, chosen)
         settings.append((matches[0].split("."), value))
     return experiment(start(base, settings))
-
-
-def _models_of(key: str) -> Iterator[type[BaseModel]]:
-    return _models(Experiment.model_fields[key].annotation)
 
 
 def _unmatched(

@@ -6,20 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from vaescope.codes import Codes
-from vaescope.comparing.intervals import (
-    Side,
-    SideGap,
-    no_gap,
-    over_replicates,
-    over_rows,
-    over_seeds,
-    within_range,
-    without_interval,
-)
+from vaescope.comparing.intervals import Side, SideGap, over_replicates, over_rows, over_seeds
 from vaescope.comparing.matching import Match
 from vaescope.comparing.result import SAME, ComparedLatent, ComparedNumber
 from vaescope.comparing.scores import ResampledNumber
 from vaescope.latents import Types, kl_of_rows
+from vaescope.measure_ranges import range_of_difference, within
 from vaescope.types import Vector
 
 __all__ = ["latent_of", "of_numbers", "of_rows"]
@@ -75,13 +67,15 @@ def _measured(
 ) -> ComparedNumber:
     def gap_of(side: Side) -> SideGap:
         if any(values[place] is None for place in (*side.first, *side.second)):
-            return no_gap()
+            return SideGap(None, None, None, 0)
         if side.basis == "images":
             return on_images(side)
         return over_seeds(side, [np.nan if value is None else value for value in values])
 
-    gaps = (within_range(gap_of(side), measure, latents) for side in sides)
-    return ComparedNumber(tuple(values), tuple(gaps))
+    allowed = range_of_difference(measure, latents=latents)
+    gaps = map(gap_of, sides)
+    bounded = (replace(gap, interval=within(gap.interval, allowed)) for gap in gaps)
+    return ComparedNumber(tuple(values), tuple(bounded))
 
 
 def latent_of(
@@ -111,10 +105,11 @@ def latent_of(
 
 def _where(measured: ComparedNumber, judged: Sequence[bool]) -> ComparedNumber:
     """Without intervals where a latent is passive in all runs: which one it is means nothing."""
-    gaps = zip(measured.gaps, judged, strict=True)
-    return replace(
-        measured, gaps=tuple(gap if known else without_interval(gap) for gap, known in gaps)
+    gaps = (
+        gap if known else replace(gap, interval=None, n=0)
+        for gap, known in zip(measured.gaps, judged, strict=True)
     )
+    return replace(measured, gaps=tuple(gaps))
 
 
 def _is_alone(match: Match, side: Side) -> bool:

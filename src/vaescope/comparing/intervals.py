@@ -1,14 +1,13 @@
 """How much higher a number is on one side than on the other, and within what interval."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from vaescope.comparing.compared_runs import Member
 from vaescope.estimates import Estimate, bootstrap_interval, interval_of_mean, student_interval
-from vaescope.measure_ranges import range_of_difference, within
 from vaescope.statistics import paired
 from vaescope.types import Vector
 
@@ -16,13 +15,10 @@ __all__ = [
     "Basis",
     "Side",
     "SideGap",
-    "no_gap",
     "over_replicates",
     "over_rows",
     "over_seeds",
     "sides_of",
-    "within_range",
-    "without_interval",
 ]
 
 Basis = Literal["paired seeds", "seeds", "other seeds", "images"]
@@ -109,22 +105,6 @@ def _basis(members: Sequence[Member], first: Sequence[int], second: Sequence[int
     if a == b and len(a) - 1 >= LEAST_DEGREES:
         return "paired seeds"
     return "seeds" if len(a) + len(b) - 2 >= LEAST_DEGREES else "images"
-
-
-def without_interval(gap: SideGap) -> SideGap:
-    """The same difference, of which nothing is claimed."""
-    return replace(gap, interval=None, n=0)
-
-
-def within_range(gap: SideGap, measure: str, latents: int | None = None) -> SideGap:
-    """The same difference, its interval no wider than what the measure can differ by."""
-    allowed = range_of_difference(measure, latents=latents)
-    return replace(gap, interval=within(gap.interval, allowed))
-
-
-def no_gap() -> SideGap:
-    """Where a side has no such number."""
-    return SideGap(None, None, None, 0)
 
 
 def over_seeds(side: Side, values: Sequence[float]) -> SideGap:

@@ -69,10 +69,6 @@ def measure_of(values: Double, space: str) -> GeometryMeasure:
     return GeometryMeasure(value, interval_of_mean(values), len(values), space)
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
 def _plain(value: Any) -> Any:
     match value:
         case GeometryMeasure():
@@ -86,6 +82,6 @@ def _plain(value: Any) -> Any:
         case np.generic():
             return _plain(value.item())
         case float():
-            return _number(value)
+            return float(value) if math.isfinite(value) else None
         case _:
             return value

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from vaescope.codes import Codes
 from vaescope.errors import VaescopeError
+from vaescope.geometry.reader import spaced
 from vaescope.models import OpenModel
 from vaescope.seeds import rng
 from vaescope.traversals import Decode, Reconstructions, Traversals, decoded, reconstruct
@@ -118,13 +119,9 @@ def gallery_of(
     )  # fmt: skip
 
 
-def _spread(n: int, most: int) -> Integers:
-    return np.unique(np.linspace(0, n - 1, most).astype(np.int64))
-
-
 def _action(decode: Decode, codes: Codes, latents: Sequence[int], scale: Floats) -> Floats:
     """By central differences: anybody's decoder has them, whether or not it has gradients."""
-    points = codes.mean[_spread(codes.n, POINTS)].astype(np.float64)
+    points = codes.mean[spaced(codes.n, POINTS)].astype(np.float64)
     rows = []
     for j in latents:
         step = np.zeros(codes.d)
@@ -136,7 +133,7 @@ def _action(decode: Decode, codes: Codes, latents: Sequence[int], scale: Floats)
 
 def _feeding(model: OpenModel, latents: Sequence[int]) -> Floats:
     """By gradients: an encoder has as many inputs as the data have values."""
-    rows = model.rows[_spread(len(model.rows), POINTS)]
+    rows = model.rows[spaced(len(model.rows), POINTS)]
     x = model.x(rows).requires_grad_(True)
     with model.evaluating(gradients=True), torch.enable_grad():
         mean = model.encode(x, model.u(rows)).mean
@@ -164,7 +161,7 @@ def _own(model: OpenModel, z: Tensor, places: Integers) -> Tensor:
 
 @torch.inference_mode()
 def _worst(model: OpenModel, labels: Sequence[str]) -> tuple[Reconstructions, Floats, int]:
-    places = _spread(len(model.rows), JUDGED)
+    places = spaced(len(model.rows), JUDGED)
     errors = []
     for some in np.array_split(places, max(1, len(places) // 64)):
         z = torch.from_numpy(model.latents(some)).float()
@@ -183,7 +180,7 @@ def _worst(model: OpenModel, labels: Sequence[str]) -> tuple[Reconstructions, Fl
 
 def _far_apart(codes: Codes, used: Sequence[int], scale: Floats) -> tuple[int, int]:
     """The two of a few examples whose codes are furthest apart."""
-    few = _spread(codes.n, 64)
+    few = spaced(codes.n, 64)
     kept = list(used) or list(range(codes.d))
     z = codes.mean[few][:, kept].astype(np.float64) / scale[kept]
     squared = np.square(z[:, None] - z[None]).sum(axis=-1)
@@ -204,7 +201,7 @@ def _scatter(model: OpenModel, used: Sequence[int], labels: Sequence[str]) -> Sc
     codes = model.codes
     if len(used) < 2:
         return None
-    few, latents = _spread(codes.n, SCATTERED), tuple(used[:AXES])
+    few, latents = spaced(codes.n, SCATTERED), tuple(used[:AXES])
     factors = np.zeros((codes.n, 0)) if codes.factors is None else codes.factors
     varies = np.flatnonzero(np.ptp(factors, axis=0)) if factors.size else np.zeros(0, np.int64)
     names = tuple(codes.factor_names[k] for k in varies) if codes.factors is not None else ()

@@ -1,13 +1,14 @@
 """Explicitness. Ridgeway and Mozer 2018, https://arxiv.org/abs/1802.05312, section 3."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from vaescope.codes import Codes
 from vaescope.estimates import bootstrap_interval
 from vaescope.metrics.downstream import Readout, read_out
-from vaescope.metrics.logistic import Classifier, one_against_rest, standardised_multinomial
+from vaescope.metrics.logistic import one_against_rest, standardised_multinomial
 from vaescope.metrics.rows import Representation, split
 from vaescope.metrics.score import Score
 from vaescope.seeds import rng
@@ -56,12 +57,8 @@ def explicitness(
         1.0
     """
     rows = split(codes, "explicitness", on=on, train=train, test=test, seed=seed)
-    fit = standardised_multinomial if rescaled else _as_dlib
+    fit = standardised_multinomial if rescaled else partial(one_against_rest, standardise=True)
     return explicitness_of(read_out(rows, fit, seed=seed), rescaled=rescaled, resamples=resamples)
-
-
-def _as_dlib(x: Floats, y: Integers, *, seed: int) -> Classifier:
-    return one_against_rest(x, y, seed=seed, standardise=True)
 
 
 def explicitness_of(readout: Readout, *, rescaled: bool, resamples: int) -> Score:

@@ -84,10 +84,6 @@ class Trace:
         return torch.tensor(self.rows, dtype=torch.float64).reshape(-1, 3)
 
 
-def _adam(module: nn.Module, settings: PerturbSettings) -> torch.optim.Adam:
-    return torch.optim.Adam(module.parameters(), lr=settings.lr, betas=(0.9, 0.999), eps=1e-7)
-
-
 def train_network(
     network: PerturbationNetwork,
     adversaries: Adversaries,
@@ -103,7 +99,10 @@ def train_network(
     """Trains `network` in place, from `state` where there is one; yields after each step."""
     x, w = as_input(data.rows(np.arange(len(data))), _CPU), torch.from_numpy(inputs)
     modules: dict[str, nn.Module] = {"network": network, "decoders": adversaries.decoders}
-    optimisers = {name: _adam(module, settings) for name, module in modules.items()}
+    optimisers = {
+        name: torch.optim.Adam(module.parameters(), lr=settings.lr, betas=(0.9, 0.999), eps=1e-7)
+        for name, module in modules.items()
+    }
     step = _load(state, key, modules, optimisers, trace) if state.exists() else 0
     sign = -1.0 if settings.kind == "reversed" else 1.0
     saved = time.monotonic()

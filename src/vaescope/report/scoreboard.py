@@ -210,7 +210,8 @@ def scoreboard(
         "",
         f"{_headline(trained, own=False)} {_headline(trained, own=True)} The others have not: "
         f"{older} of {len(trained)} studies show an older table, re-analysed by the same rule and "
-        "not counted." + (f" {len(gone)} more {_was(gone)} withdrawn." if gone else ""),
+        "not counted."
+        + (f" {len(gone)} more {'was' if len(gone) == 1 else 'were'} withdrawn." if gone else ""),
         "",
         _RULE,
         "",
@@ -289,10 +290,6 @@ _LOOKED = (
     "These changes were made in tables from before registration, and are the reason why none of "
     "those tables counts. Registered studies have units of their own."
 )
-
-
-def _was(things: Sequence[object]) -> str:
-    return "was" if len(things) == 1 else "were"
 
 
 def _headline(judged: Sequence[Judged], *, own: bool) -> str:

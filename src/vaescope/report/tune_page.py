@@ -31,6 +31,7 @@ def save_tuning(found: Tuning, path: Path) -> None:
 
 def tuning_page(found: Tuning) -> Page:
     """Curves over beta, the choice, and what to know of them."""
+    why = found.needed.summary() if found.overlap is None else found.overlap.reason
     sections = (
         Section(
             "variance", "Latents",
@@ -45,7 +46,7 @@ def tuning_page(found: Tuning) -> Page:
         ),
         Section(
             "notes", "What to know", "How to read these numbers.",
-            tuple(Prose(note) for note in (*_reasons(found), *found.notes)),
+            tuple(Prose(note) for note in (why, *found.notes)),
         ),
     )  # fmt: skip
     steps = sum(point.steps for point in found.curve)
@@ -59,10 +60,6 @@ def tuning_page(found: Tuning) -> Page:
 
 def _number(value: float | None) -> str:
     return "\N{EN DASH}" if value is None else f"{value:.3g}"
-
-
-def _reasons(found: Tuning) -> tuple[str, ...]:
-    return (found.needed.summary() if found.overlap is None else found.overlap.reason,)
 
 
 def _marks(found: Tuning) -> dict[str, float | None]:

@@ -1,6 +1,6 @@
 """The first steps on a device beside the same steps on the CPU in float32: do they agree?"""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -47,16 +47,7 @@ class DeviceCheck:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "device": self.device,
-            "precision": self.precision,
-            "steps": self.steps,
-            "tolerance": self.tolerance,
-            "difference": self.difference,
-            "step": self.step,
-            "term": self.term,
-            "agrees": self.agrees,
-        }
+        return {**asdict(self), "agrees": self.agrees}
 
 
 def check_device(experiment: Experiment, data: Dataset, device: torch.device) -> DeviceCheck:

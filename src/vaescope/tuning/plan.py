@@ -86,7 +86,9 @@ def next_overlap_run(
 def _narrower(events: Sequence[Event | None]) -> Next | None:
     """A run amid the first event that is not narrow."""
     for event in events:
-        if event is not None and event.below is not None and _wide(event.below, event.above):
+        if event is None or event.below is None:
+            continue
+        if event.above > RESOLUTION * event.below:
             return _next(event.beta, event.below)
     return None
 
@@ -94,10 +96,6 @@ def _narrower(events: Sequence[Event | None]) -> Next | None:
 def _early_jumps(curve: Sequence[CurvePoint], over: Event | None) -> list[Event]:
     """After over-pruning nothing is to be found."""
     return [jump for jump in jumps(curve) if over is None or jump.above <= over.above]
-
-
-def _wide(low: float, high: float) -> bool:
-    return high > RESOLUTION * low
 
 
 def _next(beta: float, start: float | None) -> Next:

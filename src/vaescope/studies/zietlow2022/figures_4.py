@@ -75,13 +75,11 @@ def _at(arm: str, factor: float) -> Mapping[str, Value]:
     return {"arm": arm, "factor": factor}
 
 
-def _below(measure: str, factor: float) -> Test:
-    return Test(Gap(measure, _ORIGINAL, _at("perturbed", factor)), "above", 0.0)
-
-
 def _claim(measure: str, says: str, figure: str, *, primary: bool = False) -> Claim:
     """At all strengths."""
-    first, *others = (_below(measure, factor) for factor in FACTORS)
+    first, *others = (
+        Test(Gap(measure, _ORIGINAL, _at("perturbed", factor)), "above", 0.0) for factor in FACTORS
+    )
     return Claim(
         f"At no strength from 0.75 to 2 times its own does {says} of the beta-VAE on perturbed "
         "data reach that on the original.",
