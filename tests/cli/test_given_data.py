@@ -38,4 +38,5 @@ def test_without_data_there_is_nothing_to_apply_them_to() -> None:
 
 
 def test_a_message_about_the_size_names_the_option() -> None:
-    assert as_options("of a folder: vs.load_dataset(folder, size=N)") == "of a folder: --size N"
+    said = as_options("Pass data of its training size, or encode=, a function of (n, 1, 8, 8).")
+    assert said.startswith("Pass data of its training size (--size N), or encode=")

@@ -175,11 +175,12 @@ def test_going_on_under_other_versions_is_said(run: Run, caplog: pytest.LogCaptu
     assert not caplog.messages
     undone(run)
     facts = json.loads(run.environment.read_text())
+    now = facts["versions"]["torch"]  # as installed: without the local part of some wheels
     facts["versions"]["torch"] = "1.0"
     run.environment.write_text(json.dumps(facts))
     train(run)
     (said,) = caplog.messages
-    assert f"torch 1.0, now {torch.__version__}" in said and "numpy" not in said
+    assert f"torch 1.0, now {now}" in said and "numpy" not in said
 
 
 def test_a_damaged_environment_is_named_by_a_dissection(run: Run) -> None:

@@ -117,9 +117,8 @@ def choose(
             f"No interpretation of {source.name} works on data of shape {tuple(x.shape[1:])}: "
             + _brief(problems) + ".",
             _CONDITION if u is None and _takes_more(source, problems)
-            else "No argument that was tried helps. Pass data of its training size "
-            "(of a folder: vs.load_dataset(folder, size=N)), or encode=, a function "
-            f"of (n, {shape}) that returns Normal(mean, std), and decode= of (n, d).",
+            else "No argument that was tried helps. Pass data of its training size, or encode=, "
+            f"a function of (n, {shape}) that returns Normal(mean, std), and decode= of (n, d).",
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
     first = _in_layout(source, chosen, tried)

@@ -77,7 +77,7 @@ def as_options(text: str) -> str:
         name = f"--{found[1].replace('_', '-')}"
         return f"{name} {found[2]}" if found[2] else name
 
-    text = text.replace("vs.load_dataset(folder, size=N)", "--size N")
+    text = text.replace("data of its training size", "data of its training size (--size N)")
     return _ARGUMENTS.sub(option, text)
 
 
