@@ -18,7 +18,7 @@ from vaescope.reading import npz_names, read_arrays
 from vaescope.seeds import rng
 from vaescope.types import Floats, Integers
 
-__all__ = ["Codes", "central", "cholesky", "draw", "matrix_chunks", "sample_noise"]
+__all__ = ["Codes", "central", "cholesky", "draw", "matrix_chunks", "own_widths", "sample_noise"]
 
 _LOG = logging.getLogger("vaescope")
 _SAVE = "Save plain arrays with np.savez(path, mean=..., variance=..., factors=...)."
@@ -173,6 +173,13 @@ def matrix_chunks(n: int, d: int) -> Iterator[slice]:
     step = max(1, 2**22 // d**2)
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
+
+
+def own_widths(codes: Codes) -> bool:
+    """Whether each latent of an example has a variance of its own, as laws of single latents need:
+    not with a full covariance, nor where all latents of each example share one."""
+    shared = codes.d > 1 and bool(np.all(np.ptp(codes.variance, axis=1) == 0))
+    return codes.covariance is None and not shared
 
 
 def sample_noise(shape: tuple[int, ...], *, seed: int) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from vaescope.codes import own_widths
 from vaescope.errors import RangeError
 from vaescope.estimates import percentiles
 from vaescope.geometry.latent_margins import LatentMargins, margins_of
@@ -222,6 +223,11 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
     if codes.d > 1 and np.ptp(codes.variance) <= SAME_WIDTH * float(np.max(codes.variance)):
         return unreadable(
             "all posteriors of all latents have the same width, so that it was set and not trained"
+        )
+    if not own_widths(codes):
+        return unreadable(
+            "all latents of an example have the same width, so that the law of each alone does not "
+            "hold"
         )
     places = np.unique(np.linspace(0, codes.n - 1, min(rows, codes.n)).astype(np.int64))
     slopes = slopes_of(model, places, draws)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from vaescope.adapters.likelihoods import Counted
 from vaescope.adapters.output_format import error_of
-from vaescope.codes import Codes, central
+from vaescope.codes import Codes, central, own_widths
 from vaescope.distributions import Distribution
 from vaescope.errors import VaescopeError
 from vaescope.geometry.effective_beta import EffectiveBeta, effective_beta_of, unreadable
@@ -225,6 +225,8 @@ def _law(model: OpenModel) -> dict[str, Any]:
     if model.objective is None or model.unused is None:
         return {"reason": "the objective is not known"}
     weight, reason = rate_law(model.objective, model.prior, step=model.experiment.steps)
+    if weight is not None and not own_widths(model.codes):
+        weight, reason = None, "the law is of posteriors that have a variance for each latent alone"
     units: Any = model.unused.units
     if units is None:  # that of p(z|u), row by row
         units = model.unused.factor * np.asarray(model.codes.prior.variance)
