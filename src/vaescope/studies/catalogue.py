@@ -36,7 +36,6 @@ OUTDATED: Mapping[str, str] = {
     "there in place of 2,000, in small nets",
     "zietlow2022/orthogonal": f"{_SPLIT} (synthetic tasks), and the nonlinear task has beta 0.03 "
     "in place of 0.3, at which six of twelve beta-VAEs have no DtO",
-    "mathieu2019/figure-4": "gamma is the paper's 0.9 in place of the released scripts' 0.8",
     "mathieu2019/figure-2-anisotropic": _AMSGRAD,
     "mathieu2019/figure-2-student-t": _AMSGRAD,
     "mathieu2019/seed-share": _AMSGRAD,
