@@ -13,7 +13,7 @@ __all__ = ["Coarse", "Loops", "compiled_loops"]
 
 Bytes = NDArray[np.int8]
 
-_WIDE = 16  # of boosting.c
+_WIDE, _ROWS = 16, 256  # of boosting.c
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,17 @@ class Coarse:
     n_left: Single
 
 
+class _Pointer(ctypes.c_void_p):
+    """Keeps the array as long as itself."""
+
+    array: Array
+
+
 def _address(array: Array) -> ctypes.c_void_p:
     assert array.flags.c_contiguous
-    return array.ctypes.data_as(ctypes.c_void_p)  # keeps the array as long as itself
+    pointer = _Pointer(array.__array_interface__["data"][0])  # four times as fast as array.ctypes
+    pointer.array = array
+    return pointer
 
 
 def _sizes(*numbers: int) -> list[ctypes.c_int64]:
@@ -58,7 +66,7 @@ class Loops:
     def histogram(self, weights: Single) -> Single:
         n, d = self.cell.shape
         sums = np.empty((d, self.bins, weights.shape[1]), dtype=np.float32)
-        scratch = np.empty((self.cells + 1) * _padded(weights.shape[1]), dtype=np.float32)
+        scratch = np.empty((self.cells + _ROWS) * _padded(weights.shape[1]), dtype=np.float32)
         self.compiled.histogram(
             *_sizes(n, d, weights.shape[1]), _address(self.cell),
             _address(np.ascontiguousarray(weights)), *_sizes(self.cells), _address(scratch),
@@ -73,7 +81,7 @@ class Loops:
         trees = by_row.shape[1]
         nodes = sums.shape[2] // trees
         child = np.ascontiguousarray(node.T)
-        scratch = np.empty((self.cells + 1) * _padded(2 * nodes * trees), dtype=np.float32)
+        scratch = np.empty((self.cells + _ROWS) * _padded(2 * nodes * trees), dtype=np.float32)
         shape = (d, self.bins, 2 * nodes * trees)
         new, count = np.empty(shape, np.float32), np.empty(shape, np.float32)
         self.compiled.children(
@@ -88,10 +96,11 @@ class Loops:
         total, n = np.empty(columns, np.float32), np.empty(columns, np.float32)
         gain, left, n_left = (np.empty((d, columns), np.float32) for _ in range(3))
         bin_, running = np.empty((d, columns), np.int64), np.empty(2 * columns, np.float32)
+        numbers = np.empty(columns, np.int32)
         self.compiled.coarse(
             *_sizes(d, bins, columns), _address(sums), _address(np.ascontiguousarray(counts)),
-            _address(running), _address(total), _address(n), _address(gain), _address(bin_),
-            _address(left), _address(n_left),
+            _address(running), _address(numbers), _address(total), _address(n), _address(gain),
+            _address(bin_), _address(left), _address(n_left),
         )  # fmt: skip
         return Coarse(total, n, gain, bin_, left, n_left)
 
@@ -102,7 +111,7 @@ class Loops:
         kept, columns = at.shape
         window = self.near.shape[2]
         best, gain = np.empty((kept, columns), np.int64), np.empty((kept, columns), np.float32)
-        scratch = np.empty(2 * window, np.float32)
+        scratch = np.empty(3 * window, np.float32)
         trees, rows = residuals.shape
         self.compiled.refine(
             *_sizes(kept, columns, trees, rows, window // 2),
@@ -118,7 +127,7 @@ class Loops:
         call = self.compiled.descend_ranks if values.itemsize == 4 else self.compiled.descend_values
         trees, stride = node.shape
         call(
-            *_sizes(values.shape[1], trees, stride), _address(values),
+            *_sizes(values.shape[1], trees, stride, len(cut) // trees), _address(values),
             _address(np.ascontiguousarray(feature)), _address(cut), _address(node),
         )  # fmt: skip
 

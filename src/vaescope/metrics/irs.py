@@ -102,22 +102,25 @@ def _robustness(z: Double, factors: Integers, quantile: float) -> tuple[Double, 
         sizes = np.diff(starts, append=len(values))
         within = z[order]
         within -= np.repeat(np.add.reduceat(within, starts, axis=0) / sizes[:, None], sizes, axis=0)
-        np.abs(within, out=within)
+        by_latent = np.abs(within.T, order="C")  # what is partitioned lies together
         held = [
-            _quantile(within[start : start + size], quantile)
-            for start, size in zip(starts, sizes, strict=True)
+            _quantile(by_latent[:, start : start + size], quantile)
+            for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
         ]
         columns.append(1.0 - np.mean(held, axis=0) / scale)
     return np.stack(columns, axis=1), largest
 
 
 def _quantile(values: Double, quantile: float) -> Double:
-    """np.quantile along the first axis, to the last bit: its own checks take longer than this."""
-    place = quantile * (len(values) - 1)
+    """np.quantile along the last axis, to the last bit: its own checks take longer than this. The
+    order of the values is lost."""
+    size = values.shape[1]
+    place = quantile * (size - 1)
     low = int(place)
-    high, share = min(low + 1, len(values) - 1), place - low
-    ordered = np.partition(values, (low, high), axis=0)
-    below, above = ordered[low], ordered[high]
+    share = place - low
+    values.partition(low, axis=1)
+    below = values[:, low]
+    above = values[:, low + 1 :].min(axis=1) if low + 1 < size else below
     if share >= 0.5:
         return np.asarray(above - (above - below) * (1.0 - share))
     return np.asarray(below + (above - below) * share)
