@@ -136,12 +136,22 @@ def parse_json(text: str | bytes, *, constants: bool = True) -> Any:
         text = text.decode()  # json would guess the encoding
     within("JSON_BYTES", len(text), "its size in characters is")
     try:
-        content = (_DECODER if constants else _STRICT_DECODER).decode(text)
+        content = _decoded(_DECODER if constants else _STRICT_DECODER, text)
     except RecursionError as error:
         raise ValueError("it is nested deeper than Python can read") from error
     if text.count("[") + text.count("{") > LIMITS["JSON_DEPTH"]:
         within("JSON_DEPTH", _depth(content), "its depth is")
     return content
+
+
+def _decoded(decoder: Any, text: str) -> Any:
+    """`decoder.decode`, which looks for space at both ends by regular expressions: of a small
+    document that takes as long as its content."""
+    try:
+        content, end = decoder.scan_once(text, 0)
+    except StopIteration:
+        return decoder.decode(text)
+    return content if text[end:] in ("", "\n") else decoder.decode(text)
 
 
 def _depth(content: Any) -> int:

@@ -12,6 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
+from vaescope.allocator import collection_paused
 from vaescope.errors import RunError, UsageError
 from vaescope.paths import disk_errors, replace_file
 from vaescope.reading import parse_json, read_end, read_regular
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 Value = str | int | float | bool | None
+_ENCODED = json.JSONEncoder().encode
 _RESTORE = (
     "Restore it, or delete the folder of this run; `vaescope check` says what can be rebuilt."
 )
@@ -74,8 +76,7 @@ class Table:
 
     def numbers(self, name: str) -> Double:
         """A column as floats: NaN where there is no number."""
-        column = self.columns[name]
-        return np.array([_float(value) for value in column], dtype=np.float64)
+        return np.array([_float(value) for value in self.columns[name]], dtype=np.float64)
 
     def select(self, places: Iterable[int]) -> "Table":
         """Some of the rows."""
@@ -143,8 +144,9 @@ def read_table(folder: Path, *, timing: bool = False) -> Table:
         names, parent = [folder.name], folder.parent
     else:
         names, parent = sorted(_folders(folder), key=_natural), folder
-    rows = (read_row(parent, name, timing=timing) for name in names)
-    table = table_of(row for row in rows if row is not None)
+    with collection_paused():  # rows have no cycles, and looking for some takes a tenth
+        rows = [read_row(str(parent), name, timing=timing) for name in names]
+        table = table_of(row for row in rows if row is not None)
     if not len(table):
         raise RunError(f"There are no runs in {folder}.", "Give the --out of a sweep.")
     return table
@@ -157,9 +159,7 @@ def _folders(folder: Path) -> list[str]:
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
     """Also a link to one; a loop of links is none."""
-    if entry.is_symlink():
-        return os.path.isdir(entry.path)
-    return entry.is_dir()
+    return os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -169,7 +169,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 def read_row(folder: Path | str, name: str, *, timing: bool = False) -> Row | None:
     """The row of one run; None where the folder holds no run. Reads few files, whole ones only."""
-    run = os.path.join(folder, name)  # ten thousand Path objects take a second
+    run = f"{folder}/{name}"  # ten thousand Path objects take a second
     if (content := read_spec(run)) is None:
         return None
     settings = settings_of(content, run)
@@ -194,8 +194,7 @@ def read_results(run: str, content: bytes) -> tuple[bool, dict[str, Value]]:
     done = _json(run, "done.json")
     # Files with a seal are read as a whole, once; of a history without one the end is enough.
     read = {} if done is None else _require_seals(run, done, {"spec.json": content})
-    history = read.get("history.jsonl")
-    if history is None:
+    if (history := read.get("history.jsonl")) is None:
         last = _last_line(run, "history.jsonl")
     else:
         last = _last_of(history, run, "history.jsonl")
@@ -260,9 +259,8 @@ def _loaded(content: bytes, run: str, name: str) -> dict[str, Any]:
         if not isinstance(loaded, dict):
             raise ValueError("it is not a mapping of keys")
     except ValueError as error:
-        raise RunError(
-            f"{run}/{name} is damaged: {error}.", "Restore it, or delete the folder of this run."
-        ) from error
+        says = f"{run}/{name} is damaged: {error}."
+        raise RunError(says, "Restore it, or delete the folder of this run.") from error
     return loaded
 
 
@@ -332,23 +330,24 @@ def _seconds(run: str) -> float | None:
 def _flatten_results(tree: Mapping[str, Any], prefix: str, into: dict[str, Value]) -> None:
     """Without lists: a score is its value; details and values per latent stay in their files."""
     for name, value in tree.items():
-        if isinstance(value, dict):
+        kind = type(value)  # of what JSON has, no class below another
+        if kind is dict:
             single = value.get("value")
-            if isinstance(single, int | float):
+            if type(single) in (int, float, bool):
                 into[prefix + name] = single
             else:
                 _flatten_results(value, f"{prefix}{name}.", into)
-        elif not isinstance(value, list) and name != "format":
+        elif kind is not list and name != "format":
             into[prefix + name] = value
 
 
 def _flatten(tree: Mapping[str, Any], prefix: str, into: dict[str, Value]) -> None:
     for name, value in tree.items():
-        kind = type(value)  # of what JSON has, no class below another
+        kind = type(value)
         if kind is dict:
             _flatten(value, f"{prefix}{name}.", into)
         else:
-            into[prefix + name] = json.dumps(value) if kind is list else value
+            into[prefix + name] = _ENCODED(value) if kind is list else value
 
 
 def save_table(table: Table, path: Path) -> None:
