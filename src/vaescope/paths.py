@@ -9,13 +9,14 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from vaescope.errors import DataError, DiskError
 
 __all__ = [
+    "appending",
     "cache_folder",
     "clear_scratch",
     "data_folder",
@@ -98,6 +99,19 @@ def disk_errors(path: Path, *, by: str = "--out") -> Iterator[None]:
             f"Cannot write {path}: {reason}. What was saved before is intact.",
             f"{remedy.format(by=by)}, then give the same command again.",
         ) from error
+
+
+@contextmanager
+def appending(path: Path) -> Iterator[TextIO]:
+    """A file for lines that are flushed one by one. What a failed write left is tried again as the
+    file is closed, and its error would hide the one that was explained."""
+    with disk_errors(path):
+        file = path.open("a")
+    try:
+        yield file
+    finally:
+        with suppress(OSError):
+            file.close()
 
 
 def replace_file(path: Path, content: bytes, *, settled: bool = True) -> None:

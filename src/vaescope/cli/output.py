@@ -1,5 +1,6 @@
 """What commands say: results on stdout, everything else on stderr."""
 
+import errno
 import logging
 import re
 import shutil
@@ -161,6 +162,9 @@ def unexpected(problem: Exception, *, as_json: bool) -> None:
     if isinstance(problem, MemoryError) or "allocate memory" in said or "out of memory" in said:
         remedy = "Lower batch, latent or the size of the data, or use a larger machine."
         error("MemoryError", f"The memory is too small: {said}.", remedy, as_json=as_json)
+    elif isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        remedy = "Free some space, then give the same command again."
+        error("DiskError", f"The disk is full: {said}.", remedy, as_json=as_json)
     elif isinstance(problem, OSError):
         error(kind, f"{said}.", "Look at that file and its permissions.", as_json=as_json)
     else:

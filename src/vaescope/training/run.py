@@ -21,7 +21,7 @@ from vaescope.build import build_vae, start_from_data, training_rows
 from vaescope.data import Dataset
 from vaescope.errors import Interrupted, NonFiniteError, RangeError, RunError, UsageError
 from vaescope.nets.likelihoods import Likelihood
-from vaescope.paths import disk_errors, replace_file
+from vaescope.paths import appending, disk_errors, replace_file
 from vaescope.reading import read_json
 from vaescope.runs import Run, strict_json
 from vaescope.sealing import RowSeals
@@ -231,8 +231,7 @@ def _advance(
     traced = [] if experiment.logging.correlations is None else [run.correlations]
     paths = [run.history, run.timing, *traced, *([] if held_out is None else [run.validation])]
     with ExitStack() as files:
-        with disk_errors(run.history):
-            opened = {path: files.enter_context(path.open("a")) for path in paths}
+        opened = {path: files.enter_context(appending(path)) for path in paths}
         history, timing = opened[run.history], opened[run.timing]
         written = hashlib.sha256(run.history.read_bytes())
         sealed = RowSeals(run.timing.read_bytes())
