@@ -344,6 +344,10 @@ OWN: Mapping[str, str] = {
         for name in ("table-4.2", "table-4.3", "table-4.4", "table-4.5", "perturbation-cause")
     },
     "zietlow2022/figure-4.1": _CLOSED,
+    **{
+        f"grzes2023/{name}": "linear models brought to their optimum: no setting is printed for it"
+        for name in ("discarded", "pressure", "learned-means")
+    },
     "mathieu2019/figure-6": _CLOSED,
     "mathieu2019/theorems": _CLOSED,
     "mathieu2019/appendix-c-estimator": _CLOSED,

@@ -1,8 +1,13 @@
 """Studies of grzes2023."""
 
-from vaescope.studies.grzes2023 import figures
+from vaescope.studies.grzes2023 import figures, open_questions
 from vaescope.studies.study import Study
 
 __all__ = ["STUDIES"]
 
-STUDIES: tuple[Study, ...] = (figures.STUDY,)
+STUDIES: tuple[Study, ...] = (
+    figures.STUDY,
+    open_questions.DISCARDED,
+    open_questions.PRESSURE,
+    open_questions.LEARNED_MEANS,
+)
