@@ -139,7 +139,8 @@ _ZIETLOW = (
         tests=("tests/geometry/test_polar.py::test_polar_codes_are_called_polar",),
         missing="downstream accuracy from either: no study yet",
     ),
-    Covered("zietlow2022", "local against global variance", missing="no study yet"),
+    *_all("zietlow2022", "local-global", "local against global variance",
+          missing="of the objective; trained networks"),
     Covered("zietlow2022", "held-out combinations of factors", missing="no study yet"),
 )  # fmt: skip
 
@@ -249,7 +250,8 @@ _MATHIEU = (
     *_all("mathieu2019", "isotropic-encoder",
           "isotropic encoder, unequal prior variances (section 7)"),
     *_all("mathieu2019", "appendix-c-dimension", "App C in latent dimension"),
-    Covered("mathieu2019", "annealing towards modes", missing="no study yet"),
+    *_all("mathieu2019", "towards-modes", "annealing towards modes",
+          missing="of the objective; trained networks"),
     Covered(
         "mathieu2019", "a CelebA preset",
         tests=("tests/studies/test_paper_settings.py::"

@@ -344,6 +344,8 @@ OWN: Mapping[str, str] = {
         for name in ("table-4.2", "table-4.3", "table-4.4", "table-4.5", "perturbation-cause")
     },
     "zietlow2022/figure-4.1": _CLOSED,
+    "zietlow2022/local-global": _CLOSED,
+    "mathieu2019/towards-modes": "posteriors without networks: the paper has no experiment on it",
     **{
         f"grzes2023/{name}": "linear models brought to their optimum: no setting is printed for it"
         for name in ("discarded", "pressure", "learned-means")

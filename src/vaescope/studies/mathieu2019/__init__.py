@@ -9,6 +9,7 @@ from vaescope.studies.mathieu2019 import (
     figure_6,
     isotropic_encoder,
     theorems,
+    towards_modes,
 )
 from vaescope.studies.study import Study
 
@@ -26,4 +27,5 @@ STUDIES: tuple[Study, ...] = (
     appendix_c.TRAINING,
     appendix_c_dimension.STUDY,
     isotropic_encoder.STUDY,
+    towards_modes.STUDY,
 )

@@ -10,6 +10,7 @@ from vaescope.studies.zietlow2022 import (
     figure_3_7_synth,
     figure_4_1,
     figure_7_6,
+    local_global,
     orthogonal,
     seeds,
     table_3_2_images,
@@ -45,4 +46,5 @@ STUDIES: tuple[Study, ...] = (
     *tables_4.STUDIES,
     cause.STUDY,
     figure_7_6.STUDY,
+    local_global.STUDY,
 )

@@ -1,0 +1,35 @@
+"""Studies of what the objective itself prefers, against closed forms."""
+
+import numpy as np
+import pytest
+
+from vaescope.studies.mathieu2019 import towards_modes
+from vaescope.studies.zietlow2022 import local_global
+
+
+def test_the_cost_of_a_flat_sheet_is_the_closed_form_at_any_rotation() -> None:
+    """Linear decoders: sigma_k^2 = 1 / (1 + ||column||^2 / s^2), and 1/2 + log(1 / sigma_k)."""
+    of, noise = local_global.sheet(0, 0.0), 0.3
+    z = np.random.default_rng(0).normal(size=(5, 2))
+    for turn in (0.0, 20.0, 45.0):
+        columns = (np.diag(local_global.STRETCH) @ local_global._axes(turn)) ** 2
+        wanted = float((0.5 + 0.5 * np.log1p(columns.sum(axis=0) / noise**2)).sum())
+        assert local_global.cost(of, z, turn, noise) == pytest.approx(wanted, abs=1e-4)
+    found, price = local_global.best_turn(of, z, noise, rounds=10)
+    assert found == 0.0 and price > 0.0
+    # Its slopes are its derivatives.
+    bent, step = local_global.sheet(1, local_global.HEIGHT), 1e-6
+    for k in range(2):
+        moved = (bent(z + step * np.eye(2)[k]) - bent(z)) / step
+        assert bent.slopes(z)[:, :, k] == pytest.approx(moved, abs=1e-4)
+    assert local_global.apart(3.0, 88.0) == pytest.approx(5.0)
+
+
+def test_posteriors_of_one_datum_have_the_closed_form_of_their_weights() -> None:
+    """Nothing to reconstruct: N(mode, entropy / prior weight times the mode's variance)."""
+    x, start = np.zeros(1), np.array([1.8])
+    for prior, entropy in ((1.0, 1.0), (4.0, 1.0), (4.0, 2.0)):
+        found = towards_modes.solve(x, start, prior, entropy)
+        assert found.mean[0] == pytest.approx(2.0, abs=0.01)
+        wanted = np.sqrt(entropy / prior * towards_modes.VARIANCE)
+        assert found.scale[0] == pytest.approx(wanted, rel=0.02)
