@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vaescope.studies.mathieu2019 import towards_modes
+from vaescope.studies.mathieu2019 import subspaces, towards_modes
 from vaescope.studies.zietlow2022 import local_global
 
 
@@ -33,3 +33,20 @@ def test_posteriors_of_one_datum_have_the_closed_form_of_their_weights() -> None
         assert found.mean[0] == pytest.approx(2.0, abs=0.01)
         wanted = np.sqrt(entropy / prior * towards_modes.VARIANCE)
         assert found.scale[0] == pytest.approx(wanted, rel=0.02)
+
+
+def test_rotations_within_a_group_are_free_and_the_gradient_is_that_of_the_prior() -> None:
+    z = subspaces.grouped(3, 2, rows=50)
+    turn = np.eye(6)
+    c, s = np.cos(0.7), np.sin(0.7)
+    turn[:2, :2] = [[c, -s], [s, c]]
+    value, slope = subspaces._slope(z, 2)
+    assert subspaces._slope(z @ turn, 2)[0] == pytest.approx(value, abs=1e-12)
+    assert subspaces._slope(z @ turn, 1)[0] != pytest.approx(subspaces._slope(z, 1)[0], abs=1e-6)
+    step = np.zeros_like(z)
+    step[7, 3] = 1e-6
+    numeric = (subspaces._slope(z + step, 2)[0] - value) / 1e-6 * len(z)
+    assert slope[7, 3] == pytest.approx(numeric, rel=1e-4)
+    # What is within the groups is all of it for the sources, and a third by chance.
+    assert subspaces.recovered(turn, 2, 2) == pytest.approx(1.0)
+    assert subspaces.recovered(np.full((6, 6), 6**-0.5), 2, 2) == pytest.approx(1 / 3)

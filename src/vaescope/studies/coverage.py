@@ -242,10 +242,10 @@ _MATHIEU = (
                 "the range by a convention",
     ),
     Covered(
-        "mathieu2019", "independent-subspace priors (abstract)",
+        "mathieu2019", "independent-subspace priors (abstract)", ("mathieu2019/subspaces",),
         tests=("tests/priors/test_subspaces.py::"
                "test_latents_depend_within_groups_and_not_between_them",),
-        missing="a study of whether models learn the groups: `prior.name=subspaces` is there",
+        missing="of linear models in the limit of little noise; trained networks",
     ),
     *_all("mathieu2019", "isotropic-encoder",
           "isotropic encoder, unequal prior variances (section 7)"),

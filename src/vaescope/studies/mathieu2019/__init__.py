@@ -8,6 +8,7 @@ from vaescope.studies.mathieu2019 import (
     figure_4,
     figure_6,
     isotropic_encoder,
+    subspaces,
     theorems,
     towards_modes,
 )
@@ -28,4 +29,5 @@ STUDIES: tuple[Study, ...] = (
     appendix_c_dimension.STUDY,
     isotropic_encoder.STUDY,
     towards_modes.STUDY,
+    subspaces.STUDY,
 )
