@@ -49,3 +49,38 @@ def test_bounds_hold_at_a_closed_form_and_not_in_reverse() -> None:
     found = fit(data, 2, 3, gamma=GAMMA, rounds=4000)
     assert inside(found, GAMMA) == 1.0
     assert inside(found, GAMMA, reverse=True) < 1.0
+
+
+def cost(data: Classes, decoder: np.ndarray, prior: np.ndarray) -> float:
+    """The loss at the best encoder, with sources of mean 0, by traces alone."""
+    total = 0.0
+    for covariance, v in zip(data.covariance, prior, strict=True):
+        gain = np.linalg.solve(decoder.T @ decoder / GAMMA + np.diag(1.0 / v), decoder.T / GAMMA)
+        sigma = 1.0 / ((decoder**2).sum(axis=0) / GAMMA + 1.0 / v)
+        moved = np.diag(gain @ covariance @ gain.T)
+        left = np.eye(8) - decoder @ gain
+        missed = np.trace(left @ covariance @ left.T) + ((decoder**2).sum(axis=0) * sigma).sum()
+        kl = 0.5 * ((sigma + moved) / v - 1.0 + np.log(v / sigma)).sum()
+        total += (0.5 * missed / GAMMA + kl) / CLASSES
+    return total
+
+
+def test_a_spare_latent_may_take_a_sources_place_in_one_class_at_no_cost() -> None:
+    """So Theorem 1 does not say that a spare latent is passive for all u: latents 2 and 3 have the
+    same column, and each is off (prior variance near 0) where the other one is on."""
+    data = classes(5)
+    found = fit(data, 5, 3, gamma=GAMMA, rounds=3000)
+    own = cost(data, found.decoder, found.prior_variance)
+    kl = float(found.kl.sum(axis=1).mean())
+    assert own == pytest.approx(0.5 * found.distortion / GAMMA + kl, abs=1e-4)
+    decoder = np.column_stack([found.decoder, found.decoder[:, 2]])
+    prior = np.column_stack([found.prior_variance, found.prior_variance[:, 2]])
+    prior[0, 2] = prior[1:, 3] = 1e-9
+    assert cost(data, decoder, prior) == pytest.approx(own, abs=1e-5)
+
+
+def test_the_bounds_are_a_full_covariances_and_not_a_diagonal_ones() -> None:
+    """Eq. 12 at a decoder whose columns are not orthogonal."""
+    found = fit(classes(0), 0, 3, gamma=0.01, rounds=300)
+    assert inside(found, 0.01, full=True) == 1.0
+    assert inside(found, 0.01) < 1.0

@@ -141,8 +141,8 @@ STUDY = Study(
             control=_NORMAL,
         ),
         Claim(
-            "Within a group axes stay arbitrary: the largest squared weight of a code is below 0.95 "
-            "in the mean.",
+            "Within a group axes stay arbitrary: the largest squared weight of a code is below "
+            "0.95 in the mean.",
             "mathieu2019 abstract", Level("single", _at("subspaces")), "below", 0.95, own=True,
             control=Control("independent sources under a factorial prior",
                             Level("single", _at("single sources"))),
@@ -163,14 +163,15 @@ STUDY = Study(
         Dots("Largest squared weight of a code", "single", "arm", threshold=0.95),
     ),
     ("mathieu2019 independent-subspace priors (abstract)",),
-    "Six sources in three pairs, each pair a Student-t of two dimensions with 3 degrees of freedom, "
-    "mixed by a rotation; 4,000 rows. The codes of an orthogonal linear VAE with little noise: its "
-    "reconstruction and its rate but for the prior are the same at every rotation, so that the "
-    "rotation with the greatest mean log prior is what training would end in; it is searched from "
-    "six starts in 400 steps, the best of which counts. Priors: `prior.name=subspaces` of size 2 or "
-    "3 with as many degrees of freedom, a product of Student-t, and N(0, I), under which every "
-    "rotation is as good and the start stays. In the last arm sources are independent. Three "
-    "exploratory seeds (100 to 102), which do not vote, had three starts; one of them ended in a "
-    "local optimum, hence six. Kept apart: what networks can fit. With groups of another size each "
-    "group of codes is matched with the pair that it has most of.",
+    "Six sources in three pairs, each pair a Student-t of two dimensions with 3 degrees of "
+    "freedom, mixed by a rotation; 4,000 rows. The codes of an orthogonal linear VAE with little "
+    "noise: its reconstruction and its rate but for the prior are the same at every rotation, so "
+    "that the rotation with the greatest mean log prior is what training would end in; it is "
+    "searched from six starts in 400 steps, the best of which counts. Priors: "
+    "`prior.name=subspaces` of size 2 or 3 with as many degrees of freedom, a product of "
+    "Student-t, and N(0, I), under which every rotation is as good and the start stays. In the "
+    "last arm sources are independent. Three exploratory seeds (100 to 102), which do not vote, "
+    "had three starts; one of them ended in a local optimum, hence six. Kept apart: what networks "
+    "can fit. With groups of another size each group of codes is matched with the pair that it "
+    "has most of.",
 )  # fmt: skip
