@@ -127,7 +127,7 @@ def test_inspect_runs_few_of_the_packages_files_before_the_dissection(
     finally:
         sys.setprofile(None)
     reading = {name for name in files if name.startswith("adapters")}
-    # Six were wanted: thirteen bring data of any kind and model together, and what a stranger's
+    # Six were wanted: twelve bring data of any kind and model together, and what a stranger's
     # outputs mean is inferred from several kinds of evidence, a file for each.
-    assert len(files - reading) <= 13, sorted(files - reading)
+    assert len(files - reading) <= 12, sorted(files - reading)
     assert len(reading) <= 23, sorted(reading)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes_file import ARRAYS, FORMAT, check_finite, check_rows, fields_of, numbers
 from vaescope.errors import RangeError, ShapeError
@@ -16,7 +15,7 @@ from vaescope.paths import disk_errors, reading, replacing
 from vaescope.prior_density import GaussianDensity, PriorDensity, standard_normal
 from vaescope.reading import npz_names, read_arrays
 from vaescope.seeds import rng
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers
 
 __all__ = ["Codes", "central", "cholesky", "draw", "matrix_chunks", "own_widths", "sample_noise"]
 
@@ -182,7 +181,7 @@ def own_widths(codes: Codes) -> bool:
     return codes.covariance is None and not shared
 
 
-def sample_noise(shape: tuple[int, ...], *, seed: int) -> NDArray[np.float64]:
+def sample_noise(shape: tuple[int, ...], *, seed: int) -> Double:
     """The standard normal noise of which the samples of codes are made."""
     return rng(seed, "codes-sample").standard_normal(shape)
 
@@ -192,7 +191,7 @@ def central(mean: Floats) -> int:
     return int(np.argmin(((mean - mean.mean(axis=0)) ** 2).sum(axis=1)))
 
 
-def cholesky(covariance: Floats, *, first: int = 0) -> NDArray[np.float64]:
+def cholesky(covariance: Floats, *, first: int = 0) -> Double:
     """Lower factors L of matrices L L', shape (n, d, d), in float64; `first` is the row of the
     first.
 

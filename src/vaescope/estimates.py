@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.errors import ShapeError
-from vaescope.types import Floats
+from vaescope.types import Double, Floats, Long
 
 __all__ = [
     "LEVEL",
@@ -60,7 +59,7 @@ def student_quantile(degrees: int, *, level: float = LEVEL) -> float:
     return float(stdtrit(degrees, 0.5 + level / 2))
 
 
-def interval_of_mean(values: NDArray[np.float64], *, level: float = LEVEL) -> Interval | None:
+def interval_of_mean(values: Double, *, level: float = LEVEL) -> Interval | None:
     """Student's interval of the mean of independent values; None for fewer than two.
 
     It knows the spread over these values only: points of one model say nothing of other seeds.
@@ -76,12 +75,12 @@ def interval_of_mean(values: NDArray[np.float64], *, level: float = LEVEL) -> In
 
 
 def bootstrap(
-    statistic: Callable[[NDArray[np.int64]], float | Floats],
+    statistic: Callable[[Long], float | Floats],
     n: int,
     *,
     resamples: int,
     rng: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> Double:
     """The statistic of n row numbers drawn with replacement: shape (resamples, ...)."""
     drawn = [statistic(rng.integers(n, size=n)) for _ in range(resamples)]
     return np.array(drawn, dtype=np.float64)

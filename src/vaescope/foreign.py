@@ -20,8 +20,8 @@ from vaescope.adapters.batches import adapt_batches
 from vaescope.adapters.remedies import batches_of, with_remedy
 from vaescope.data import Dataset
 from vaescope.data.dataset import Kind
+from vaescope.data.in_memory import described
 from vaescope.data.labels import labels_of
-from vaescope.data.signals import described
 from vaescope.errors import (
     RangeError,
     ReadingError,

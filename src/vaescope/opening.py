@@ -293,16 +293,15 @@ def open_vae(
     spec: Experiment | None = None,
     auxiliary: Auxiliary | None = None,
     rows: int | Integers = ROWS,
-    says: str = "",
     records: Sequence[dict[str, Any]] = (),
     environment: dict[str, Any] | None = None,
     notes: tuple[str, ...] = (),
 ) -> OpenModel:
     """Our own networks: nothing has to be inferred. `rows` is how many, or which."""
-    untrained = None
+    untrained, says = None, f"{name}, a VAE of vaescope's networks."
     if spec is not None:
+        says = _described(spec, data)
         auxiliary = build_auxiliary(spec, data) if auxiliary is None else auxiliary
-        says = says or _described(spec, data)
 
         def untrained(seed: int) -> nn.Module:
             if isinstance(spec.net, ObjectSpec):  # which came with its weights
@@ -310,8 +309,7 @@ def open_vae(
             return build_vae(spec.model_copy(update={"seed": seed})).decoder.eval()
 
     return OpenModel(
-        name, says or f"{name}, a VAE of vaescope's networks.", data,
-        data.sample(rows, seed=0) if isinstance(rows, int) else rows,
+        name, says, data, data.sample(rows, seed=0) if isinstance(rows, int) else rows,
         vae.encoder, vae.decoder, vae.prior, module=vae, auxiliary=auxiliary, untrained=untrained,
         spec=spec, records=records, environment=environment or {}, notes=notes,
         undecoded=NoDecoder.why if isinstance(vae.decoder, NoDecoder) else "",

@@ -16,9 +16,16 @@ from torch.utils.data import Dataset as TorchDataset
 from vaescope.build import build_data
 from vaescope.data import DATASETS, Dataset
 from vaescope.data.dataset import Kind
-from vaescope.data.in_memory import dataset_of, factors_of, from_arrays
+from vaescope.data.in_memory import (
+    DARK,
+    check_kind,
+    dataset_of,
+    factors_of,
+    from_arrays,
+    from_signals,
+    kind_of,
+)
 from vaescope.data.labels import labels_of
-from vaescope.data.signals import DARK, check_kind, from_signals, kind_of
 from vaescope.data.specs import FilesSpec
 from vaescope.data.stores import Sparse
 from vaescope.data.user_files import FILES, load_files, read_file
@@ -111,7 +118,7 @@ def as_dataset(
     Images in [0, 255] and [-1, 1] are brought to [0, 1]. Those of another range are refused: a part
     of them would have other ends, and so other values. For `foreign` models, which get their data
     as they came, arrays of any shape and range are taken: `kind` says what they are, and where it
-    does not, `vaescope.data.signals.kind_of` decides.
+    does not, `vaescope.data.in_memory.kind_of` decides.
     """
     check_kind(kind)
     found = _dataset_of(data, factors, most, like, _Taking(foreign, kind))

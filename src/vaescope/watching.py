@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vaescope.errors import RangeError, ShapeError, UsageError
 from vaescope.latent_types import LatentType, Typed, types_of
 from vaescope.notebook_card import bars_of, card
 from vaescope.objectives.unused import UnusedPosterior
-from vaescope.types import Array
+from vaescope.types import Array, Double
 
 __all__ = ["MEMORY", "Watch", "watch"]
 
@@ -43,13 +42,13 @@ class Watch(Typed):
     """What the latents are now, and all that the next call needs to know."""
 
     names: tuple[LatentType, ...]  # empty where no example was usable
-    mean_variance: NDArray[np.float64]  # of the posterior, over the examples remembered
-    variance_of_variance: NDArray[np.float64]
-    mean_ratio: NDArray[np.float64]  # of the variance to that of a latent that ignores x
-    variance_of_ratio: NDArray[np.float64]
-    mean_shift: NDArray[np.float64]  # of the means from the prior's, in the same units' root
-    movement: NDArray[np.float64]  # its variance
-    kl: NDArray[np.float64]  # mean KL to the prior, nats
+    mean_variance: Double  # of the posterior, over the examples remembered
+    variance_of_variance: Double
+    mean_ratio: Double  # of the variance to that of a latent that ignores x
+    variance_of_ratio: Double
+    mean_shift: Double  # of the means from the prior's, in the same units' root
+    movement: Double  # its variance
+    kl: Double  # mean KL to the prior, nats
     examples: int  # seen in all
     weight: float  # of the examples remembered; an example of this batch weighs 1
     warning: str | None
@@ -164,10 +163,10 @@ def watch(
     return _advance(before, seen, np.maximum(nats, 0.0, out=nats), rule, bad, memory)
 
 
-Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+Pair = tuple[Double, Double]
 
 
-def _moments(values: NDArray[np.float64]) -> Pair:
+def _moments(values: Double) -> Pair:
     """Mean and variance of each column."""
     ones = np.ones(len(values))  # products sum long columns fastest
     mean = ones @ values / len(values)
@@ -177,10 +176,10 @@ def _moments(values: NDArray[np.float64]) -> Pair:
 
 
 def _moments_of(
-    m: NDArray[np.float64],
-    v: NDArray[np.float64],
-    centre: NDArray[np.float64],
-    units: NDArray[np.float64],
+    m: Double,
+    v: Double,
+    centre: Double,
+    units: Double,
 ) -> Pair:
     """Means and variances, (3, latent), of variances, their ratios and the shifts of the means."""
     variance = _moments(v)
@@ -203,12 +202,12 @@ def _first(d: int) -> Watch:
 class _Rule:
     """What types are decided by."""
 
-    units: NDArray[np.float64]  # variance of a latent that ignores x
-    spread: NDArray[np.float64] | None = None
+    units: Double  # variance of a latent that ignores x
+    spread: Double | None = None
     passive: bool = True  # there is such a latent
 
 
-def _rule(unused: Any, prior_variance: NDArray[np.float64], mean: NDArray[np.float64]) -> _Rule:
+def _rule(unused: Any, prior_variance: Double, mean: Double) -> _Rule:
     if not isinstance(unused, UnusedPosterior):
         return _Rule(prior_variance if unused is None else _positive("unused", unused, mean))
     if unused.units is None:  # they depend on u, as the prior's
@@ -216,7 +215,7 @@ def _rule(unused: Any, prior_variance: NDArray[np.float64], mean: NDArray[np.flo
     return _Rule(_positive("unused", unused.units, mean), unused.spread, bool(unused.minima))
 
 
-def _like(name: str, values: Any, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def _like(name: str, values: Any, mean: Double) -> Double:
     """A number, or one per latent, or per example and latent."""
     if isinstance(values, torch.Tensor):
         values = values.detach().to("cpu", torch.float64).numpy()
@@ -230,7 +229,7 @@ def _like(name: str, values: Any, mean: NDArray[np.float64]) -> NDArray[np.float
     return array
 
 
-def _positive(name: str, values: Any, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def _positive(name: str, values: Any, mean: Double) -> Double:
     array = _like(name, values, mean)
     if not array.min() > 0.0:
         raise RangeError(
@@ -240,7 +239,7 @@ def _positive(name: str, values: Any, mean: NDArray[np.float64]) -> NDArray[np.f
     return array
 
 
-def _numbers(name: str, values: Any) -> NDArray[np.float64]:
+def _numbers(name: str, values: Any) -> Double:
     if isinstance(values, torch.Tensor):
         values = values.detach().to("cpu", torch.float64).numpy()
     array: Array = np.asarray(values)
@@ -253,9 +252,7 @@ def _numbers(name: str, values: Any) -> NDArray[np.float64]:
     return array.astype(np.float64, copy=False)
 
 
-def _posteriors(
-    mean: Any, spreads: Mapping[str, Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _posteriors(mean: Any, spreads: Mapping[str, Any]) -> tuple[Double, Double]:
     given = [name for name, values in spreads.items() if values is not None]
     if len(given) != 1:
         raise UsageError(
@@ -282,7 +279,7 @@ def _posteriors(
 def _advance(
     before: Watch,
     seen: Pair | None,
-    nats: NDArray[np.float64],
+    nats: Double,
     rule: _Rule,
     bad: int,
     memory: float,
@@ -337,8 +334,8 @@ def _non_finite(bad: int, good: int) -> str | None:
 
 def _collapse(
     names: tuple[LatentType, ...],
-    mean: NDArray[np.float64],
-    kl: NDArray[np.float64],
+    mean: Double,
+    kl: Double,
     lasts: int,
     memory: float,
 ) -> str | None:

@@ -27,8 +27,7 @@ from vaescope.adapters.noise import preserved
 from vaescope.adapters.output_format import UNIT, Decoded, decoded, event_of
 from vaescope.adapters.posterior_format import Posterior, posterior_of
 from vaescope.adapters.prior_inference import prior_of
-from vaescope.adapters.reading import Reading
-from vaescope.adapters.reading_refusals import refuse_heads, refuse_prior_of_maps
+from vaescope.adapters.reading import Reading, refuse_heads, refuse_prior_of_maps
 from vaescope.adapters.sources import source_of
 from vaescope.adapters.spread_inference import rate_shown
 from vaescope.adapters.variants import Feeding, choose_feeding

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from vaescope.errors import ShapeError
-from vaescope.types import Integers
+from vaescope.types import Integers, Single
 
 __all__ = ["ConditionInput", "Form", "Part"]
 
@@ -85,7 +85,7 @@ class Form:
 class ConditionInput:
     """Arrays with a row for each example, side by side as floats."""
 
-    values: NDArray[np.float32]  # (n, width)
+    values: Single  # (n, width)
     parts: tuple[Part, ...] = ()
 
     @classmethod
@@ -124,7 +124,7 @@ class ConditionInput:
     def width(self) -> int:
         return int(self.values.shape[1])
 
-    def __call__(self, index: Integers) -> NDArray[np.float32]:
+    def __call__(self, index: Integers) -> Single:
         return self.values[index]
 
     def forms(self) -> Iterator[Form]:

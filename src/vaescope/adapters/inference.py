@@ -28,7 +28,6 @@ from vaescope.adapters.decoders import (
     refuse_several,
     vocabulary_told,
 )
-from vaescope.adapters.distortions import RATES
 from vaescope.adapters.draws import Forward
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihood_inference import (
@@ -39,6 +38,7 @@ from vaescope.adapters.likelihood_inference import (
     shown_by,
 )
 from vaescope.adapters.likelihoods import ModelLikelihood
+from vaescope.adapters.losses import RATES
 from vaescope.adapters.output_format import (
     OUTPUTS,
     RANGES,
@@ -52,8 +52,7 @@ from vaescope.adapters.output_format import (
 )
 from vaescope.adapters.posterior_format import Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
-from vaescope.adapters.reading import CLEARLY, POOR, Reading
-from vaescope.adapters.reading_refusals import refuse_absurd, refuse_company
+from vaescope.adapters.reading import CLEARLY, POOR, Reading, refuse_absurd, refuse_company
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.spread_inference import with_spread
 from vaescope.errors import ReadingError, UnreadableError

@@ -10,13 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from vaescope.adapters.asked import Asked
-from vaescope.adapters.distortions import DISTORTIONS, RATES, counts
 from vaescope.adapters.input_format import images_of
 from vaescope.adapters.likelihoods import ModelLikelihood, family_of
 from vaescope.adapters.losses import (
+    DISTORTIONS,
+    RATES,
     Call,
     Given,
     calls_of,
+    counts,
     losses_of,
     named_losses,
     rates_of,

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.data.dataset import Dataset
 from vaescope.data.factors import Factors
 from vaescope.errors import UsageError
-from vaescope.types import Integers
+from vaescope.types import Integers, Single
 
 __all__ = ["Auxiliary", "OneHot", "ScaledFactors", "one_hot", "scaled"]
 
@@ -27,7 +26,7 @@ class Auxiliary(Protocol):
     @property
     def width(self) -> int: ...
 
-    def __call__(self, index: Integers) -> NDArray[np.float32]: ...
+    def __call__(self, index: Integers) -> Single: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class ScaledFactors:
     def width(self) -> int:
         return len(self.columns)
 
-    def __call__(self, index: Integers) -> NDArray[np.float32]:
+    def __call__(self, index: Integers) -> Single:
         steps = np.maximum(np.array(self.factors.sizes) - 1, 1)
         u = self.factors.classes(index) / steps
         return np.asarray(u[:, list(self.columns)], dtype=np.float32)
@@ -58,7 +57,7 @@ class OneHot:
     def width(self) -> int:
         return sum(self.factors.sizes[column] for column in self.columns)
 
-    def __call__(self, index: Integers) -> NDArray[np.float32]:
+    def __call__(self, index: Integers) -> Single:
         classes = self.factors.classes(index)
         u = np.zeros((len(classes), self.width), dtype=np.float32)
         first = 0

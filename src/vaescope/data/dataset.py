@@ -12,7 +12,7 @@ from vaescope.data.factors import Factors
 from vaescope.data.stores import Picked, Store
 from vaescope.errors import UsageError
 from vaescope.seeds import rng
-from vaescope.types import Array, Integers
+from vaescope.types import Array, Double, Integers, Long, Single
 
 __all__ = ["Dataset", "Kind", "Scale", "grid_choice"]
 
@@ -25,8 +25,8 @@ Kind = Literal["images", "signals", "tokens"]
 class Scale:
     """The standardisation of data, undone where they are shown: x * std + mean."""
 
-    mean: NDArray[np.float32]
-    std: NDArray[np.float32]
+    mean: Single
+    std: Single
 
     def undone(self, values: NDArray[Any], event: int) -> NDArray[Any]:
         """Values whose last `event` axes are one example's; one number for each channel."""
@@ -49,7 +49,7 @@ class Dataset:
     store: Store  # where its rows are
     factors: Factors | None = None
     #: Continuous ground truth, shape (n, sources), where there is one.
-    sources: NDArray[np.float64] | None = None
+    sources: Double | None = None
     #: The settings it was loaded with; None for what no name and settings can bring back.
     recipe: Mapping[str, Any] | None = None
     #: The range in which images came, before they were brought to [0, 1].
@@ -75,7 +75,7 @@ class Dataset:
         """Of one row: (channels, height, width) for images."""
         return self.store.shape
 
-    def rows(self, index: Integers) -> NDArray[np.float32]:
+    def rows(self, index: Integers) -> Single:
         """Rows as float32; images are NCHW in [0, 1], signals as they came."""
         return self.store.rows(index)
 
@@ -87,7 +87,7 @@ class Dataset:
             )
         return self.factors
 
-    def observe(self, classes: Integers) -> NDArray[np.float32]:
+    def observe(self, classes: Integers) -> Single:
         """The rows that show these factor classes. Full grids only."""
         return self.rows(self.require_factors("observe").index(classes))
 
@@ -124,7 +124,7 @@ class Dataset:
 
         return split(self, seed, shares)
 
-    def sample(self, n: int, seed: int) -> NDArray[np.int64]:
+    def sample(self, n: int, seed: int) -> Long:
         """At most `n` distinct row numbers, sorted: the same for the same seed everywhere."""
         if n >= len(self):
             return np.arange(len(self))
@@ -133,7 +133,7 @@ class Dataset:
 
 def grid_choice(
     names: Sequence[str], sizes: Sequence[int], grid: Mapping[str, Sequence[int]]
-) -> list[NDArray[np.int64]]:
+) -> list[Long]:
     """The classes to keep of each factor; all of those that `grid` does not name."""
     unknown = set(grid) - set(names)
     if unknown:

@@ -15,7 +15,7 @@ from vaescope.data.factors import Factors
 from vaescope.data.files import Progress, converted, locate, require_all
 from vaescope.data.stores import Bits, Store
 from vaescope.errors import DataError, UsageError
-from vaescope.types import Integers
+from vaescope.types import Integers, Long, Single
 
 __all__ = ["CARD", "dsprites_official", "read"]
 
@@ -66,7 +66,7 @@ class Halved:
     def __len__(self) -> int:
         return len(self.whole)
 
-    def rows(self, index: Integers) -> NDArray[np.float32]:
+    def rows(self, index: Integers) -> Single:
         x = self.whole.rows(index)
         x = x[..., ::2, :] + x[..., 1::2, :]
         return (x[..., ::2] + x[..., 1::2]) * np.float32(0.25)
@@ -101,7 +101,7 @@ def read(path: Path, *, grid: Factors = FACTORS, progress: Progress | None = Non
     return Dataset(CARD, Bits(packed, (1, 64, 64)), factors)
 
 
-def _table(path: Path, key: str, grid: Factors, n: int) -> NDArray[np.int64]:
+def _table(path: Path, key: str, grid: Factors, n: int) -> Long:
     classes = array(path, key)[:, 1:]  # the first is the colour, always white
     if len(classes) != n or np.any((classes < 0) | (classes >= grid.sizes)):
         raise DataError(

@@ -24,6 +24,7 @@ from vaescope.data.dsprites_geometry import (
 )
 from vaescope.errors import UsageError
 from vaescope.native import library
+from vaescope.types import Double
 
 __all__ = ["FACTOR_SIZES", "render"]
 
@@ -104,8 +105,8 @@ def render(
 def _draw_compiled(
     compiled: ctypes.CDLL,
     size: int,
-    crossings: NDArray[np.float64],
-    across: NDArray[np.float64],
+    crossings: Double,
+    across: Double,
     row: NDArray[np.intp],
     prefixes: NDArray[np.unsignedinteger],
     image: NDArray[np.unsignedinteger],
@@ -145,8 +146,8 @@ def _prefixes(size: int) -> NDArray[np.unsignedinteger]:
 
 
 def _crossings(
-    shape: int, scale: int, orientation: int, rows: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    shape: int, scale: int, orientation: int, rows: Double
+) -> tuple[NDArray[np.intp], Double]:
     """Which of the sorted rows meet the sprite, and where: (row,) indices and (crossing, row) x."""
     size = np.linspace(0.5, 1, FACTOR_SIZES["scale"])[scale]
     # Orientation 39 is a full turn: the remainder makes it equal orientation 0 to the last bit.
@@ -160,9 +161,7 @@ def _crossings(
     return _polygon_crossings(x, y, rows)
 
 
-def _ellipse_crossings(
-    size: float, angle: float, rows: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _ellipse_crossings(size: float, angle: float, rows: Double) -> tuple[NDArray[np.intp], Double]:
     """Roots in x of a x^2 + 2 b x y + c y^2 = size^2."""
     cos, sin = math.cos(angle), math.sin(angle)
     p, q = ELLIPSE_SEMI_U**-2, ELLIPSE_SEMI_V**-2
@@ -174,9 +173,7 @@ def _ellipse_crossings(
     return live, np.stack([middle - half, middle + half])
 
 
-def _polygon_crossings(
-    x: NDArray[np.float64], y: NDArray[np.float64], rows: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def _polygon_crossings(x: Double, y: Double, rows: Double) -> tuple[NDArray[np.intp], Double]:
     """Where the sorted rows cross the closed polygon, padded with -inf, which puts no column on."""
     next_x, next_y = np.roll(x, -1), np.roll(y, -1)
     # Half-open edges: a row through a vertex counts one of its two edges, never both or none.
@@ -195,13 +192,13 @@ def _polygon_crossings(
     return live, table
 
 
-def _square() -> NDArray[np.float64]:
+def _square() -> Double:
     """Corners (u, v) in order round the square."""
     return SQUARE_HALF_SIDE * np.array([[-1.0, 1.0, 1.0, -1.0], [-1.0, -1.0, 1.0, 1.0]])
 
 
 @cache
-def _heart() -> NDArray[np.float64]:
+def _heart() -> Double:
     """Vertices (u, v) round the heart: down its right side, up its mirror image."""
     knots = np.linspace(-np.pi / 2, np.pi / 2, len(HEART_RADII))
     angles = np.linspace(-np.pi / 2, np.pi / 2, (len(HEART_RADII) - 1) * _CHORDS + 1)

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.errors import ShapeError, UsageError
-from vaescope.types import Array, Integers
+from vaescope.types import Array, Integers, Long
 
 __all__ = ["Factors", "tabulated"]
 
@@ -23,7 +22,7 @@ class Factors:
 
     names: tuple[str, ...]
     values: tuple[Array, ...]  # what class c of factor k stands for: values[k][c]
-    table: NDArray[np.int64] | None = None
+    table: Long | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -38,13 +37,13 @@ class Factors:
         """Whether the rows are the full grid, so that every combination can be looked up."""
         return self.table is None
 
-    def classes(self, index: Integers) -> NDArray[np.int64]:
+    def classes(self, index: Integers) -> Long:
         """Classes of rows: shape (rows, factors)."""
         if self.table is not None:
             return self.table[index]
         return np.asarray(np.stack(np.unravel_index(index, self.sizes), axis=-1), dtype=np.int64)
 
-    def index(self, classes: Integers) -> NDArray[np.int64]:
+    def index(self, classes: Integers) -> Long:
         """Rows of factor classes, shape (..., factors). Full grids only."""
         if self.table is not None:
             raise UsageError(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vaescope.data.dataset import Dataset
 from vaescope.data.factors import Factors
 from vaescope.errors import UsageError
-from vaescope.types import Integers
+from vaescope.types import Double, Integers, Long
 
 __all__ = [
     "PAIRS",
@@ -36,8 +36,8 @@ ROUNDS = 20
 class Partners:
     """The second rows of pairs."""
 
-    index: NDArray[np.int64]
-    shared: NDArray[np.int64] | None = None  # the factor that each pair shares, where one is chosen
+    index: Long
+    shared: Long | None = None  # the factor that each pair shares, where one is chosen
 
 
 class Pairs(Protocol):
@@ -51,12 +51,12 @@ class _Rows:
     """The rows that show some factor classes, also where they are only a part of a grid."""
 
     factors: Factors
-    cells: NDArray[np.int64]  # that have rows, ascending
-    starts: NDArray[np.int64]  # where the rows of a cell begin in `order`
-    counts: NDArray[np.int64]
-    order: NDArray[np.int64]
+    cells: Long  # that have rows, ascending
+    starts: Long  # where the rows of a cell begin in `order`
+    counts: Long
+    order: Long
 
-    def find(self, classes: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+    def find(self, classes: Long, generator: np.random.Generator) -> Long:
         """A row for each vector of classes, any of several with equal chances; -1 for none."""
         cell = _cell(classes, self.factors.sizes)
         place = np.minimum(np.searchsorted(self.cells, cell), len(self.cells) - 1)
@@ -65,7 +65,7 @@ class _Rows:
         return np.where(self.cells[place] == cell, rows, -1)
 
 
-def _cell(classes: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.int64]:
+def _cell(classes: Long, sizes: Sequence[int]) -> Long:
     """The number of a cell of the full grid, in C-order."""
     if math.prod(sizes) >= 2**63:
         raise UsageError(
@@ -89,8 +89,8 @@ class LaplacePairs:
 
     factors: Factors
     free: tuple[int, ...]
-    log_steps: tuple[NDArray[np.float64], ...]  # of each free factor: log P(column | old class)
-    log_moves: tuple[NDArray[np.float64], ...]  # the same without staying
+    log_steps: tuple[Double, ...]  # of each free factor: log P(column | old class)
+    log_moves: tuple[Double, ...]  # the same without staying
     rows: _Rows | None = None  # of a part of a grid
 
     def __call__(self, index: Integers, generator: np.random.Generator) -> Partners:
@@ -108,9 +108,7 @@ class LaplacePairs:
             found[place] = self._listed(first[place], generator)
         return Partners(found)
 
-    def _proposed(
-        self, first: NDArray[np.int64], generator: np.random.Generator
-    ) -> NDArray[np.int64]:
+    def _proposed(self, first: Long, generator: np.random.Generator) -> Long:
         second = first.copy()
         for k, table in zip(self.free, self.log_steps, strict=True):
             second[:, k] = _drawn(table, first[:, k], generator)
@@ -121,7 +119,7 @@ class LaplacePairs:
             second[here, k] = _drawn(table, first[here, k], generator)
         return second
 
-    def _listed(self, first: NDArray[np.int64], generator: np.random.Generator) -> int:
+    def _listed(self, first: Long, generator: np.random.Generator) -> int:
         """A row by its chance among all that differ from `first` in free factors only."""
         assert self.rows is not None
         classes = self.factors.classes(self.rows.order[self.rows.starts])  # of the cells
@@ -251,21 +249,19 @@ def _is_text(values: NDArray[np.generic]) -> bool:
     return values.dtype.kind in "US"
 
 
-def _distance(size: int) -> NDArray[np.float64]:
+def _distance(size: int) -> Double:
     classes = np.arange(float(size))
     return np.abs(classes[:, None] - classes)
 
 
-def _log_chances(distance: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
+def _log_chances(distance: Double, rate: float) -> Double:
     """log of chances that fall off exponentially with the distance, each row's adding up to 1."""
     logs = -distance * rate / np.log(len(distance))
     logs -= logs.max(axis=1, keepdims=True)  # else a high rate would leave none
     return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
 
 
-def _drawn(
-    log_chances: NDArray[np.float64], old: Integers, generator: np.random.Generator
-) -> NDArray[np.int64]:
+def _drawn(log_chances: Double, old: Integers, generator: np.random.Generator) -> Long:
     """New classes by inverting the cumulative distribution."""
     sums = np.cumsum(np.exp(log_chances), axis=1)
     sums /= sums[:, -1:]  # the last is exactly one, so that no draw from [0, 1) lies above it

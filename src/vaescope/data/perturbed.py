@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.data.arrays import reading
 from vaescope.data.card import Card
@@ -21,6 +20,7 @@ from vaescope.data.specs import PerturbedSpec
 from vaescope.data.stores import Numbers
 from vaescope.errors import DataError
 from vaescope.reading import parse_json, read_arrays, read_regular
+from vaescope.types import Single
 
 __all__ = ["complete_perturbed", "facts_of", "load_perturbed", "open_perturbed", "packed"]
 
@@ -28,7 +28,7 @@ FORMAT = 1
 _REMEDY = "Make it again with `vaescope perturb`, or restore the file that it wrote."
 
 
-def packed(data: Dataset, images: NDArray[np.float32], facts: Mapping[str, Any]) -> bytes:
+def packed(data: Dataset, images: Single, facts: Mapping[str, Any]) -> bytes:
     """The file: `images` (n, channels, height, width), `factors` (n, k) with names and values, and
     `facts` as JSON text. Equal arguments give equal bytes."""
     factors = data.require_factors("perturb")

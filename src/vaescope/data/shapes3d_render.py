@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.errors import UsageError
-from vaescope.types import Integers
+from vaescope.types import Double, Integers
 
 __all__ = [
     "ORIENTATIONS",
@@ -72,8 +72,8 @@ _RAYS = 4  # along each side of a pixel
 _SKY, _FLOOR, _WALL, _OBJECT = 3, 0, 1, 2
 _WORKERS = 2  # NumPy lets go of the interpreter lock
 
-Vectors = NDArray[np.float64]  # (3, rays)
-Scalars = NDArray[np.float64]  # (rays,)
+Vectors = Double  # (3, rays)
+Scalars = Double  # (rays,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def render(
     return Scenes(shares, fixed, size)
 
 
-def _between(position: float, values: NDArray[np.float64]) -> float:
+def _between(position: float, values: Double) -> float:
     return float(np.interp(position, np.arange(len(values)), values))
 
 

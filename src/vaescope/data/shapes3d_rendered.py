@@ -23,7 +23,7 @@ from vaescope.data.shapes3d_render import (
     render,
 )
 from vaescope.errors import UsageError
-from vaescope.types import Array, Integers
+from vaescope.types import Array, Double, Integers, Single
 
 __all__ = ["CARD", "FACTORS", "Rooms", "shapes3d_rendered"]
 
@@ -73,7 +73,7 @@ class Rooms:
         )
         return self.scenes.images(scene, colours)
 
-    def rows(self, index: Integers) -> NDArray[np.float32]:
+    def rows(self, index: Integers) -> Single:
         return np.multiply(self.images(index), np.float32(1.0 / 255.0), dtype=np.float32)
 
 
@@ -101,9 +101,7 @@ def shapes3d_rendered(
     return Dataset(CARD, Rooms(scenes, colours), _factors(places))
 
 
-def _arc(
-    name: str, arc: tuple[float, float, int], grid: Mapping[str, Sequence[int]]
-) -> NDArray[np.float64]:
+def _arc(name: str, arc: tuple[float, float, int], grid: Mapping[str, Sequence[int]]) -> Double:
     """Places of a factor in units of its classes."""
     last = {**dict.fromkeys(FACTORS.names[:3], 10.0), "scale": 7.0, "orientation": 14.0}
     if name not in last or name in grid:
@@ -123,7 +121,7 @@ def _arc(
     return np.linspace(start, stop, count)
 
 
-def _factors(places: Mapping[str, NDArray[np.float64]]) -> Factors:
+def _factors(places: Mapping[str, Double]) -> Factors:
     """Factors with what their values are at these places; constant ones are dropped."""
     kept = [
         (name, _values(values, places[name]))
@@ -133,7 +131,7 @@ def _factors(places: Mapping[str, NDArray[np.float64]]) -> Factors:
     return Factors(tuple(name for name, _ in kept), tuple(values for _, values in kept))
 
 
-def _values(official: Array, places: NDArray[np.float64]) -> Array:
+def _values(official: Array, places: Double) -> Array:
     whole = places.astype(np.int64)
     if np.array_equal(whole, places) and whole.max() < len(official):
         return official[whole]

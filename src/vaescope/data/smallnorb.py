@@ -19,7 +19,7 @@ from vaescope.data.factors import Factors
 from vaescope.data.files import Progress, converted, locate, require_all
 from vaescope.data.stores import Bytes
 from vaescope.errors import DataError, UsageError
-from vaescope.types import Array
+from vaescope.types import Array, Long
 
 __all__ = ["CARD", "SmallNorbPart", "read", "smallnorb"]
 
@@ -163,7 +163,7 @@ def _numbers(file: IO[bytes], count: int, dtype: np.dtype[np.generic]) -> Array:
     return np.frombuffer(content, dtype)
 
 
-def _classes(part: SmallNorbPart, sizes: tuple[int, ...]) -> NDArray[np.int64]:
+def _classes(part: SmallNorbPart, sizes: tuple[int, ...]) -> Long:
     columns = []
     for path, event in ((part.cat, ()), (part.info, (4,))):
         with _matrix(path) as (file, found):
@@ -187,7 +187,7 @@ def _classes(part: SmallNorbPart, sizes: tuple[int, ...]) -> NDArray[np.int64]:
 
 
 def _images(
-    parts: Sequence[SmallNorbPart], order: NDArray[np.int64], size: int, progress: Progress | None
+    parts: Sequence[SmallNorbPart], order: Long, size: int, progress: Progress | None
 ) -> Iterator[NDArray[np.uint8]]:
     images = np.empty((len(order), 1, size, size), np.uint8)
     done = 0

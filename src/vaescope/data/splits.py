@@ -3,13 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.data.dataset import Dataset
 from vaescope.data.stores import Picked, Store
 from vaescope.errors import UsageError
 from vaescope.seeds import rng
-from vaescope.types import Integers
+from vaescope.types import Double, Integers, Long
 
 __all__ = ["Split", "correlated", "split"]
 
@@ -43,7 +42,7 @@ def split(
     return Split(train, validation, test)
 
 
-def _origins(store: Store) -> NDArray[np.int64]:
+def _origins(store: Store) -> Long:
     """For each row the number of the row that it is a copy of, counted as they first appear."""
     rows: Integers = np.arange(len(store))
     while isinstance(store, Picked):
@@ -90,12 +89,12 @@ def correlated(dataset: Dataset, first: str, second: str, rho: float, n: int, se
     return dataset.pick(generator.permutation(np.concatenate(rows)))
 
 
-def _chances(present: NDArray[np.int64], rho: float, names: str) -> NDArray[np.float64]:
+def _chances(present: Long, rho: float, names: str) -> Double:
     """Weights of the pairs of classes, so that their correlation is `rho`."""
     a, b = (np.linspace(0.0, 1.0, size) for size in present.shape)
     gap = a[:, None] - (b if rho >= 0 else 1.0 - b)
 
-    def weights(log_s: float) -> NDArray[np.float64]:
+    def weights(log_s: float) -> Double:
         return np.asarray(present * np.exp(-0.5 * (gap / np.exp(log_s)) ** 2))
 
     def strength(log_s: float) -> float:
@@ -116,9 +115,7 @@ def _chances(present: NDArray[np.int64], rho: float, names: str) -> NDArray[np.f
     return weights(loose)
 
 
-def _correlation(
-    weights: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64]
-) -> float:
+def _correlation(weights: Double, a: Double, b: Double) -> float:
     joint = weights / weights.sum()
     across, down = a - joint.sum(axis=1) @ a, b - joint.sum(axis=0) @ b
     covariance = across @ joint @ down

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.errors import UsageError
-from vaescope.types import Array, Integers
+from vaescope.types import Array, Integers, Single
 
 __all__ = ["Absent", "Bits", "Bytes", "Numbers", "Picked", "Sparse", "Store"]
 
@@ -25,7 +25,7 @@ class Store(Protocol):
 
     def __len__(self) -> int: ...
 
-    def rows(self, index: Integers) -> NDArray[np.float32]: ...
+    def rows(self, index: Integers) -> Single: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Bits:
     def __len__(self) -> int:
         return len(self.packed)
 
-    def rows(self, index: Integers) -> NDArray[np.float32]:
+    def rows(self, index: Integers) -> Single:
         pixels = np.unpackbits(self.packed[index], axis=1)
         return pixels.reshape(-1, *self.shape).astype(np.float32)
 
@@ -61,7 +61,7 @@ class Bytes:
     def __len__(self) -> int:
         return len(self.pixels)
 
-    def rows(self, index: Integers) -> NDArray[np.float32]:
+    def rows(self, index: Integers) -> Single:
         pixels = self.pixels[index]
         if self.channels_last:
             pixels = np.moveaxis(pixels, -1, 1)
@@ -85,7 +85,7 @@ class Numbers:
     def __len__(self) -> int:
         return len(self.values)
 
-    def rows(self, index: Integers) -> NDArray[np.float32]:
+    def rows(self, index: Integers) -> Single:
         return self.values[index].astype(np.float32)
 
 
@@ -106,7 +106,7 @@ class Sparse:
     def __len__(self) -> int:
         return int(self.values.shape[0])
 
-    def rows(self, index: Integers) -> NDArray[np.float32]:
+    def rows(self, index: Integers) -> Single:
         return np.asarray(self.values[index].toarray(), dtype=np.float32)
 
 
@@ -128,7 +128,7 @@ class Picked:
     def __len__(self) -> int:
         return len(self.chosen)
 
-    def rows(self, index: Integers) -> NDArray[np.float32]:
+    def rows(self, index: Integers) -> Single:
         return self.whole.rows(self.chosen[index])
 
 
@@ -143,7 +143,7 @@ class Absent:
     def __len__(self) -> int:
         return self.n
 
-    def rows(self, index: Integers) -> NDArray[np.float32]:
+    def rows(self, index: Integers) -> Single:
         raise UsageError(
             "These data are batches that the model takes unchanged, so single rows cannot be "
             "selected.",

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.data.card import Card
 from vaescope.data.dataset import Dataset
 from vaescope.data.stores import Numbers
 from vaescope.errors import UsageError
 from vaescope.seeds import rng
-from vaescope.types import Floats
+from vaescope.types import Double, Floats
 
 __all__ = ["CARDS", "linear_gaussian", "principal_axes", "synth_linear", "synth_nonlinear"]
 
@@ -30,11 +29,11 @@ CARDS = {
 }
 
 
-def rotation(axis: Sequence[float], angle: float) -> NDArray[np.float64]:
+def rotation(axis: Sequence[float], angle: float) -> Double:
     """Rodrigues' formula: the rotation of 3-space by `angle` about `axis`."""
     x, y, z = np.asarray(axis, dtype=np.float64) / np.linalg.norm(axis)
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    turned: NDArray[np.float64] = np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
+    turned: Double = np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
     return np.eye(3) + turned
 
 
@@ -78,9 +77,7 @@ def synth_nonlinear(
     return Dataset(CARDS["synth-nonlinear"], Numbers(x.astype(np.float32)), sources=w)
 
 
-def _fan_in(
-    inputs: int, outputs: int, generator: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _fan_in(inputs: int, outputs: int, generator: np.random.Generator) -> tuple[Double, Double]:
     """Weights and biases of a layer, uniform within 1/sqrt(inputs)."""
     bound = 1.0 / np.sqrt(inputs)
     weights = generator.uniform(-bound, bound, size=(inputs, outputs))
@@ -113,7 +110,7 @@ def linear_gaussian(
     return Dataset(CARDS["linear-gaussian"], Numbers(x.astype(np.float32)), sources=w)
 
 
-def principal_axes(x: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def principal_axes(x: Floats) -> tuple[Double, Double]:
     """Eigenvalues of the covariance, descending, and its axes as columns."""
     values, axes = np.linalg.eigh(np.cov(x.astype(np.float64), rowvar=False, ddof=0))
     return values[::-1], axes[:, ::-1]

@@ -5,7 +5,6 @@ https://arxiv.org/abs/1907.04809."""
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.data.card import Card
 from vaescope.data.dataset import Dataset
@@ -13,6 +12,7 @@ from vaescope.data.factors import Factors
 from vaescope.data.stores import Numbers
 from vaescope.errors import UsageError
 from vaescope.seeds import rng
+from vaescope.types import Double
 
 __all__ = ["CARDS", "ica_segments", "pinwheel"]
 
@@ -120,15 +120,15 @@ def ica_segments(
     return Dataset(CARDS["ica-segments"], Numbers(x.astype(np.float32)), factors, sources=s)
 
 
-def _xtanh(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _xtanh(x: Double) -> Double:
     return np.tanh(x) + 0.1 * x
 
 
-def _leaky_relu(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _leaky_relu(x: Double) -> Double:
     return np.where(x > 0.0, x, 0.1 * x)
 
 
-def _white(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _white(x: Double) -> Double:
     centred = x - x.mean(0)
     values, axes = np.linalg.eigh(centred.T @ centred / len(x))
     if values[0] <= 1e-12 * values[-1]:
@@ -144,7 +144,7 @@ _ACTIVATIONS = {"xtanh": _xtanh, "leaky-relu": _leaky_relu}
 
 def _mixing_matrix(
     rows: int, columns: int, generator: np.random.Generator, *, tried: int = 10_000
-) -> NDArray[np.float64]:
+) -> Double:
     """A matrix of unit columns, better conditioned than three quarters of `tried` ones."""
     matrices = generator.uniform(-1.0, 1.0, size=(tried, rows, columns))
     matrices /= np.linalg.norm(matrices, axis=1, keepdims=True)

@@ -21,7 +21,7 @@ from vaescope.data.files import locate
 from vaescope.data.stores import Store
 from vaescope.errors import DataError, UsageError
 from vaescope.seeds import derive
-from vaescope.types import Integers
+from vaescope.types import Integers, Single
 
 __all__ = [
     "CARDS",
@@ -73,7 +73,7 @@ CARDS = {
     ),
 }
 
-Images = NDArray[np.float32]
+Images = Single
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,7 @@ def with_pixel_noise(dataset: Dataset, epsilon: float, seed: int) -> Dataset:
     return replace(dataset, store=store, recipe=None)
 
 
-def uniform(seed: int, stream: str, numbers: Integers, count: int) -> NDArray[np.float32]:
+def uniform(seed: int, stream: str, numbers: Integers, count: int) -> Single:
     """`count` numbers uniform on [0, 1) for each of `numbers`: shape (n, count).
 
     splitmix64 (Steele et al. 2014) with one sequence per number. In steps of 2^-16, finer than any

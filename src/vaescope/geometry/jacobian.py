@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import jvp
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -21,7 +20,7 @@ from vaescope.geometry.pushforward import pushforward
 from vaescope.geometry.reader import Reader, as_points, columns_of, read_at
 from vaescope.geometry.result import GeometryResult
 from vaescope.geometry.space import Decode, LikelihoodOf, Space, read
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Booleans, Double, Floats
 
 __all__ = ["Grams", "Jacobians", "Method", "grams", "grams_of", "jacobians"]
 
@@ -70,7 +69,7 @@ class Grams(GeometryResult):
     Column norms, cosines, singular values and right singular vectors of J all follow from it.
     """
 
-    values: NDArray[np.float64]  # (n, columns, columns)
+    values: Double  # (n, columns, columns)
     space: str
     columns: tuple[int, ...]
     method: Method
@@ -81,12 +80,12 @@ class Grams(GeometryResult):
         return len(self.values)
 
     @property
-    def norms(self) -> NDArray[np.float64]:
+    def norms(self) -> Double:
         """||J_j|| at each point: shape (n, columns)."""
         return np.sqrt(np.diagonal(self.values, axis1=1, axis2=2))
 
     @property
-    def full_rank(self) -> NDArray[np.bool_]:
+    def full_rank(self) -> Booleans:
         """Points where no column is a sum of the others, up to the rounding of float32.
 
         Of columns of length 1: whether they span as many dimensions does not depend on the units
@@ -98,12 +97,12 @@ class Grams(GeometryResult):
         cosines = self.values / (safe[:, :, None] * safe[:, None, :])
         return alive & (np.linalg.eigvalsh(cosines)[:, 0] > _RANK)
 
-    def singular(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def singular(self) -> tuple[Double, Double]:
         """Singular values of J, descending, and V as columns: shapes (n, d) and (n, d, d)."""
         values, vectors = np.linalg.eigh(self.values)
         return np.sqrt(np.clip(values[:, ::-1], 0.0, None)), vectors[:, :, ::-1]
 
-    def in_units(self, scale: NDArray[np.float64]) -> "Grams":
+    def in_units(self, scale: Double) -> "Grams":
         """Of the decoder as a function of latents over these scales, one for each column."""
         return replace(self, values=self.values * np.outer(scale, scale))
 
@@ -375,5 +374,5 @@ def grams_of(matrices: Floats, *, space: str = "output") -> Grams:
             "Put a single matrix as matrix[None].",
         )
     exact = np.asarray(matrices, dtype=np.float64)
-    values: NDArray[np.float64] = np.swapaxes(exact, 1, 2) @ exact
+    values: Double = np.swapaxes(exact, 1, 2) @ exact
     return Grams(values, space, tuple(range(matrices.shape[2])), "forward mode")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
@@ -18,7 +17,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from vaescope.distributions import Distribution
 from vaescope.errors import RangeError, ShapeError, UsageError, VaescopeError
 from vaescope.geometry.space import Decode, LikelihoodOf, Space, choose, read
-from vaescope.types import Array, Floats
+from vaescope.types import Array, Double, Floats, Long
 from vaescope.vae import Decoder
 
 __all__ = ["Reader", "as_points", "columns_of", "own_type", "read_at", "spaced", "variances_of"]
@@ -70,14 +69,14 @@ def columns_of(columns: Sequence[int] | Array | None, d: int) -> tuple[int, ...]
     return chosen
 
 
-def spaced(n: int, count: int) -> NDArray[np.int64]:
+def spaced(n: int, count: int) -> Long:
     """Numbers of at most `count` of n rows, spread over all: rows of a grid are sorted."""
     return np.unique(np.linspace(0, n - 1, min(n, count)).astype(np.int64))
 
 
 def variances_of(
     variance: Floats | Tensor, points: Floats | Tensor, columns: Sequence[int]
-) -> NDArray[np.float64]:
+) -> Double:
     """Posterior variances of these points and latents, after a look at their shape."""
     each = np.asarray(variance, dtype=np.float64)
     if each.shape != np.shape(points):

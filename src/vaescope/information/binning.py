@@ -1,10 +1,9 @@
 """Continuous codes as classes."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.errors import RangeError
-from vaescope.types import Floats
+from vaescope.types import Booleans, Double, Floats, Long
 
 __all__ = ["equal_width", "has_room", "quantile"]
 
@@ -12,7 +11,7 @@ __all__ = ["equal_width", "has_room", "quantile"]
 _ROWS = 16_384
 
 
-def equal_width(values: Floats, bins: int) -> NDArray[np.int64]:
+def equal_width(values: Floats, bins: int) -> Long:
     """Classes 0 to bins - 1 over each column's own range; one class if constant to rounding.
 
     The same as `np.digitize(column, np.histogram(column, bins)[1][:-1]) - 1`, which is how
@@ -39,7 +38,7 @@ def equal_width(values: Floats, bins: int) -> NDArray[np.int64]:
     return classes.T  # (n, d) whose columns are contiguous: counting reads them one by one
 
 
-def _affine(column: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+def _affine(column: Double, bins: int) -> Long:
     """The bin by arithmetic, moved by one where rounding put a value across an edge."""
     least, most = column.min(), column.max()
     if not has_room(least, most, bins):
@@ -57,7 +56,7 @@ def _affine(column: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
     return classes
 
 
-def has_room(least: Floats, most: Floats, bins: int) -> NDArray[np.bool_]:
+def has_room(least: Floats, most: Floats, bins: int) -> Booleans:
     """Whether float64 can hold the edges of so many bins between these; else take as constant.
 
     Args:
@@ -79,7 +78,7 @@ def has_room(least: Floats, most: Floats, bins: int) -> NDArray[np.bool_]:
     return np.asarray(most - least > 4 * bins * rounding)
 
 
-def quantile(values: Floats, bins: int) -> NDArray[np.int64]:
+def quantile(values: Floats, bins: int) -> Long:
     """Classes 0 to bins - 1 that hold equally many rows of each column, but for ties.
 
     Equal values share a class, so a column with fewer than `bins` different values has fewer.

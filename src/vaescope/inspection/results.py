@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.encoding import Maps
 from vaescope.geometry.effective_beta import EffectiveBeta
@@ -25,7 +24,7 @@ from vaescope.metrics.score import versions
 from vaescope.models import Inference
 from vaescope.pruning.price import Price
 from vaescope.traversals import Reconstructions, Traversals
-from vaescope.types import Floats, Vector
+from vaescope.types import Double, Floats, Long, Vector
 from vaescope.verdicts import THRESHOLDS, Verdict
 
 __all__ = [
@@ -88,9 +87,9 @@ class Histograms:
     is finer than a bin, its mean over the bin."""
 
     edges: Vector  # (bins + 1,), the same for all latents
-    mean: NDArray[np.float64]  # (latent, bins)
-    sample: NDArray[np.float64]
-    prior: NDArray[np.float64]  # (latent, bins) marginal densities
+    mean: Double  # (latent, bins)
+    sample: Double
+    prior: Double  # (latent, bins) marginal densities
     says: str = "N(0, 1)"  # which prior, and the units if they are not those of the codes
 
     @property
@@ -109,7 +108,7 @@ class FactorSummary:
 
     names: tuple[str, ...]
     mig: Score
-    normalised: NDArray[np.float64]  # (latent, factor) I(z; v) / H(v)
+    normalised: Double  # (latent, factor) I(z; v) / H(v)
     supervised: bool = False  # the encoder saw the factors
     by_chance: Vector | None = None  # share of each factor that noise would know; None: 0
 
@@ -155,16 +154,16 @@ class Fit:
 class Training:
     """The history of a run: means since the record before."""
 
-    step: NDArray[np.int64]
+    step: Long
     loss: Vector
     distortion: Vector
     rate: Vector  # NaN where the objective has none
-    active: NDArray[np.int64]
-    mixed: NDArray[np.int64]
-    passive: NDArray[np.int64]
+    active: Long
+    mixed: Long
+    passive: Long
     since: int = 0  # the step from which on the objective did not change
-    variance: NDArray[np.float64] | None = None  # (step, latent) mean posterior variance
-    latent_kl: NDArray[np.float64] | None = None  # (step, latent) nats, where it was kept
+    variance: Double | None = None  # (step, latent) mean posterior variance
+    latent_kl: Double | None = None  # (step, latent) nats, where it was kept
 
 
 @dataclass(frozen=True)

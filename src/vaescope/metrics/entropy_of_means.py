@@ -5,7 +5,6 @@ alone we have read: the statistic is ours, and there is no threshold.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import RangeError, UsageError
@@ -13,7 +12,7 @@ from vaescope.estimates import bootstrap, bootstrap_interval
 from vaescope.metrics.rows import Representation, points
 from vaescope.metrics.score import Protocol, Score
 from vaescope.seeds import rng
-from vaescope.types import Floats, Integers
+from vaescope.types import Double, Floats, Integers
 
 __all__ = ["entropy_of_means"]
 
@@ -79,7 +78,7 @@ def entropy_of_means(
         place = np.floor((z - shift) / width) if width > 0 else np.zeros_like(z)
     classes = (np.clip(place, -bins, 2 * bins) + bins).astype(np.int64)
 
-    def entropies(drawn: Integers) -> NDArray[np.float64]:
+    def entropies(drawn: Integers) -> Double:
         return np.array([_entropy(column[drawn], 3 * bins + 1) for column in classes.T])
 
     found = entropies(np.arange(len(rows)))

@@ -44,7 +44,6 @@ def from_posteriors(
     what: str,
     *,
     samples: int = 10_000,
-    leave_out: Sequence[str] | None = None,
     seed: int = 0,
 ) -> InformationTable:
     """I(z_j; v_k) = E log q(z_j | v_k) / q(z_j), with q(z_j) the mean over rows of q(z_j | x).
@@ -53,9 +52,8 @@ def from_posteriors(
     some of them is narrower for v_k, which has fewer, than for all, and makes information of
     nothing where posteriors are narrow (mathieu2019 appendix C). Takes time of samples * n * d.
 
-    Args:
-        leave_out: names of factors to leave out; by default those of the released code (`left_out`)
-            among the codes' factors. Entropies of factors are logarithms of their number of values.
+    Factors that the released code leaves out (`left_out`) are left out. Entropies of factors are
+    logarithms of their number of values.
     """
     seen = labelled(codes, what, on="sample")
     if not codes.stochastic:
@@ -63,7 +61,7 @@ def from_posteriors(
             f"{what} by posteriors needs positive variances; got {codes.variance.min():g}.",
             "A point has no density: use the protocol default or dlib.",
         )
-    omitted = left_out(codes.factor_names) if leave_out is None else tuple(leave_out)
+    omitted = left_out(codes.factor_names)
     kept = np.array([name not in omitted for name in seen.names])
     if not kept.any():
         raise ShapeError(

@@ -5,12 +5,11 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError, UsageError
 from vaescope.seeds import rng
-from vaescope.types import Array, Floats, Integers
+from vaescope.types import Array, Double, Floats, Integers, Long
 
 __all__ = [
     "Labelled",
@@ -34,9 +33,9 @@ TRAIN, TEST = 10_000, 5_000
 class Labelled:
     """Codes of one representation beside the factors that vary."""
 
-    z: NDArray[np.float64]  # (n, d)
-    factors: NDArray[np.int64]  # (n, k)
-    columns: NDArray[np.int64]  # which of the codes' factors those are
+    z: Double  # (n, d)
+    factors: Long  # (n, k)
+    columns: Long  # which of the codes' factors those are
     codes: Codes
     representation: Representation
 
@@ -83,7 +82,7 @@ def in_grid_order(codes: Codes) -> bool:
     return codes.n > 1 and bool(np.all(np.diff(keys) >= 0)) and keys[0] != keys[-1]
 
 
-def points(codes: Codes, limit: int | None, seed: int) -> NDArray[np.int64]:
+def points(codes: Codes, limit: int | None, seed: int) -> Long:
     """The first `limit` rows; of rows in grid order, so many drawn at random with `seed`."""
     if limit is None or limit >= codes.n:
         return np.arange(codes.n)
@@ -123,7 +122,7 @@ def labelled(
     return Labelled(np.asarray(z, dtype=np.float64), _compact(v[:, columns]), columns, codes, on)
 
 
-def _compact(factors: Integers) -> NDArray[np.int64]:
+def _compact(factors: Integers) -> Long:
     """Classes numbered anew where numbers exceed the rows: tables have a cell for each number."""
     classes = factors.astype(np.int64)
     for column in np.flatnonzero(classes.max(axis=0) >= len(classes)):

@@ -11,7 +11,6 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vaescope.codes import Codes
 from vaescope.errors import VaescopeError
@@ -21,6 +20,7 @@ from vaescope.metrics.rows import Labelled, Representation, labelled
 from vaescope.metrics.sap_continuous import correlations
 from vaescope.metrics.table import counted
 from vaescope.reading import parse_json
+from vaescope.types import Booleans, Double
 from vaescope.wording import listed
 
 __all__ = ["FINDINGS", "BrokenAssumption", "findings", "validity_of"]
@@ -81,7 +81,7 @@ def findings(
     )
 
 
-def _shares(counts: Counts) -> NDArray[np.float64]:
+def _shares(counts: Counts) -> Double:
     """Information beyond chance as a share of the entropy of b; 0 where it may be chance."""
     information, chance = counts.information(), counts.chance()
     beyond = information > chance + _DEVIATIONS * np.sqrt(chance / counts.n) + 1e-12
@@ -89,7 +89,7 @@ def _shares(counts: Counts) -> NDArray[np.float64]:
     return np.where(beyond, (information - chance) / entropy, 0.0)
 
 
-def _of_factors(rows: Labelled, share: NDArray[np.float64]) -> list[BrokenAssumption]:
+def _of_factors(rows: Labelled, share: Double) -> list[BrokenAssumption]:
     found = []
     if share.max() > 0:
         a, b = np.unravel_index(int(share.argmax()), share.shape)
@@ -121,7 +121,7 @@ def _of_factors(rows: Labelled, share: NDArray[np.float64]) -> list[BrokenAssump
 
 
 def _of_latents(
-    rows: Labelled, knows: NDArray[np.bool_], told: NDArray[np.float64], codes: Codes
+    rows: Labelled, knows: Booleans, told: Double, codes: Codes
 ) -> list[BrokenAssumption]:
     """`told`: the most that another factor tells of each factor, as a share."""
     found = []
@@ -178,7 +178,7 @@ def _of_latents(
     return found
 
 
-def _of_relations(rows: Labelled, knows: NDArray[np.bool_]) -> list[BrokenAssumption]:
+def _of_relations(rows: Labelled, knows: Booleans) -> list[BrokenAssumption]:
     v = rows.factors.astype(np.float64)
     straight = np.abs(correlations(rows.z, v))
     bent = np.abs(correlations(ranks(rows.z), ranks(v))) - straight

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from vaescope.build import data_settings
 from vaescope.data import Dataset
@@ -37,6 +36,7 @@ from vaescope.perturbing.training import Adversaries, Trace, train_network
 from vaescope.reading import parse_json, read_json
 from vaescope.runs import strict_json
 from vaescope.specs import digest
+from vaescope.types import Single
 from vaescope.user_data import as_dataset
 from vaescope.vae import as_input
 
@@ -158,7 +158,7 @@ def perturb_dataset(
 
 
 def _train(
-    data: Dataset, inputs: NDArray[np.float32], settings: PerturbSettings,
+    data: Dataset, inputs: Single, settings: PerturbSettings,
     network: PerturbationNetwork, selection: Selection, experiments: list[Any], runs: Path,
     folder: Path, key: str, stop: Callable[[], int], tell: Callable[[str], None], trace: Trace,
 ) -> None:  # fmt: skip
@@ -218,7 +218,7 @@ def _claim(folder: Path, facts: Mapping[str, Any]) -> None:
 
 
 @torch.no_grad()
-def _changes(network: PerturbationNetwork, inputs: NDArray[np.float32]) -> torch.Tensor:
+def _changes(network: PerturbationNetwork, inputs: Single) -> torch.Tensor:
     w = torch.from_numpy(inputs)
     return torch.cat([network(w[start : start + 1024]) for start in range(0, len(w), 1024)])
 
