@@ -1,9 +1,9 @@
 """Installs the built wheel with each extra alone and runs the extra's main command there.
 
-`python scripts/extras.py [--only core,serve,onnx] [--core FOLDER]` builds the wheel, makes an
-environment with the core (or takes one that holds this wheel) and runs the demo there; then for
-each extra another one that borrows the core's packages (a .pth file): pip adds only what the extra
-asks for. Prints one line for each; exits 1 where one fails.
+`python scripts/extras.py [--only core,serve,onnx] [--core FOLDER] [--python python3.13]` builds the
+wheel, makes an environment with the core (or takes one that holds this wheel) and runs the demo
+there; then for each extra another one that borrows the core's packages (a .pth file): pip adds only
+what the extra asks for. Prints one line for each; exits 1 where one fails.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 import tomllib
-import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -54,9 +53,9 @@ COMMANDS = {
 }  # fmt: skip
 
 
-def environment(folder: Path, borrowed: Path | None, *wanted: str) -> str:
+def environment(python: str, folder: Path, borrowed: Path | None, *wanted: str) -> str:
     """Makes it and installs; what pip said where it failed."""
-    venv.create(folder, with_pip=True)
+    subprocess.run([python, "-m", "venv", folder], check=True)
     if borrowed is not None:
         (site,) = folder.glob("lib/python*/site-packages")
         (there,) = borrowed.glob("lib/python*/site-packages")
@@ -73,9 +72,9 @@ def clean() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
-def tried(extra: str, wheel: Path, folder: Path, core: Path) -> str:
+def tried(extra: str, wheel: Path, folder: Path, core: Path, python: str) -> str:
     """ "" where it installs and its command runs, else what was said."""
-    if wrong := environment(folder / "venv", core, f"{wheel}[{extra}]"):
+    if wrong := environment(python, folder / "venv", core, f"{wheel}[{extra}]"):
         return wrong
     bin_folder = folder / "venv" / "bin"
     vaescope = bin_folder / "vaescope"
@@ -100,6 +99,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="names with commas")
     parser.add_argument("--core", type=Path, help="an environment with the wheel, nothing more")
+    parser.add_argument("--python", default=sys.executable, help="whose environments are made")
     arguments = parser.parse_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = arguments.only.split(",") if arguments.only else project["optional-dependencies"]
@@ -110,7 +110,9 @@ def main() -> None:
         subprocess.run(build, check=True, capture_output=True)
         (wheel,) = out.glob("*.whl")
         core = arguments.core or out / "core"
-        if arguments.core is None and (wrong := environment(core, None, str(wheel))):
+        if arguments.core is None and (
+            wrong := environment(arguments.python, core, None, str(wheel))
+        ):
             sys.exit(wrong)
         if arguments.only is None or "core" in extras:
             extras = [name for name in extras if name != "core"]
@@ -123,7 +125,7 @@ def main() -> None:
         for extra in extras:
             started = time.monotonic()
             (out / extra).mkdir()
-            wrong = tried(extra, wheel, out / extra, core.resolve())
+            wrong = tried(extra, wheel, out / extra, core.resolve(), arguments.python)
             failed += bool(wrong)
             sys.stdout.write(f"{extra}: {wrong or 'runs'} ({time.monotonic() - started:.0f} s)\n")
             sys.stdout.flush()

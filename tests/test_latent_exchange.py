@@ -232,6 +232,22 @@ def test_one_model_alone_and_an_unknown_class_are_refused(base: OpenModel) -> No
         vs.translate(base, mixed(base, np.eye(D)), by="projective")
 
 
+class Far(Waves):
+    """Decodes to where no data are."""
+
+    def decode(self, z: Tensor) -> Tensor:
+        return super().decode(z) + 9.0
+
+
+def test_where_nothing_can_be_exchanged_no_map_is_chosen_unless_it_is_named(
+    base: OpenModel,
+) -> None:
+    far = vs.open_model(Far(), base.data, rows=400, posterior="logvar")
+    with pytest.raises(UsageError, match=r"no better than the mean image.*give by="):
+        vs.translate(base, far)
+    assert vs.translate(base, far, by="affine")(torch.zeros(2, D)).shape == (2, D)
+
+
 class Maps(nn.Module):
     """Latents (n, 2, 4, 4) of images (n, 1, 8, 8)."""
 

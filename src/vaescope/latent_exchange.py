@@ -224,7 +224,11 @@ def translate(
             f"Give one of {', '.join(found.maps)}.",
         )
     shares = {name: share for name, share in found.recovered.items() if share is not None}
-    best = max(shares, key=shares.__getitem__)
+    if by is None and not shares:
+        raise UsageError(
+            found.says, f"Train {found.b}, or give by=, one of {', '.join(found.maps)}."
+        )
+    best = max(shares, key=shares.__getitem__, default="")
     return Translation(found.maps[by or found.sufficient or best])
 
 

@@ -22,7 +22,7 @@ class _Small(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if name == "train":
+        if name in ("train", "VAEEstimator"):
             _set(node, "steps", _STEPS)
         elif name == "compare":
             _set(node, "images", False)

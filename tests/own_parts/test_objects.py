@@ -249,6 +249,16 @@ def test_what_is_given_twice_is_refused(tmp_path: Path) -> None:
         vs.train("vae", X, vae=vs.load_vae(train(tmp_path)), latent=5, out=tmp_path)
 
 
+def test_modules_of_a_whole_vae_that_return_tensors_are_refused_with_the_way_to_wrap_them() -> None:
+    prior, encoder = vs.priors.StandardNormal(2), nn.Linear(6, 4)
+    ends = vs.nets.DiagonalPosterior(4, 2)
+    with pytest.raises(UsageError, match=r"encoder of vae= returns Tensor.*vs\.nets\.Encoder\(net"):
+        vs.train("vae", X, vae=vs.VAE(encoder, nn.Linear(2, 6), prior))
+    whole = vs.VAE(vs.nets.Encoder(encoder, ends), nn.Linear(2, 6), prior)
+    with pytest.raises(UsageError, match=r"decoder of vae= returns Tensor.*vs\.nets\.Decoder\(net"):
+        vs.train("vae", X, vae=whole)
+
+
 def test_an_objective_that_holds_a_critic_is_an_object(tmp_path: Path) -> None:
     objective = vs.objectives.FactorVAE(nn.Linear(3, 2))
     run = train(tmp_path, objective=objective)

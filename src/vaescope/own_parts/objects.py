@@ -12,6 +12,7 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
+from vaescope.distributions import Distribution
 from vaescope.errors import RunError, UsageError
 from vaescope.objectives import Objective
 from vaescope.own_parts.fingerprint import code_of, fingerprint, weights_of
@@ -22,7 +23,7 @@ from vaescope.own_parts.specs import GROUPS, ImportedSpec, ObjectSpec
 from vaescope.priors import as_prior
 from vaescope.scheduling import schedule_settings
 from vaescope.specs import Experiment
-from vaescope.vae import VAE
+from vaescope.vae import VAE, NoDecoder
 from vaescope.wording import nearest
 
 __all__ = [
@@ -177,9 +178,24 @@ def attach(spec: Experiment, objects: Mapping[str, Any], where: str) -> Experime
 
 
 def _latents(vae: VAE, spec: Experiment) -> int:
+    """How many latents it has. Raises UsageError where its modules return no distributions."""
+    encoder, decoder = (copy.deepcopy(part).eval() for part in (vae.encoder, vae.decoder))
     with torch.no_grad():
-        mean: Tensor = copy.deepcopy(vae.encoder).eval()(torch.zeros(2, *spec.data.shape)).mean
+        q = encoder(torch.zeros(2, *spec.data.shape))
+        _check_distribution("encoder", q, "DiagonalPosterior(features, latent)")
+        mean: Tensor = q.mean
+        if not isinstance(decoder, NoDecoder):
+            _check_distribution("decoder", decoder(mean), "SquaredErrorLikelihood()")
     return int(mean.shape[1])
+
+
+def _check_distribution(part: str, returned: Any, end: str) -> None:
+    if not isinstance(returned, Distribution):
+        raise UsageError(
+            f"The {part} of vae= returns {type(returned).__name__}; vs.VAE wants a distribution.",
+            "Pass modules that return tensors as encoder= and decoder=, without vae=, or wrap "
+            f"them: vs.nets.{part.capitalize()}(net, vs.nets.{end}).",
+        )
 
 
 def _says(value: Any) -> str:
