@@ -92,5 +92,5 @@ def test_a_prior_of_the_user_s_own_says_what_it_has_to_implement() -> None:
             return DiagonalGaussian(torch.zeros(1, 2), torch.zeros(1, 2))
 
     assert isinstance(as_prior(Own(), 2), Own)
-    with pytest.raises(UsageError, match=r"Own does not say what density it has.*density"):
+    with pytest.raises(UsageError, match=r"Own has no known density.*density"):
         Own().density()

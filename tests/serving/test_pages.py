@@ -32,7 +32,7 @@ FAILED = "beta-vae-s3-failed"
 def test_a_failed_run_shows_its_message(client: TestClient) -> None:
     text = client.get(f"/run?path={FAILED}").text
     assert "DataError: The file is truncated." in text
-    assert "Give the command that trained it again" in text
+    assert "give the command that trained it again" in text
 
 
 def test_clients_that_ask_together_share_one_page(

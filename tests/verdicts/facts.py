@@ -144,7 +144,9 @@ def unheard(what: Situation) -> set[int]:
 
 def says_close(says: str) -> bool:
     """What is called close is: its number and its limit are in the sentence."""
-    pairs = re.findall(r"([\d.]*\d)(?: nats|%)? against (\d[\d.]*\d)(?: nats|%)?[.)]", says)
+    pairs = re.findall(
+        r"([\d.]*\d)(?: nats|%)? (?:against |\(limit )(\d[\d.]*\d)(?: nats|%)?[.)]", says
+    )
     return bool(pairs) and all(
         0 < abs(float(number) - float(limit)) <= 0.11 * float(limit) for number, limit in pairs
     )

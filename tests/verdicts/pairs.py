@@ -234,7 +234,7 @@ OF_COMPARISONS: Mapping[str, Truth] = {
     r", \d+ of them mirrored": lambda s, says: (
         s.other is not None or int(re.findall(r", (\d+) of them", says)[0]) == s.mirrored
     ),
-    r"Each pair shares half of its variance or more: read it as one latent": lambda s, _: (
+    r"Each pair shares half of its variance or more: treat it as one latent": lambda s, _: (
         _least_shared(s) >= 0.5
     ),
     r"\d+ shares? less than half of the variance: there the runs have different axes, and a "

@@ -254,7 +254,7 @@ def test_a_margin_of_dto_is_to_a_limit_that_the_rule_names() -> None:
         geometry: Any = SimpleNamespace(measures=measures, columns=(0, 1))
         found = orthogonal(geometry)
         assert found is not None
-        for limit in re.findall(r"DtO is borderline: [\d.]+ against ([\d.]+\d)", found.says):
+        for limit in re.findall(r"DtO is borderline: [\d.]+ \(limit ([\d.]+\d)", found.says):
             assert f"{float(limit):.2f}" in found.rule, (dto, cosine, found)
             met.add((float(limit), cosine))
     assert met == {(0.5, 0.05), (0.5, 0.9), (0.8, 0.9)}

@@ -281,15 +281,15 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r"DtO is [\d.]+ against [\d.]+ for randomly rotated axes: ": lambda s, _: bool(s.axes),
     r"the axes are close to the local principal components of the decoder's output": axes(0, 0.5),
-    r", and its directions are nearly orthogonal \(\d+ and \d+ have a mean \|cosine\| of .*, the "
-    r"largest\)": lambda s, _: cosine(s) < 0.3,
+    r", and its directions are nearly orthogonal \(the largest mean \|cosine\| is .*, between \d+ "
+    r"and \d+\)": lambda s, _: cosine(s) < 0.3,
     r", but its directions are not orthogonal: \d+ and \d+ have a mean \|cosine\| of": (
         lambda s, _: cosine(s) >= 0.3
     ),
     r"the axes are closer to the local principal components of the decoder's output than chance, "
     r"but not close \(": axes(0.45, 0.85),
-    r"\d+ and \d+ have a mean \|cosine\| of [\d.]+(, the largest\))?": lambda s, says: (
-        abs(float(re.findall(r"cosine\| of ([\d.]+\d)", says)[0]) - cosine(s)) < 0.01
+    r"mean \|cosine\| (of|is) [\d.]+\d": lambda s, says: (
+        abs(float(re.findall(r"cosine\| (?:of|is) ([\d.]+\d)", says)[0]) - cosine(s)) < 0.01
     ),
     r"the decoder's directions are nearly orthogonal \(.*\), but they are not the "
     r"local principal components of its output": lambda s, _: cosine(s) < 0.3,

@@ -202,7 +202,7 @@ class PageLearnt:
     folded: tuple[str, ...]  # what has no row
     title: str = "What it learnt"
     heads: tuple[str, str, str, str, str] = (
-        "Latents", "What they draw, from low to high", "KL, nats", "Share of change",
+        "Latents", "Outputs, from low to high", "KL, nats", "Share of change",
         "Share encoded",
     )  # fmt: skip
 

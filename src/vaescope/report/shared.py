@@ -16,7 +16,7 @@ ROWS, RUNS = 8, 2
 #: Pictures in a strip; bytes of all strips.
 PICTURES, BUDGET = 5, 400_000
 _HEADS = (
-    "Matched latents", "What they draw in {runs}, from low to high", "KL in A, nats",
+    "Matched latents", "Outputs in {runs}, from low to high", "KL in A, nats",
     "Correlation", "KL gap",
 )  # fmt: skip
 

@@ -62,7 +62,7 @@ def strips_section(runs: Runs, folder: Path) -> Section | None:
     if more:
         parts.append(Prose(f"The first {SETTINGS} settings; {more:,} more are left out.", True))
     parts += [Prose(f"Left out: {reason}", aside=True) for reason in failed[:3]]
-    return Section("strips", "What they draw", "One row for each setting.", tuple(parts))
+    return Section("strips", "Samples", "One row for each setting.", tuple(parts))
 
 
 @torch.inference_mode()

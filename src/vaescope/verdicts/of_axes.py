@@ -66,7 +66,9 @@ def correlated(
         f"The total correlation of the means is {mean.total_correlation:.2f} nats, of the samples "
         f"{sample.total_correlation:.2f}, and of the means without the passive latents {rest:.2f}"
     )
-    rule = f"dropping the passive latents lowers it by less than {limit:.2g} nats"
+    rule = (
+        f"dropping the passive latents lowers the total correlation by less than {limit:.2g} nats"
+    )
     used = listed(sorted(z.index for z in latents if z.type != "passive"))
     by_lot = left_by_lot(of.mean, len(passive))  # None: one used latent, and no pair without them
     tone: Tone = "note"

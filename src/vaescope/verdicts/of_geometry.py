@@ -46,6 +46,7 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
     limit, random = (THRESHOLDS[name].value * haar for name in ("dto", "dto_random"))
     cosine, one, other = _least_orthogonal(geometry)
     parallel = f"{one} and {other} have a mean |cosine| of {cosine:.2f}"
+    largest = f"the largest mean |cosine| is {cosine:.2f}, between {one} and {other}"
     near = _near(geometry)
     pairs = listed([f"{i} with {j}" for i, j in near])
     apart = cosine < THRESHOLDS["cosine"].value
@@ -64,7 +65,7 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
         key, tone = "orthogonal", "good"
         says = (
             "the axes are close to the local principal components of the decoder's output, and its "
-            f"directions are nearly orthogonal ({parallel}, the largest)."
+            f"directions are nearly orthogonal ({largest})."
         )
         advice = "Interpret latents one by one; compare seeds before you give them names."
         if near:
@@ -81,7 +82,7 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
     elif apart:
         key = "free"
         says = (
-            f"the decoder's directions are nearly orthogonal ({parallel}, the largest), but "
+            f"the decoder's directions are nearly orthogonal ({largest}), but "
             "they are not the local principal components of its output."
         )
         advice = "Compare seeds before you give latents names: their axes may rotate."
@@ -89,7 +90,7 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
         key = "between"
         says = (
             "the axes are closer to the local principal components of the decoder's output than "
-            f"chance, but not close ({parallel}, the largest)."
+            f"chance, but not close ({largest})."
         )
         advice = "Moving one latent may show a little of another: look at the traversals."
     else:

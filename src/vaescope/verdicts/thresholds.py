@@ -138,8 +138,9 @@ def near_limit(number: float, limit: float) -> bool:
 
 
 def close(number: float, limit: float, what: str = "That", *, unit: str = "") -> str:
-    """A sentence where a number is borderline: ` That is borderline: 0.11 against 0.10.`"""
-    return f" {what} is borderline: {against(number, limit, unit)}." * near_limit(number, limit)
+    """A sentence where a number is borderline: ` That is borderline: 0.11 (limit 0.10).`"""
+    value, end = against(number, limit, unit).split(" against ")
+    return f" {what} is borderline: {value} (limit {end})." * near_limit(number, limit)
 
 
 def against(number: float, limit: float, unit: str = "") -> str:

@@ -69,7 +69,7 @@
     status.textContent = found.error || "";
     if (found.error) { root.dataset.refused = "1"; return; }
     codes.push(found.mean);
-    const set = element("button", { type: "button" }, "Set the sliders to it");
+    const set = element("button", { type: "button" }, "Set the sliders to this image");
     set.addEventListener("click", () => place(found.mean));
     list.append(element("section", { "aria-label": file.name },
       element("p", { class: "status" }, `${file.name}: ${found.fitted}. `, set),
