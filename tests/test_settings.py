@@ -163,3 +163,17 @@ def test_a_newer_format_is_refused() -> None:
 
 def test_all_dotted_keys_are_known() -> None:
     assert {"objective.beta", "data.size", "steps", "optimiser.lr"} <= set(settings_of())
+
+
+def test_one_width_is_that_of_every_layer_nested_or_dotted() -> None:
+    nested = from_python("vae", None, {"net": {"name": "mlp", "width": 64}})
+    assert nested == from_python("vae", None, {"net.name": "mlp", "net.width": 64})
+    assert nested == from_command_line("vae", ["net.name=mlp", "net.width=64"])
+    assert nested == from_python(
+        "vae", None, {"net": {"name": "mlp", "encoder": [64, 64], "decoder": [64, 64]}}
+    )
+    deep = from_python("vae", None, {"net": {"name": "mlp", "encoder": [8, 8, 8], "width": 16}})
+    assert to_dict(deep)["net"]["encoder"] == [16, 16, 16]
+    for wrong in (0, "wide", None):
+        with pytest.raises(UsageError, match="net must be"):
+            from_python("vae", None, {"net": {"name": "mlp", "width": wrong}})

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, model_validator
 
 __all__ = [
     "AnisotropicPriorSpec",
@@ -62,11 +62,27 @@ Activation = Literal["relu", "tanh", "leaky-relu", "xtanh"]
 
 
 class MlpNet(Group):
+    """`width` stands for that of every hidden layer; encoder and decoder say how many there are,
+    and are what is kept."""
+
     name: Literal["mlp"] = "mlp"
     encoder: Widths = (256, 256)
     decoder: Widths = (256, 256)
     encoder_activation: Activation = "relu"
     decoder_activation: Activation = "relu"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_one_width(cls, content: Any) -> Any:
+        if not isinstance(content, dict) or "width" not in content:
+            return content
+        rest = {key: value for key, value in content.items() if key != "width"}
+        for side in ("encoder", "decoder"):
+            layers = content.get(side, cls.model_fields[side].default)
+            rest[side] = [content["width"]] * (
+                len(layers) if isinstance(layers, list | tuple) else 2
+            )
+        return rest
 
 
 class ConvNet(Group):

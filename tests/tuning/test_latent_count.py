@@ -8,7 +8,7 @@ import pytest
 
 import vaescope as vs
 from vaescope.cli.app import main
-from vaescope.errors import UsageError
+from vaescope.errors import DataError, UsageError
 from vaescope.estimates import Estimate
 from vaescope.metrics.intrinsic_dimension import mle_dimension
 from vaescope.tuning.latent_count import LatentTrial, bisected, gaussian_dimension
@@ -74,3 +74,8 @@ def test_two_linear_factors_are_counted_by_the_command(
     assert found["used"] == found["dimension"] == 2 and found["wide"]["passive"] == 4
     assert {"fondue", "by_types", "data", "trials", "notes", "seconds"} <= set(found)
     assert all(one["latents"] <= 6 for one in found["trials"])
+
+
+def test_data_that_do_not_vary_are_refused_not_counted_as_one_latent() -> None:
+    with pytest.raises(DataError, match="All rows of array are the same"):
+        vs.how_many_latents(np.ones((50, 4), dtype=np.float32), steps=2)

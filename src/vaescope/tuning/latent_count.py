@@ -31,6 +31,7 @@ from vaescope.training.api import choose_device
 from vaescope.training.loop import new_state, steps
 from vaescope.training.precision import choose, threads_for
 from vaescope.training.run import check_range
+from vaescope.tuning.scale import require_variation
 from vaescope.tuning.tune import template_of
 from vaescope.user_data import as_dataset
 
@@ -108,7 +109,7 @@ class LatentCount:
             return f"{estimate.value:.1f} ({low:.1f} to {high:.1f})"
 
         lines = [
-            f"Use {self.recommended} latents.",
+            f"Use {self.recommended} latent{'' if self.recommended == 1 else 's'}.",
             f"  dimension of posterior means, wide model   {self.dimension}"
             f"  [{told_(self.wide.used_means)}]",
             f"  latents in use, wide model, beta 1         {self.wide.used} of {self.wide.latents}",
@@ -201,6 +202,7 @@ def count_latents(
     spec = template_of(spec, spec.steps)
     rows = build_data(spec.data) if data is None else data
     check_range(rows, spec)
+    require_variation(rows)
     own = _dimensions(rows)
     trainer = _Trainer(spec, rows, choose_device(device))
     start = 4 if own["mle"] is None else max(1, round(own["mle"].value))

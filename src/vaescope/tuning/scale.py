@@ -18,7 +18,7 @@ from vaescope.own_parts.specs import is_own
 from vaescope.specs import Experiment, resolve
 from vaescope.types import Double
 
-__all__ = ["collapse_scale"]
+__all__ = ["collapse_scale", "require_variation"]
 
 ROWS = 1_000
 
@@ -34,15 +34,21 @@ INFORMATION: Mapping[str, Callable[[Any, Double, Double], Double]] = {
 }
 
 
-def collapse_scale(experiment: Experiment, data: Dataset) -> float:
-    """The greatest eigenvalue of the data's covariance in the metric of the likelihood."""
+def require_variation(data: Dataset) -> Double:
+    """Rows of the data, flat, which are not all the same."""
     x = data.rows(data.sample(ROWS, seed=0)).reshape(min(ROWS, len(data)), -1).astype(np.float64)
-    mean, variance = x.mean(axis=0), x.var(axis=0)
-    if not variance.any():
+    if not np.ptp(x, axis=0).any():
         raise DataError(
             f"All rows of {data.name} are the same: there is nothing to encode.",
             "Give data that vary.",
         )
+    return x
+
+
+def collapse_scale(experiment: Experiment, data: Dataset) -> float:
+    """The greatest eigenvalue of the data's covariance in the metric of the likelihood."""
+    x = require_variation(data)
+    mean, variance = x.mean(axis=0), x.var(axis=0)
     likelihood = resolve(experiment).likelihood
     if is_own(likelihood):
         raise UsageError(
