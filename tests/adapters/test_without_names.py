@@ -185,6 +185,11 @@ def test_labels_that_may_be_left_out_are_asked_about() -> None:
     np.testing.assert_allclose(given.codes.mean, mean, atol=1e-5)
 
 
+def test_a_condition_that_nothing_takes_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"would not get condition=.*Leave condition= out"):
+        vs.open_model(seeded(Draws), few(), condition=one_hot(labels()[:96]).numpy())
+
+
 class OnTheSimplex(Draws):
     def encode(self, x: Tensor) -> Any:
         return td.Dirichlet(F.softplus(self._heads(x)[0]) + 0.1)

@@ -109,6 +109,11 @@ class Call:
         allowed = sum(one.default is None and bool(_BESIDE.search(one.name)) for one in known)
         return needed + allowed
 
+    @property
+    def takes_more(self) -> bool:
+        """Whether it gets something beside x or z, or may, as far as its parameters tell."""
+        return self._slots() > 0
+
     def _beside(self, first: Tensor, u: Tensor) -> list[Tensor]:
         """What it takes beside x or z: as much as it has places for. Lengths go where a name asks
         for them."""

@@ -153,7 +153,7 @@ def _with_likelihood(source: Source, likelihood: Callable[[Any], Any]) -> Source
     """Decoders that give the distributions that the user's function makes of their outputs."""
 
     decoders = tuple((name, _after(decode, likelihood)) for name, decode in source.decoders)
-    return replace(source, decoders=decoders)
+    return replace(source, decoders=decoders, told_likelihood=True)
 
 
 def _after(decode: Function, likelihood: Callable[[Any], Any]) -> Function:

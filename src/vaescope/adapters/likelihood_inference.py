@@ -141,6 +141,7 @@ def likelihoods(
         near, held, words = family_of(output.distribution)
         spans = (told,) if told else ranges
         why = f"{words}; {shown.why}" if shown.loss in RATES else f"decode returns {words}"
+        why = f"{words}, as given" if source.told_likelihood else why
         return [(ModelLikelihood("own", span, value_range, near, held), why) for span in spans]
     found = []
     word, _, number = named.partition(":")

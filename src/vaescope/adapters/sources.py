@@ -52,6 +52,7 @@ class Source:
     prior: Callable[[], Any] | None = None  # where the model states it
     #: Passes whose losses show the likelihood, and their names.
     losses: tuple[tuple[str, Function], ...] = ()
+    told_likelihood: bool = False  # whether decoders give what the user's likelihood= makes of them
 
 
 def source_of(
@@ -184,6 +185,7 @@ def _placed(
         return call(fed(values, dtype, own.device), beside)
 
     placed.__wrapped__ = function  # type: ignore[attr-defined] # its code says what it returns
+    placed.takes_more = call.takes_more  # type: ignore[attr-defined]
     return placed
 
 

@@ -67,11 +67,24 @@ def choose_feeding(
                         raise  # as it is, it works, but in several ways or in none that is known
                     problems.append(error)
                 else:
+                    _refuse_idle(source, asked)
                     reading, counting = _counted(source, reading, x, u, condition, asked)
                     return Feeding(source, reading, tried, condition, form, batch_axis, counting, u)
     doubts = [one for one in problems if isinstance(one, ReadingError)
               and not isinstance(one, UnreadableError)]  # fmt: skip
     raise (doubts or problems)[0]
+
+
+def _refuse_idle(source: Source, asked: Asked) -> None:
+    """A condition that no function of the model takes would be left out without a word."""
+    functions = [f for _, f in (*source.encoders, *source.decoders, *source.losses)]
+    functions += source.forwards
+    if asked.condition is not None and not any(getattr(f, "takes_more", True) for f in functions):
+        raise UsageError(
+            f"Nothing of {source.name} takes anything beside data and latents, so that it would not "
+            "get condition=.",
+            "Leave condition= out, or pass encode= and decode= as functions that take it too.",
+        )
 
 
 def _counted(

@@ -259,6 +259,8 @@ def kind_of(array: Array) -> Kind:
         return "images" if array.ndim == 3 or {shape[1], shape[3]} & {1, 2, 3, 4} else "signals"
     if kind in "iu" and array.ndim == 2:
         return "tokens"
+    if 0 in shape:
+        return "signals"  # which refuses it
     if kind != "f" or array.ndim != 4 or not {shape[1], shape[3]} & set(IMAGE_CHANNELS):
         return "signals"
     low, high = float(array.min()), float(array.max())
