@@ -175,7 +175,15 @@ class SquashedHeads(Layers):
 
 
 class PlainAutoencoder(Layers):
-    """No noise at all."""
+    """No noise at all, and no head for a spread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.fc_var
+
+    def _heads(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        mu = self.fc_mu(F.relu(self.fc1(x.flatten(1))))
+        return mu, torch.zeros_like(mu)
 
     def encode(self, x: Tensor) -> Tensor:
         return self._heads(x)[0]
