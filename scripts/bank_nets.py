@@ -19,7 +19,7 @@ from vaescope.studies.bonheme2023.bank import arm
 from vaescope.studies.bonheme2023.scores import scores
 from vaescope.sweeps.driver import sweep
 from vaescope.sweeps.grid import plan
-from vaescope.sweeps.inline import InlineEngine
+from vaescope.sweeps.worker import InlineEngine
 
 #: The bank's 1/4, 1 and 2 at 16 pixels: four times the pixels, four times the weight.
 BETAS = (1.0, 4.0, 8.0)

@@ -30,7 +30,7 @@ def measured(folder: Path) -> dict[str, Any]:
     from vaescope.runs import Run
     from vaescope.studies import catalogue, running
     from vaescope.studies.study import Trained
-    from vaescope.sweeps.inline import InlineEngine
+    from vaescope.sweeps.worker import InlineEngine
 
     torch.set_num_threads(1)
     found: dict[str, Any] = {}

@@ -175,12 +175,7 @@ def _moments(values: Double) -> Pair:
     return mean, ones @ apart / len(values)
 
 
-def _moments_of(
-    m: Double,
-    v: Double,
-    centre: Double,
-    units: Double,
-) -> Pair:
+def _moments_of(m: Double, v: Double, centre: Double, units: Double) -> Pair:
     """Means and variances, (3, latent), of variances, their ratios and the shifts of the means."""
     variance = _moments(v)
     if centre.ndim < 2 and units.ndim < 2:  # the units are the same for all examples

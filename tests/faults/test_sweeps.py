@@ -11,8 +11,8 @@ import pytest
 from vaescope.errors import RunError, UsageError
 from vaescope.runs import Run
 from vaescope.sweeps import leases, local, plan, product, sweep
-from vaescope.sweeps.inline import InlineEngine
 from vaescope.sweeps.local import LocalEngine
+from vaescope.sweeps.worker import InlineEngine
 
 CELL = {"preset": "vae", "data.name": "synth-linear", "data.n": 100, "latent": 2, "steps": 4}
 
@@ -99,7 +99,7 @@ def test_the_error_of_a_run_has_no_path_of_the_installation(tmp_path: Path) -> N
         "import sys; from pathlib import Path\n"
         "from vaescope.sweeps import plan, sweep\n"
         "from vaescope.sweeps import worker\n"
-        "from vaescope.sweeps.inline import InlineEngine\n"
+        "from vaescope.sweeps.worker import InlineEngine\n"
         "worker._steps = lambda *_: 1 / 0\n"
         f"list(sweep(plan([{CELL!r}]), Path(sys.argv[1]), InlineEngine()))\n"
     )

@@ -33,7 +33,7 @@ from vaescope.sweeps import (
     stacked,
     sweep,
 )  # fmt: skip
-from vaescope.sweeps.inline import InlineEngine
+from vaescope.sweeps.worker import InlineEngine
 from vaescope.tables import csv_text, read_table
 from vaescope.training import many
 

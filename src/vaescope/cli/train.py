@@ -135,8 +135,7 @@ def train_one(
     from vaescope.loggers import check_loggers, logged
     from vaescope.runs import Run
     from vaescope.training.api import choose_device
-    from vaescope.training.beginning import begun
-    from vaescope.training.run import train_run
+    from vaescope.training.run import begun, train_run
 
     check_loggers(loggers)
     where = choose_device(device)

@@ -115,9 +115,7 @@ def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Latent
     return LatentGroups(found, factors, rotation, used, len(rows), seed, notes, axes)
 
 
-def _factors(
-    codes: Codes,
-) -> tuple[tuple[str, ...], NDArray[np.number], tuple[int | None, ...]]:
+def _factors(codes: Codes) -> tuple[tuple[str, ...], NDArray[np.number], tuple[int | None, ...]]:
     """Names, values and numbers of classes of the factors that vary."""
     whole: NDArray[np.number]
     sizes: list[int | None]

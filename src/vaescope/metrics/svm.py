@@ -98,14 +98,7 @@ def _inside(sums: _Sums, w: Vector, b: Vector) -> tuple[Double, Double]:
     )
 
 
-def _loss(
-    own: Double,
-    rest: Double,
-    w: Vector,
-    b: Vector,
-    up: Vector,
-    down: Vector,
-) -> Vector:
+def _loss(own: Double, rest: Double, w: Vector, b: Vector, up: Vector, down: Vector) -> Vector:
     """The objective from the sums within the margin: 1 - w x - b and 1 + w x + b, squared."""
 
     def squares(sums: Double, level: Vector) -> Vector:

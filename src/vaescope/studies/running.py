@@ -34,7 +34,7 @@ from vaescope.studies.study import Computed, Scale, Study, Trained, Work
 from vaescope.sweeps.driver import sweep
 from vaescope.sweeps.engine import Engine, make_engine
 from vaescope.sweeps.grid import Plan, plan
-from vaescope.sweeps.inline import InlineEngine
+from vaescope.sweeps.worker import InlineEngine
 from vaescope.tables import Row, Table, Value, table_of
 
 __all__ = ["Outcome", "Progress", "joined", "load_outcome", "run_study", "save_outcome"]

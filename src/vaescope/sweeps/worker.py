@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import lru_cache
@@ -22,14 +22,14 @@ from vaescope.paths import replace_file
 from vaescope.runs import Run, strict_json
 from vaescope.settings import experiment
 from vaescope.specs import FORMAT
-from vaescope.sweeps.engine import Job, Task, WorkOutcome
+from vaescope.sweeps.engine import Ended, Job, Task, WorkOutcome
 from vaescope.sweeps.leases import held, lease
 
 if TYPE_CHECKING:
     from vaescope.data import Dataset
     from vaescope.specs import Experiment
 
-__all__ = ["failure_path", "record_failure", "serve", "task_of", "work"]
+__all__ = ["InlineEngine", "failure_path", "record_failure", "serve", "task_of", "work"]
 
 Stop = Callable[[], int]
 
@@ -219,3 +219,26 @@ def serve() -> None:
             break
         print(json.dumps([asdict(one) for one in outcomes]), file=answers, flush=True)
     os._exit(0)  # a thread still reads stdin, and Python would wait for it
+
+
+class InlineEngine:
+    """Trains in the caller's process and thread, for work too small to start workers for; `stop` is
+    asked while it does."""
+
+    def __init__(self, stop: Callable[[], int] = lambda: 0) -> None:
+        self._stop = stop
+        self._tasks: list[Task] = []
+
+    @property
+    def slots(self) -> int:
+        return 1
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        self._tasks += tasks
+
+    def wait(self, seconds: float) -> list[Ended]:
+        waiting, self._tasks = self._tasks, []
+        return [Ended(task, work(task, self._stop)) for task in waiting]
+
+    def close(self) -> None:
+        self._tasks.clear()

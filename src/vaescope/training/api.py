@@ -15,8 +15,7 @@ from vaescope.paths import runs_folder
 from vaescope.runs import Run
 from vaescope.settings import from_python
 from vaescope.training.bar import shown
-from vaescope.training.beginning import begun
-from vaescope.training.run import train_run
+from vaescope.training.run import begun, train_run
 from vaescope.user_data import as_dataset
 
 __all__ = ["choose_device", "train"]

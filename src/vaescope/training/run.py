@@ -7,7 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +19,14 @@ import torch
 from vaescope.allocator import keep_freed_memory
 from vaescope.build import build_vae, start_from_data, training_rows
 from vaescope.data import Dataset
-from vaescope.errors import Interrupted, NonFiniteError, RangeError, RunError, UsageError
+from vaescope.errors import (
+    Interrupted,
+    NonFiniteError,
+    RangeError,
+    RunError,
+    UsageError,
+    VaescopeError,
+)
 from vaescope.nets.likelihoods import Likelihood
 from vaescope.paths import appending, disk_errors, replace_file
 from vaescope.reading import read_json
@@ -41,7 +48,7 @@ from vaescope.training.validation import (
 from vaescope.vae import VAE
 from vaescope.wording import unit_scaling
 
-__all__ = ["Progress", "check_range", "environment", "finish", "mark_done", "train_run"]
+__all__ = ["Progress", "begun", "check_range", "environment", "finish", "mark_done", "train_run"]
 
 _LOG = logging.getLogger("vaescope")
 
@@ -66,6 +73,23 @@ class Progress:
         held_out = {f"validation_{k}": v for k, v in (self.validation or {}).items() if k != "step"}
         record = {"step": self.step} if self.record is None else self.record.to_dict()
         return {**record, **held_out}
+
+
+@contextmanager
+def begun(run: Run, spec: Experiment) -> Iterator[None]:
+    """`run.create`, undone where what follows fails before a checkpoint or a row of the history, as
+    a refusal of data does. Folders that were there before stay."""
+    made = [path for path in (run.path, *run.path.parents) if not path.exists()]
+    run.create(spec)
+    try:
+        yield
+    except Exception:
+        if run.path in made:
+            with suppress(OSError, VaescopeError):
+                run.discard()
+                for folder in made[1:]:  # innermost first, as far as they are empty
+                    folder.rmdir()
+        raise
 
 
 def check_range(data: Dataset, experiment: Experiment) -> None:

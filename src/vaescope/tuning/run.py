@@ -1,15 +1,22 @@
 """Short runs with warm starts over beta, kept in a folder as they are made."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 from vaescope.allocator import keep_freed_memory
 from vaescope.build import build_auxiliary, start_from_data
 from vaescope.data import Dataset
+from vaescope.decomposition.overlap import overlap
 from vaescope.errors import Interrupted, NonFiniteError
+from vaescope.geometry.jacobian import grams
+from vaescope.geometry.orthogonality import distance_of
+from vaescope.latents import types
+from vaescope.models import OpenModel
 from vaescope.objectives.unused import unused_posterior
 from vaescope.opening import open_vae
 from vaescope.paths import replace_file
@@ -20,13 +27,15 @@ from vaescope.training.loop import Record, State, new_state, steps
 from vaescope.training.precision import Precision, choose, threads_for
 from vaescope.training.run import CHECKPOINT_SECONDS, check_range, environment
 from vaescope.tuning.curve import By, CurvePoint, read_curve
-from vaescope.tuning.measure import EXAMPLES, measured
 from vaescope.tuning.overlap import DRIFT, drift_of, read_overlap
 from vaescope.tuning.plan import Next, Range, next_overlap_run, next_run
 from vaescope.tuning.result import Tuning, tuning_of
 from vaescope.tuning.store import Folder
 
-__all__ = ["TuningProgress", "Watcher", "tune"]
+__all__ = ["EXAMPLES", "TuningProgress", "Watcher", "tune"]
+
+#: Examples that decide types and distortion, the same at every beta; and those for Jacobians.
+EXAMPLES, JACOBIANS = 2_000, 50
 
 #: Fewest and most rounds of a short run: one that starts from other weights, one from scratch.
 WARM, SCRATCH = (2, 20), (10, 40)
@@ -157,7 +166,7 @@ class _Runner:
             state.vae, self.data, spec=at_beta(self.template, beta), auxiliary=self.auxiliary,
             rows=self.rows,
         )  # fmt: skip
-        point = measured(
+        point = _measured(
             opened, beta, unit=unit, steps=state.step, settled=_has_settled(rounds), start=start,
             drift=drift_of(*rounds[-2:]),
         )  # fmt: skip
@@ -262,3 +271,38 @@ def _is_over(rounds: list[list[float]], limits: tuple[int, int], by: By) -> bool
         return False
     moves = by == "overlap" and drift_of(*rounds[-2:]) > DRIFT
     return len(rounds) >= most or (_has_settled(rounds) and not moves)
+
+
+def _measured(
+    model: OpenModel,
+    beta: float,
+    *,
+    unit: float,
+    steps: int,
+    settled: bool,
+    start: float | None,
+    drift: float,
+) -> CurvePoint:
+    """The point of a model. `unit` is the variance of a latent that ignores x over the prior's: an
+    entropy-regularised VAE is the beta-VAE with its latents scaled up (mathieu2019 Corollary 2),
+    and variances are told as that one's."""
+    found = types(model.codes)
+    used = found.of("active", "mixed").tolist()
+    places = np.arange(model.codes.n)
+    distortion = model.distortion(places, model.noise(places))
+    return CurvePoint(
+        beta, tuple((found.mean_variance / unit).tolist()), len(used), len(found.mixed),
+        float(distortion.mean()), float(distortion.std() / math.sqrt(len(places))),
+        _dto(model, used), steps, settled, start,
+        overlap(model.codes).effective_number, model.codes.n, drift,
+    )  # fmt: skip
+
+
+def _dto(model: OpenModel, used: list[int]) -> float | None:
+    if len(used) < 2:
+        return None  # one axis has no other to be orthogonal to
+    codes = model.codes
+    places = np.linspace(0, codes.n - 1, min(JACOBIANS, codes.n)).astype(np.int64)
+    at = torch.from_numpy(codes.mean[places]).float().to(model.device)
+    with model.evaluating(gradients=True):
+        return distance_of(grams(model.decoder, at, columns=used)).value

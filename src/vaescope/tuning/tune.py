@@ -16,10 +16,9 @@ from vaescope.settings import from_python
 from vaescope.specs import Experiment, LoggingSpec, digest, resolve, to_dict
 from vaescope.training.api import choose_device
 from vaescope.tuning.curve import By
-from vaescope.tuning.measure import EXAMPLES
 from vaescope.tuning.plan import Range
 from vaescope.tuning.result import Tuning
-from vaescope.tuning.run import TuningProgress, Watcher, at_beta, tune
+from vaescope.tuning.run import EXAMPLES, TuningProgress, Watcher, at_beta, tune
 from vaescope.tuning.scale import collapse_scale
 from vaescope.tuning.store import Folder
 from vaescope.user_data import as_dataset
