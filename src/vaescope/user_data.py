@@ -74,11 +74,11 @@ def load_dataset(name: Any, **settings: Any) -> Dataset:
         return as_dataset(name, **settings)
     name = str(name)
     path = Path(name)
-    own = name not in DATASETS and "path" not in settings
-    if own and (os.sep in name or path.suffix or path.exists()):
+    unlisted = name not in DATASETS and "path" not in settings
+    if unlisted and (os.sep in name or path.suffix or path.exists()):
         _refuse_others(name, settings, ("size", "grey", "factors"))
         return load_files(name, **settings)
-    if own:
+    if unlisted:
         refuse_unknown(name)
     return build_data(from_python("vae", {"name": name, **settings}, {}).data)
 
@@ -121,15 +121,15 @@ def as_dataset(
     does not, `vaescope.data.in_memory.kind_of` decides.
     """
     check_kind(kind)
-    found = _dataset_of(data, factors, most, like, _Taking(foreign, kind))
-    if not foreign and found.value_range not in (None, *FIXED):
-        low, high = found.value_range
+    dataset = _dataset_of(data, factors, most, like, _Taking(foreign, kind))
+    if not foreign and dataset.value_range not in (None, *FIXED):
+        low, high = dataset.value_range
         raise RangeError(
             f"The images have values from {low:g} to {high:g}; wanted 0 to 1, 0 to 255 or -1 to 1.",
             f"Use {unit_scaling(low, high)}, with these two numbers for all your images, or "
             "undo their standardisation.",
         )
-    return found
+    return dataset
 
 
 def is_data(data: Any) -> bool:
@@ -191,8 +191,8 @@ def _from_file(path: Path, taking: _Taking) -> Dataset:
     held = read_file(path) if path.is_file() else None
     if held is None or (taking.kind or kind_of(held.values)) == "images":
         return load_dataset(path)  # says what is wrong where the file is not there
-    found = _from_array(held.values, held.factors, taking, held.factor_names)
-    return replace(found, card=replace(found.card, name=path.stem), columns=held.columns)
+    dataset = _from_array(held.values, held.factors, taking, held.factor_names)
+    return replace(dataset, card=replace(dataset.card, name=path.stem), columns=held.columns)
 
 
 def _from_table(table: Any, factors: Any, taking: _Taking) -> Dataset:
@@ -203,8 +203,8 @@ def _from_table(table: Any, factors: Any, taking: _Taking) -> Dataset:
             f"The columns {', '.join(words[:4])} of the table are not numbers.",
             "Encode them as you did for the training, e.g. pandas.get_dummies(table).",
         )
-    found = _from_array(table.to_numpy(dtype=np.float32), factors, taking)
-    return replace(found, columns=tuple(map(str, table.columns)))
+    dataset = _from_array(table.to_numpy(dtype=np.float32), factors, taking)
+    return replace(dataset, columns=tuple(map(str, table.columns)))
 
 
 def _plain(data: Any) -> Any:
@@ -318,8 +318,8 @@ def _from_anndata(cells: Any, factors: Any) -> Dataset:
     x = cells.X
     if not _has(x, "tocsr"):
         dense = np.asarray(x, dtype=np.float32)
-        found = from_arrays(dense, factors, factor_names=names or None, where="the AnnData")
-        return replace(found, columns=tuple(map(str, cells.var_names)))
+        dataset = from_arrays(dense, factors, factor_names=names or None, where="the AnnData")
+        return replace(dataset, columns=tuple(map(str, cells.var_names)))
     x = x.tocsr()
     if not np.isfinite(x.data).all():
         raise RangeError(

@@ -128,14 +128,14 @@ def _compare(
     progress("exchanging latents")
     exchanges, not_exchanged = _exchanges_with_first(opened)
     progress("drawing")
-    found = Comparison(
+    comparison = Comparison(
         members, tuple(kinds), sides, latents, fitted | measured, differing(members), given.name,
         len(rows), len(given), (), _notes(members, given=data is not None),
         skipped | not_fitted | not_exchanged,
         show(opened, matches, most=PICTURED) if images else None, exchanges,
         latent_names(codes, kinds, matches),
     )  # fmt: skip
-    return judge(found)
+    return judge(comparison)
 
 
 def _data(members: Sequence[Member], data: Any) -> Dataset:
@@ -153,9 +153,9 @@ def _noises(matches: Sequence[Match], n: int) -> list[Floats]:
     common = rng(0, "compare-noise").standard_normal((n, len(matches))).astype(np.float32)
     noises = []
     for place in range(len(matches[0])):
-        found = [(column, own) for column, match in enumerate(matches) if (own := match[place])]
-        noise = np.empty((n, len(found)), dtype=np.float32)
-        for column, own in found:
+        placed = [(column, own) for column, match in enumerate(matches) if (own := match[place])]
+        noise = np.empty((n, len(placed)), dtype=np.float32)
+        for column, own in placed:
             noise[:, own.latent] = own.sign * common[:, column]
         noises.append(noise)
     return noises
@@ -189,8 +189,8 @@ def _fit(
     if any(own.maps is not None for own in opened):
         reason = "latents that are maps have no code to decode from"
         return {}, dict.fromkeys(("rate", "distortion", "elbo"), reason)
-    some = [noise[few] for noise in noises]
-    pairs = list(zip(opened, some, strict=True))
+    noise_of_few = [noise[few] for noise in noises]
+    pairs = list(zip(opened, noise_of_few, strict=True))
     rates = [own.rate(few, noise) if own.codes.stochastic else None for own, noise in pairs]
     measured = {"rate": of_rows("rate", rates, sides)}
     skipped = {}
@@ -266,11 +266,11 @@ def latent_names(
 ) -> tuple[str | None, ...]:
     """One for each match; None where no run names it. Where runs name it differently, each name
     stands with its run: `x in A and y in B`."""
-    found = [groups_if_known(own, kind) for own, kind in zip(codes, kinds, strict=True)]
+    groups = [groups_if_known(own, kind) for own, kind in zip(codes, kinds, strict=True)]
     names = []
     for match in matches:
         said: dict[str, list[str]] = {}
-        for place, (one, own) in enumerate(zip(match, found, strict=True)):
+        for place, (one, own) in enumerate(zip(match, groups, strict=True)):
             # Latents that were only left over have nothing in common that a name could be of.
             if one is None or own is None or one.how == "rest":
                 continue

@@ -146,47 +146,47 @@ def _standing(seen: _Seen, *, decodes: bool = True) -> None:
 
 def _delta_kl(seen: _Seen) -> Diagnostic:
     _standing(seen, decodes=False)
-    found = delta_kl(seen.codes)
-    holds = "is reached" if found.delta < 0.03 else "is not reached"
+    rates = delta_kl(seen.codes)
+    holds = "is reached" if rates.delta < 0.03 else "is not reached"
     return Diagnostic(
-        "delta_kl", found.delta, None, found.n,
-        f"The rate differs by {found.delta:.1%} from what its {found.active} active latents alone "
-        f"would cost ({found.kl_nats:.3g} and {found.approximate_kl_nats:.3g} nats): the polarised "
-        f"regime, for which statements about a VAE's axes are derived, {holds} (zietlow2022 takes "
-        "3% for its limit).",
+        "delta_kl", rates.delta, None, rates.n,
+        f"The rate differs by {rates.delta:.1%} from what its {rates.active} active latents alone "
+        f"would cost ({rates.kl_nats:.3g} and {rates.approximate_kl_nats:.3g} nats): the "
+        f"polarised regime, for which statements about a VAE's axes are derived, {holds} "
+        "(zietlow2022 takes 3% for its limit).",
     )  # fmt: skip
 
 
 def _precision_budget(seen: _Seen) -> Diagnostic:
     _standing(seen)
     few, codes = seen.few, seen.codes
-    found = precision_budget(
+    budget = precision_budget(
         seen.model.decoder, codes.mean[few], codes.variance[few],
         likelihood=seen.model.likelihood, columns=seen.used,
     )  # fmt: skip
-    if not found.n:
+    if not budget.n:
         raise ShapeError("no point has a Jacobian of full rank", "Drop passive latents.")
     return Diagnostic(
-        "precision_budget", found.value, found.interval, found.n,
-        f"The posterior's noise costs {found.value:.2f} times the minimum at the same precision: "
+        "precision_budget", budget.value, budget.interval, budget.n,
+        f"The posterior's noise costs {budget.value:.2f} times the minimum at the same precision: "
         "at 1 each used latent is as precise as the decoder needs. Axes rotated to be orthogonal "
-        f"would save a further factor of {found.rotation.value:.2f}.",
+        f"would save a further factor of {budget.rotation.value:.2f}.",
     )  # fmt: skip
 
 
 def _reconstruction_parts(seen: _Seen) -> Diagnostic:
     _standing(seen)
     few, codes = seen.few, seen.codes
-    found = reconstruction_parts(
+    parts = reconstruction_parts(
         lambda z: seen.decode(z).mean, seen.model.data.rows(seen.model.rows[few]),
         codes.mean[few], codes.variance[few], draws=4 * DRAWS,
     )  # fmt: skip
-    total = found.total.value or 1.0
+    total = parts.total.value or 1.0
     return Diagnostic(
-        "reconstruction_parts", found.value, found.interval, found.n,
-        f"Of the squared error of samples {found.deterministic.value / total:.0%} arises at the "
-        f"posterior mean and {found.stochastic.value / total:.0%} from its noise; "
-        f"{found.value:+.1%} is their cross term, which bhowal2024 assumes to be 0: far from 0, "
+        "reconstruction_parts", parts.value, parts.interval, parts.n,
+        f"Of the squared error of samples {parts.deterministic.value / total:.0%} arises at the "
+        f"posterior mean and {parts.stochastic.value / total:.0%} from its noise; "
+        f"{parts.value:+.1%} is their cross term, which bhowal2024 assumes to be 0: far from 0, "
         "the decoder is curved within the noise, and linear statements about it do not hold.",
     )  # fmt: skip
 
@@ -199,15 +199,19 @@ def _rotation_price(seen: _Seen) -> Diagnostic:
     if len(used) < 2:
         raise ShapeError("fewer than two latents are used", "Train with a smaller beta.")
     few = seen.few
-    some = Codes(codes.mean[few], codes.variance[few], codes.sample[few])
-    turns = np.broadcast_to(np.eye(codes.d), (ROTATIONS, codes.d, codes.d)).copy()
-    turns[np.ix_(range(ROTATIONS), used, used)] = random_rotations(len(used), ROTATIONS)
-    found = elbo_under_rotation(
-        seen.decode, seen.model.x(seen.model.rows[few]), some, rotations=turns, draws=DRAWS
+    chosen = Codes(codes.mean[few], codes.variance[few], codes.sample[few])
+    rotations = np.broadcast_to(np.eye(codes.d), (ROTATIONS, codes.d, codes.d)).copy()
+    rotations[np.ix_(range(ROTATIONS), used, used)] = random_rotations(len(used), ROTATIONS)
+    price = elbo_under_rotation(
+        seen.decode,
+        seen.model.x(seen.model.rows[few]),
+        chosen,
+        rotations=rotations,
+        draws=DRAWS,
     )
     return Diagnostic(
-        "rotation_price", found.value, found.interval, found.n,
-        f"A random rotation of the used latents would cost {found.value:.3g} nats of ELBO per "
+        "rotation_price", price.value, price.interval, price.n,
+        f"A random rotation of the used latents would cost {price.value:.3g} nats of ELBO per "
         "example: this is how strongly the model prefers its axes. Near 0 the axes are arbitrary, "
         "and another seed may find others.",
     )  # fmt: skip
@@ -215,13 +219,13 @@ def _rotation_price(seen: _Seen) -> Diagnostic:
 
 def _self_consistency(seen: _Seen) -> Diagnostic:
     _standing(seen)
-    found = self_consistency(
+    misses = self_consistency(
         lambda x: seen.model.encode(x).mean, seen.decode, seen.codes.sample[seen.few],
         columns=seen.used,
     )  # fmt: skip
     return Diagnostic(
-        "self_consistency", found.value, found.interval, found.n,
-        f"A code that is decoded and encoded again is off by {found.value:.1%} of its variance: "
+        "self_consistency", misses.value, misses.interval, misses.n,
+        f"A code that is decoded and encoded again is off by {misses.value:.1%} of its variance: "
         "at 0 the encoder inverts the decoder, so that edits of codes survive; near 100% the two "
         "do not match.",
     )  # fmt: skip
@@ -231,19 +235,19 @@ def _local_encoder(seen: _Seen) -> Diagnostic:
     _standing(seen)
     few = np.linspace(0, seen.codes.n - 1, min(POINTS, seen.codes.n)).astype(np.int64)
     with seen.model.evaluating(gradients=True):
-        found = local_encoder(
+        aligned = local_encoder(
             lambda x: seen.model.encode(x).mean, lambda z: seen.decode(z).mean,
             seen.model.x(seen.model.rows[few]), columns=seen.used,
         )  # fmt: skip
-    if not found.n:
+    if not aligned.n:
         raise ShapeError("no point has Jacobians of full rank", "Drop passive latents.")
     return Diagnostic(
-        "local_encoder", found.value, found.interval, found.n,
-        f"Of the directions to which the encoder responds {found.value:.0%} are those in which "
-        f"the decoder moves (chance {found.chance:.0%}): the others change codes without a change "
-        "in what is decoded. bhowal2024 assumes that the two are inverse to each other; a small "
-        "step of the decoder, encoded again, has a relative squared error of "
-        f"{found.inversion.value:.2g}.",
+        "local_encoder", aligned.value, aligned.interval, aligned.n,
+        f"Of the directions to which the encoder responds {aligned.value:.0%} are those in which "
+        f"the decoder moves (chance {aligned.chance:.0%}): the others change codes without a "
+        "change in what is decoded. bhowal2024 assumes that the two are inverse to each other; a "
+        "small step of the decoder, encoded again, has a relative squared error of "
+        f"{aligned.inversion.value:.2g}.",
     )  # fmt: skip
 
 
@@ -251,13 +255,13 @@ def _data_bias(seen: _Seen) -> Diagnostic:
     data = seen.model.data
     if data.factors is None:
         raise ShapeError("the factors are not known", "Use data with factors.")
-    found = data_bias(data.rows, data.factors.classes(np.arange(len(data))), points=20)
-    if not found.defined:
-        raise ShapeError(found.summary(), "Use data whose factors have steps.")
+    bias = data_bias(data.rows, data.factors.classes(np.arange(len(data))), points=20)
+    if not bias.defined:
+        raise ShapeError(bias.summary(), "Use data whose factors have steps.")
     return Diagnostic(
-        "data_bias", found.value, found.interval, found.n,
-        f"Factors move the data {found.value:.0f} degrees off its local principal directions "
-        f"(mixtures of factors {found.chance.value:.0f}): the nearer to 0, the more of a VAE's "
+        "data_bias", bias.value, bias.interval, bias.n,
+        f"Factors move the data {bias.value:.0f} degrees off its local principal directions "
+        f"(mixtures of factors {bias.chance.value:.0f}): the nearer to 0, the more of a VAE's "
         "disentanglement is due to the data and not to the method.",
     )  # fmt: skip
 
@@ -269,8 +273,8 @@ def _coordinates(seen: _Seen) -> Diagnostic:
     chosen = [int(j) for j in order if int(j) in seen.used][:PAIRED]
     if len(chosen) < 2:
         raise ShapeError("fewer than two latents are used", "Train with a smaller beta.")
-    found = coordinate_systems(seen.codes, latents=chosen)
-    polar = [one for one in found if one.kind == "polar"]
+    systems = coordinate_systems(seen.codes, latents=chosen)
+    polar = [one for one in systems if one.kind == "polar"]
     pairs = listed([f"{a} and {b}" for a, b in (one.latents for one in polar)])
     says = (
         f"Latents {pairs} encode a factor as their angle and another as their radius: metrics "
@@ -280,8 +284,9 @@ def _coordinates(seen: _Seen) -> Diagnostic:
         "for that reason."
     )
     return Diagnostic(
-        "coordinates", max(one.value for one in found), None, len(found),
-        f"{says} ({len(found)} pairs; the value is what polar axes explain beyond straight ones).",
+        "coordinates", max(one.value for one in systems), None, len(systems),
+        f"{says} ({len(systems)} pairs; the value is what polar axes explain beyond straight "
+        "ones).",
     )  # fmt: skip
 
 

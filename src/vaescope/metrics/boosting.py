@@ -74,12 +74,12 @@ def boost_all(
     groups: list[list[int]] = []
     trees = 0
     for k, y in enumerate(factors):
-        own = len(np.unique(y))
-        if not groups or (trees + own) * len(x) > _TOGETHER:
+        classes = len(np.unique(y))
+        if not groups or (trees + classes) * len(x) > _TOGETHER:
             groups.append([])
             trees = 0
         groups[-1].append(k)
-        trees += own
+        trees += classes
     for group in groups:
         found += _boosted(x, [factors[k] for k in group], x_test, [rngs[k] for k in group])
     return found
@@ -212,11 +212,13 @@ def _beyond(values: Array, sides: list[Booleans], feature: Places, cut: Array) -
     for tree in range(trees):
         # The answers of all nodes for all rows, then by each level above those of the side it took:
         # whole columns are compared faster than single values are looked up.
-        own = [values[feature[k]] > cut[k] for k in range(tree, len(feature), trees)]
+        exceeds = [values[feature[k]] > cut[k] for k in range(tree, len(feature), trees)]
         for side in reversed(sides):
             right = side[tree]
-            own = [a ^ ((a ^ b) & right) for a, b in zip(own[::2], own[1::2], strict=True)]
-        answers[tree] = own[0]
+            exceeds = [
+                a ^ ((a ^ b) & right) for a, b in zip(exceeds[::2], exceeds[1::2], strict=True)
+            ]
+        answers[tree] = exceeds[0]
     return answers
 
 
@@ -270,23 +272,23 @@ def _best(
     chances: Callable[[int, int], Single],
 ) -> _Splits:
     """The split of each column that removes most squared error."""
-    found = _coarse(sums, counts) if grid.loops is None else grid.loops.coarse(sums, counts)
-    total, n = found.total, found.n
+    coarse = _coarse(sums, counts) if grid.loops is None else grid.loops.coarse(sums, counts)
+    total, n = coarse.total, coarse.n
     column = np.arange(sums.shape[2])
     kept = min(_REFINED, grid.d)
-    feature = np.argpartition(-found.gain, kept - 1, axis=0)[:kept]  # (kept, column)
-    place, gain = _refined(grid, feature, column, found, residuals, nodes)
+    feature = np.argpartition(-coarse.gain, kept - 1, axis=0)[:kept]  # (kept, column)
+    place, gain = _refined(grid, feature, column, coarse, residuals, nodes)
     gain -= total * total / np.maximum(n, 1.0)
     # Rounding would give ties to one feature always; this is wider than rounding in float32.
     chance = 1.0 + 1e-5 * chances(*gain.shape)
     winner = (gain * chance).argmax(axis=0)
-    best, own = gain[winner, column], feature[winner, column]
+    best, chosen = gain[winner, column], feature[winner, column]
     cut = np.clip(place[winner, column], 0, grid.n - 1)
     splits = best > 1e-7
-    middle = grid.ascending[own, cut] + grid.ascending[own, np.minimum(cut + 1, grid.n - 1)]
+    middle = grid.ascending[chosen, cut] + grid.ascending[chosen, np.minimum(cut + 1, grid.n - 1)]
     return _Splits(
         np.where(splits, best, np.float32(0.0)),
-        own,
+        chosen,
         np.where(splits, cut, grid.n).astype(np.int32),
         np.where(splits, 0.5 * middle, np.inf),
     )
@@ -312,16 +314,16 @@ def _refined(
     index = grid.near.reshape(-1, 2 * grid.reach).take(at, axis=0)  # (kept, column, window)
     index += (column % trees * rows)[:, None]
     member = nodes.take(index) == (column // trees)[:, None].astype(np.int8)
-    own = residuals.take(index)
-    own *= member
-    own.cumsum(axis=2, out=own)
+    prefix = residuals.take(index)
+    prefix *= member
+    prefix.cumsum(axis=2, out=prefix)
     count = member.cumsum(axis=2, dtype=np.float32)
     # The sums left of the quantile are known; the window adds to them or takes away.
-    for window, before in ((own, left), (count, n_left)):
+    for window, before in ((prefix, left), (count, n_left)):
         middle = window[..., grid.reach - 1, None].copy()
         np.add(window, before[..., None], out=window)
         np.subtract(window, middle, out=window)
-    gain = _gain(own, count, found.total[:, None], found.n[:, None])
+    gain = _gain(prefix, count, found.total[:, None], found.n[:, None])
     np.putmask(gain, grid.barred.reshape(-1, 2 * grid.reach).take(at, axis=0), -1.0)
     best = gain.argmax(axis=2)
     return begin + best, np.take_along_axis(gain, best[..., None], axis=2)[..., 0]

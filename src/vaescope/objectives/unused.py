@@ -138,14 +138,14 @@ def _under(pull: Pull, prior: Prior) -> UnusedPosterior:
             p = copy.deepcopy(prior).cpu().double()()
         except UsageError as error:  # one of the user's own that depends on u
             return _none(0, error.message)
-        found = _of_density(p, pull)
-        if not found.minima:
+        unused = _of_density(p, pull)
+        if not unused.minima:
             other = None if pull == _ELBO else _under(_ELBO, prior).variance
             units = p.variance[0].numpy() if other is None else other
-            found = replace(found, units=units)
-        if isinstance(p, SpikeAndSlab | GaussianMixture) and found.units is not None:
-            found = replace(found, spread=np.minimum(found.units / p.variance[0].numpy(), 1.0))
-    return found
+            unused = replace(unused, units=units)
+        if isinstance(p, SpikeAndSlab | GaussianMixture) and unused.units is not None:
+            unused = replace(unused, spread=np.minimum(unused.units / p.variance[0].numpy(), 1.0))
+    return unused
 
 
 def _of_density(p: Reparameterised, pull: Pull) -> UnusedPosterior:
@@ -277,10 +277,10 @@ def _moved(centre: Tensor, latent: int, values: Tensor) -> Tensor:
 
 def _of_product(tables: list[_Table], pull: Pull) -> UnusedPosterior:
     assert pull.factor is not None
-    found = [_nearest(table, pull.factor, pull.spread) for table in tables]
-    if any(one is None for one in found):
+    nearest = [_nearest(table, pull.factor, pull.spread) for table in tables]
+    if any(one is None for one in nearest):
         return _none(len(tables), _HEAVY)
-    variance, floor = np.array(found, dtype=np.float64).T
+    variance, floor = np.array(nearest, dtype=np.float64).T
     return UnusedPosterior(variance, 1, floor, float(floor.sum()), variance)
 
 
@@ -349,16 +349,16 @@ def _jointly(p: Reparameterised, pull: Pull) -> UnusedPosterior:
         value = penalty - expected(at) - 0.5 * factor * log_variance.sum()
         return value.item(), torch.autograd.grad(value, at)[0].numpy()
 
-    found = [
+    minima = [
         optimize.minimize(cost, torch.cat(start).numpy(), jac=True, method="L-BFGS-B")
         for start in zip(*_starts(p), strict=True)
     ]
-    least = min(one.fun for one in found)
+    least = min(one.fun for one in minima)
     alike = 1e-3 if d <= 3 else 0.05  # nats, and shares of a variance: what the quadrature can tell
     if not math.isfinite(least):
         return _none(d, "the search for the posterior that costs least did not end")
     modes: list[Vector] = []
-    for one in sorted(found, key=lambda one: float(one.fun)):
+    for one in sorted(minima, key=lambda one: float(one.fun)):
         near = 0.1 * np.exp(0.5 * one.x[d:])
         apart = all(np.any(np.abs(one.x - mode)[:d] > near) for mode in modes)
         if one.fun < least + alike and apart:
