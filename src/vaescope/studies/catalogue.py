@@ -30,8 +30,6 @@ _SPLIT = "models now train on 80% of the rows and are scored on another 10%, as 
 #: Studies whose settings were corrected after their tables were made, and how. Their pages show
 #: the old tables and say so, until they are run again.
 OUTDATED: Mapping[str, str] = {
-    "zietlow2022/table-3.2-synth": f"{_SPLIT}; training has the thesis's 375,000 steps in place of "
-    "16,000; the nonlinear task has a usual initialisation and a decoder of 60-40-20, as printed",
     "zietlow2022/table-3.2-images": f"{_SPLIT} (MNIST and Fashion-MNIST), for as many steps as "
     "there in place of 2,000, in small nets",
     "zietlow2022/orthogonal": f"{_SPLIT} (synthetic tasks), and the nonlinear task has beta 0.03 "
