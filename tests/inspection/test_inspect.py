@@ -14,7 +14,7 @@ import vaescope as vs
 from vaescope.errors import UsageError
 from vaescope.geometry.overview import KEYS
 from vaescope.inspection import Inspection
-from vaescope.inspection.first_layer import first_layer_norms
+from vaescope.inspection.dissect import first_layer_norms
 from vaescope.runs import strict_json
 
 N, PIXELS, LATENT = 600, 64, 4

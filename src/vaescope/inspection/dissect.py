@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vaescope.adapters.likelihoods import Counted
 from vaescope.adapters.output_format import error_of
@@ -23,7 +23,6 @@ from vaescope.inspection.closer_look import closer_look
 from vaescope.inspection.codes import describe_codes, judged
 from vaescope.inspection.decoder_names import DecoderName, decoder_names
 from vaescope.inspection.effort import Effort
-from vaescope.inspection.first_layer import first_layer_norms
 from vaescope.inspection.gallery import Gallery, gallery_of
 from vaescope.inspection.layers import network_of
 from vaescope.inspection.learnt import strips_along
@@ -38,7 +37,7 @@ from vaescope.specs import Experiment, to_dict
 from vaescope.traversals import Decode, Reconstructions, Traversals, reconstruct, traverse
 from vaescope.types import Double, Floats, Integers, Long
 
-__all__ = ["PARTS", "dissect", "prior_units", "silent", "training_of"]
+__all__ = ["PARTS", "dissect", "first_layer_norms", "prior_units", "silent", "training_of"]
 
 SHOWN = 12  # examples beside their reconstructions
 
@@ -173,9 +172,9 @@ def prior_units(codes: Codes) -> tuple[Floats, Floats]:
     return mean.mean(axis=0), np.sqrt(np.where(np.isfinite(whole), whole, unused))
 
 
-def _decoder_module(model: OpenModel) -> torch.nn.Module | None:
+def _decoder_module(model: OpenModel) -> nn.Module | None:
     """The decoder alone where it is a module, else all of the model."""
-    return model.decoder if isinstance(model.decoder, torch.nn.Module) else model.module
+    return model.decoder if isinstance(model.decoder, nn.Module) else model.module
 
 
 def _geometry(model: OpenModel, effort: Effort) -> tuple[Overview | None, dict[str, str]]:
@@ -350,3 +349,30 @@ def _by_latent(rows: Sequence[dict[str, Any]], name: str) -> Double | None:
         return None
     lengths = {len(own) for own in values if own is not None}
     return np.array(values, dtype=np.float64) if len(lengths) == 1 else None
+
+
+@torch.no_grad()
+def first_layer_norms(
+    module: nn.Module | None, decode: Callable[[Tensor], Any], z: Tensor
+) -> Double | None:
+    """Norm of each latent's column in the linear layer that gets `z` itself; None where there is
+    none, e.g. for plain functions."""
+    if module is None:
+        return None
+    found: list[nn.Linear] = []
+
+    def seen(layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+        first = inputs[0] if inputs else None
+        if isinstance(first, Tensor) and first.shape == z.shape and torch.equal(first, z.to(first)):
+            found.append(layer)  # type: ignore[arg-type]
+
+    layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+    hooks = [layer.register_forward_pre_hook(seen) for layer in layers]
+    try:
+        decode(z)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if not found:
+        return None
+    return np.asarray(found[0].weight.detach().double().norm(dim=0).cpu().numpy())

@@ -17,8 +17,7 @@ from vaescope.models import OpenModel
 from vaescope.opening import open_model
 from vaescope.priors import as_prior
 from vaescope.pruned import Pruned, asked_again
-from vaescope.pruning.change import change_of
-from vaescope.pruning.result import Change, Pruning, plan_of, pruning_of
+from vaescope.pruning.result import Change, Pruning, change_of, plan_of, pruning_of
 from vaescope.pruning.run import prune_run
 from vaescope.runs import Run
 

@@ -1,19 +1,27 @@
 """What is dropped and why, and what came of it."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from vaescope.codes import Codes
 from vaescope.latents import types
 from vaescope.latents.types import TRAPPED
+from vaescope.models import OpenModel
 from vaescope.notebook_card import card_of
 from vaescope.pruning.price import Price, price_of
+from vaescope.seeds import derive
 from vaescope.types import Double
 from vaescope.wording import listed
 
-__all__ = ["Change", "Pruning", "PruningPlan", "listed", "plan_of", "pruning_of"]
+__all__ = ["Change", "Pruning", "PruningPlan", "change_of", "listed", "plan_of", "pruning_of"]
+
+
+#: Examples that are decoded.
+MEASURED = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +137,39 @@ def plan_of(codes: Codes) -> PruningPlan:
     if kinds.faint:
         reasons.append(kinds.of_faint())
     return PruningPlan(codes.d, dropped, constants, " ".join(reasons))
+
+
+@torch.no_grad()
+def change_of(before: OpenModel, after: OpenModel, kept: list[int], *, batch: int = 256) -> Change:
+    """On at most 2,000 of the rows, spread over them. Both sides see the same noise in the latents
+    that they share; in the dropped ones it comes with both signs, so that what is odd in it
+    cancels."""
+    latents = before.codes.d
+    sign = np.full(latents, -1.0, dtype=np.float32)
+    sign[kept] = 1.0
+    places = np.linspace(0, before.codes.n - 1, min(MEASURED, before.codes.n)).astype(np.int64)
+    generator = torch.Generator().manual_seed(derive(0, "prune"))
+    noise = torch.cat(
+        [torch.randn(len(some), latents, generator=generator)
+         for some in np.split(places, range(batch, len(places), batch))]
+    ).numpy()  # fmt: skip
+    largest, squares = 0.0, []
+    for some in np.split(places, range(batch, len(places), batch)):
+        old, new = (_reconstruction(side, some) for side in (before, after))
+        moved = (new - old).double()
+        largest = max(largest, float(moved.abs().max()))
+        squares += moved.square().flatten(1).mean(1).tolist()
+    elbo = 0.5 * (before.elbo(places, noise) + before.elbo(places, sign * noise))
+    change = after.elbo(places, np.ascontiguousarray(noise[:, kept])) - elbo
+    error = float(change.std()) / math.sqrt(len(places))
+    return Change(largest, math.sqrt(np.mean(squares)), float(change.mean()), error, len(places))
+
+
+def _reconstruction(
+    model: OpenModel, places: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> torch.Tensor:
+    with model.evaluating():
+        return model.decode(model.posterior(places).mean, model.u(model.rows[places])).mean
 
 
 def pruning_of(plan: PruningPlan, change: Change, model: Any, codes: Codes) -> Pruning:

@@ -25,8 +25,7 @@ from vaescope.opening import open_vae
 from vaescope.own_parts.specs import is_own
 from vaescope.paths import replace_file
 from vaescope.priors import ConditionalPrior
-from vaescope.pruning.change import change_of
-from vaescope.pruning.result import Change, Pruning, PruningPlan, plan_of, pruning_of
+from vaescope.pruning.result import Change, Pruning, PruningPlan, change_of, plan_of, pruning_of
 from vaescope.runs import Run
 from vaescope.specs import FORMAT, Experiment, digest, resolve
 from vaescope.training.checkpoint import weights_bytes
