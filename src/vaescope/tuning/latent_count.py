@@ -108,13 +108,14 @@ class LatentCount:
             low, high = estimate.interval
             return f"{estimate.value:.1f} ({low:.1f} to {high:.1f})"
 
+        fondue, by_types = ("open" if n is None else n for n in (self.fondue, self.by_types))
         lines = [
             f"Use {self.recommended} latent{'' if self.recommended == 1 else 's'}.",
             f"  dimension of posterior means, wide model   {self.dimension}"
             f"  [{told_(self.wide.used_means)}]",
             f"  latents in use, wide model, beta 1         {self.wide.used} of {self.wide.latents}",
-            f"  FONDUE, dimension of means and samples     {_or_open(self.fondue)}",
-            f"  FONDUE, by types                           {_or_open(self.by_types)}",
+            f"  FONDUE, dimension of means and samples     {fondue}",
+            f"  FONDUE, by types                           {by_types}",
             f"  the data's own dimension                   {told_(self.data['mle'])} by "
             f"likelihood, {told_(self.data['two_nn'])} by two neighbours",
         ]
@@ -396,7 +397,3 @@ def _number(estimate: Estimate | None) -> dict[str, Any] | None:
         return None
     interval = None if estimate.interval is None else list(estimate.interval)
     return {"value": estimate.value, "interval": interval, "n": estimate.n}
-
-
-def _or_open(number: int | None) -> str:
-    return "open" if number is None else str(number)
