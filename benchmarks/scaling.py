@@ -1,7 +1,11 @@
-"""Cost of the measures on codes as rows grow in number: python benchmarks/scaling.py [--json].
+"""Cost of the measures on codes as rows, latents and factors grow in number:
+python benchmarks/scaling.py [--json].
 
-Covariance and binned measures are linear in n; ranks need a sort. Exponents are fitted to medians
-of processor time, which other work on the machine hardly changes, over interleaved rounds.
+Covariance and binned measures are linear in n; ranks need a sort. Metrics are linear in rows and
+factors, and what `Metric.latents` says in latents; measures of pairs of latents are quadratic in
+these. Exponents are fitted to processor time, which other work on the machine hardly changes: to
+medians over interleaved rounds, or of metrics to the least of a few, without the smallest size,
+where what does not grow is most of it.
 """
 
 import argparse
@@ -9,6 +13,7 @@ import json
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from time import perf_counter, process_time
 from typing import Any
@@ -19,12 +24,21 @@ from vaescope.codes import Codes
 from vaescope.latents import effective_rank, mean_against_sample, total_correlation, types
 from vaescope.latents.moments import moments
 from vaescope.latents.pairwise import binned_information, pairwise
+from vaescope.metrics.suite import METRICS, measure_metrics
 from vaescope.types import Floats
 
 LATENTS = 10
 SIZES = (30_000, 100_000, 300_000, 1_000_000)
 FULL = 737_280  # dSprites
 ROUNDS = 7
+#: Of one number the sizes of a metric's codes, and what the other two are meanwhile.
+GROWING = {
+    "rows": (2_000, 4_000, 8_000, 16_000), "latents": (8, 16, 32, 64), "factors": (2, 4, 8, 16),
+}  # fmt: skip
+FIXED = {"rows": 3_000, "latents": 16, "factors": 4}
+CLASSES = 5
+#: Metrics that are the same work as another: three of DCI's trees, two of one table.
+TOGETHER = ("dci_completeness", "dci_informativeness", "modularity", "infoc", "smoothness")
 
 
 def codes_of(n: int) -> Codes:
@@ -57,6 +71,49 @@ MEASURES: dict[str, Callable[[Codes], object]] = {
     "types": types,
     "mean_against_sample": mean_against_sample,
 }
+
+
+#: Of the measures above, the power of the number of latents by which they are stated to grow.
+PAIRS = {"covariance": 2, "binned": 2, "covariance_binned_and_ranks": 2, "types": 1,
+         "mean_against_sample": 2}  # fmt: skip
+
+
+def with_factors(rows: int, latents: int, factors: int) -> Codes:
+    """Each factor moves one latent, as far as there are any."""
+    rng = np.random.default_rng(0)
+    known = rng.integers(0, CLASSES, (rows, factors))
+    mean = 0.4 * rng.standard_normal((rows, latents), dtype=np.float32)
+    seen = min(latents, factors)
+    mean[:, :seen] += known[:, :seen] - CLASSES // 2
+    variance = np.full_like(mean, 0.05)
+    sample = mean + np.sqrt(variance) * rng.standard_normal(mean.shape, dtype=np.float32)
+    names = tuple(f"factor {k}" for k in range(factors))
+    return Codes(mean, variance, sample, factors=known, factor_names=names)
+
+
+def grown(rounds: int = 2) -> dict[str, dict[str, Any]]:
+    """Of each metric, and in latents of each measure of pairs: its exponents, the one stated for
+    latents, and the processor seconds that they are of."""
+    apart = [name for name in METRICS if name not in TOGETHER]
+    stated = {name: METRICS[name].latents for name in apart} | PAIRS
+    found: dict[str, dict[str, Any]] = {name: {"stated": power} for name, power in stated.items()}
+    for number, sizes in GROWING.items():
+        subjects = {size: with_factors(**{**FIXED, number: size}) for size in sizes}
+        for name, own in found.items():
+            if name in PAIRS and number != "latents":
+                continue
+            call = MEASURES.get(name) or partial(_of_metric, name)
+            seconds = {
+                size: min(cost(call, codes).processor for _ in range(rounds))
+                for size, codes in subjects.items()
+            }
+            slope = np.polyfit(np.log(sizes[1:]), np.log([seconds[s] for s in sizes[1:]]), 1)[0]
+            own[number] = {"exponent": round(float(slope), 3), "seconds": list(seconds.values())}
+    return found
+
+
+def _of_metric(name: str, codes: Codes) -> None:
+    measure_metrics(codes, metrics=[name], on=("mean",))
 
 
 @dataclass(frozen=True)
@@ -110,6 +167,7 @@ def measure() -> dict[str, Any]:
             name: {str(n): seconds for n, seconds in own.items()} for name, own in work.items()
         },
         "rounds": ROUNDS,
+        "growth": grown(),
     }
 
 
@@ -135,6 +193,10 @@ def main() -> None:
         f"{figures['full_mean_and_sample_seconds']:.3f} s with "
         f"{figures['full_mean_and_sample_megabytes']:.0f} MB beside the codes"
     )
+    print(f"{'exponents of processor time':28s}" + "".join(f"{n:>12}" for n in GROWING))
+    for name, own in figures["growth"].items():
+        row = "".join(f"{own[n]['exponent'] if n in own else '':>12}" for n in GROWING)
+        print(f"{name:28s}{row}  stated in latents: {own['stated']}")
 
 
 if __name__ == "__main__":

@@ -105,7 +105,8 @@ class Metric:
 
     Permutation: the order of latents; sign: some z_j to -z_j; scale: each latent by a positive
     number of its own; rotation: z to z R. The same up to what a classifier's stopping rule, ties
-    and values on the edge of a bin may change.
+    and values on the edge of a bin may change. With the number of rows and of factors its time
+    grows at most linearly, with that of latents by the power `latents`.
     """
 
     compute: Callable[[Work], Score]
@@ -114,6 +115,7 @@ class Metric:
     scale: bool = True
     rotation: bool = False
     factors: bool = True  # False: codes alone are enough
+    latents: int = 1  # 2: a matrix of all pairs of weights
 
 
 def _mig_sup(work: Work) -> Score:
@@ -189,10 +191,10 @@ METRICS: Mapping[str, Metric] = {
             resamples=work.resamples(),
         )
     ),
-    "beta_vae": Metric(_beta_vae),
+    "beta_vae": Metric(_beta_vae, latents=2),
     "factor_vae": Metric(_factor_vae, scale=False),  # latents of small deviation are left out
     "modularity": Metric(_modularity),
-    "explicitness": Metric(_explicitness, rotation=True),
+    "explicitness": Metric(_explicitness, rotation=True, latents=2),
     "irs": Metric(_irs, scale=False),  # latents are weighted by their largest deviation
     "mcc": Metric(
         lambda work: mcc(
@@ -205,7 +207,9 @@ METRICS: Mapping[str, Metric] = {
             work.codes, on=work.on, seed=work.seed, resamples=work.resamples()
         )
     ),
-    "downstream": Metric(lambda work: downstream_of(work.readout), rotation=True),
+    "downstream": Metric(
+        lambda work: downstream_of(work.readout), rotation=True, latents=2
+    ),
     # With types for the pruning of InfoM and InfoC, a latent's scale says whether it is passive.
     "infom": Metric(lambda work: work.infomec.modularity, scale=False),
     "infoc": Metric(lambda work: work.infomec.compactness, scale=False),
