@@ -97,7 +97,7 @@ def _robustness(z: Double, factors: Integers, quantile: float) -> tuple[Double, 
     scale = np.where(largest > 0, largest, 1.0)
     columns = []
     for values in factors.T:
-        narrow = 0 <= values.min() and values.max() < 2**16  # those are sorted in linear time
+        narrow = values.min() >= 0 and values.max() < 2**16  # those are sorted in linear time
         order = np.argsort(values.astype(np.uint16) if narrow else values, kind="stable")
         starts = np.flatnonzero(np.diff(values[order], prepend=-1))
         sizes = np.diff(starts, append=len(values))
