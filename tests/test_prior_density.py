@@ -260,12 +260,22 @@ def test_json_leaves_the_arrays_of_a_per_row_prior_out(generator: np.random.Gene
         ('{"name": "cauchy"}', "has the name 'cauchy'; there are gaussian, student-t"),
         ('{"name": "laplace", "location": [0.0]}', "wanted location, scale"),
         ('{"name": "laplace", "location": [0.0], "scale": ["x"]}', "scale that is not of numbers"),
+        ('{"name": "laplace", "location": 0, "scale": 1}', "one number as location; wanted a list"),
+        (
+            '{"name": "student-t", "df": [5, 5], "location": [0, 0], "scale": [1, 1]}',
+            "several numbers as df; wanted one number",
+        ),
     ],
 )
 def test_damaged_json_is_refused_by_name(text: str, says: str) -> None:
     with pytest.raises(DataError, match="`prior`") as error:
         from_json(text, {})
     assert says in str(error.value)
+
+
+def test_an_infinite_parameter_is_refused() -> None:
+    with pytest.raises(RangeError, match="df of a student-t prior has the value inf"):
+        from_json('{"name": "student-t", "df": Infinity, "location": [0], "scale": [1]}', {})
 
 
 def test_priors_without_width_or_of_uneven_lengths_are_refused() -> None:

@@ -206,8 +206,9 @@ def check(
                 "Look for the cause in the prior's parameters.",
             )
     for key, values in (positive or {}).items():
-        if not np.min(values) > 0:
+        if not (np.min(values) > 0 and np.max(values) < np.inf):
+            bad = np.max(values) if np.min(values) > 0 else np.min(values)
             raise RangeError(
-                f"{key} of a {name} prior has the value {np.min(values):g}; wanted positive ones.",
+                f"{key} of a {name} prior has the value {bad:g}; wanted positive, finite ones.",
                 "A KL to a point does not exist: look at the prior's parameters.",
             )

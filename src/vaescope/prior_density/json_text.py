@@ -46,7 +46,16 @@ def from_json(text: str, arrays: Mapping[str, Floats]) -> PriorDensity:
             f"{', '.join(wanted)}.",
             _REMEDY,
         )
-    return FAMILIES[name](**{key: _value(key, content[key], arrays) for key in wanted})
+    values = {key: _value(key, content[key], arrays) for key in wanted}
+    for entry in fields(FAMILIES[name]):  # type: ignore[arg-type]
+        one = isinstance(values[entry.name], float)
+        if one != (entry.type is float):
+            raise DataError(
+                f"`prior` has {'one number' if one else 'several numbers'} as {entry.name}; wanted "
+                f"{'a list of numbers' if one else 'one number'}.",
+                _REMEDY,
+            )
+    return FAMILIES[name](**values)
 
 
 def _value(key: str, value: Any, arrays: Mapping[str, Floats]) -> Any:
