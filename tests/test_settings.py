@@ -165,6 +165,13 @@ def test_all_dotted_keys_are_known() -> None:
     assert {"objective.beta", "data.size", "steps", "optimiser.lr"} <= set(settings_of())
 
 
+def test_a_setting_given_nested_and_dotted_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"net\.name was given twice"):
+        from_python("vae", None, {"net": {"name": "mlp"}, "net.name": "linear"})
+    both = from_python("vae", None, {"net": {"name": "mlp"}, "net.encoder": [8]})
+    assert to_dict(both)["net"]["encoder"] == [8]
+
+
 def test_one_width_is_that_of_every_layer_nested_or_dotted() -> None:
     nested = from_python("vae", None, {"net": {"name": "mlp", "width": 64}})
     assert nested == from_python("vae", None, {"net.name": "mlp", "net.width": 64})

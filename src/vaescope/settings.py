@@ -301,6 +301,7 @@ def from_python(name: str, data: Mapping[str, Any] | None, given: Mapping[str, A
             groups.append(([key, "name"], value))
         else:
             bare[key] = value
+    _refuse_twice(groups)
     base = start(base, groups)
     chosen = to_dict(experiment(base))
     open_keys = [*settings_within(chosen), "init_from"]
@@ -316,6 +317,18 @@ def from_python(name: str, data: Mapping[str, Any] | None, given: Mapping[str, A
             raise _unmatched(key, matches, open_keys, chosen)
         settings.append((matches[0].split("."), value))
     return experiment(start(base, settings))
+
+
+def _refuse_twice(groups: Iterable[tuple[list[str], Any]]) -> None:
+    """net={"name": "mlp"} beside net.name="linear": one of them would be lost."""
+    known: set[str] = set()
+    for path, value in groups:
+        inner = value if isinstance(value, Mapping) else {"": value}
+        for key in inner:
+            full = ".".join([*path, *filter(None, [str(key)])])
+            if full in known:
+                raise UsageError(f"{full} was given twice.", "Give it once.")
+            known.add(full)
 
 
 def _unmatched(

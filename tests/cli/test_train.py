@@ -10,7 +10,7 @@ from rich.console import Console, Group
 
 import vaescope as vs
 from vaescope.cli.app import main
-from vaescope.cli.train import TwoLines, parse_seeds, settings_with_seed
+from vaescope.cli.train import TwoLines, parse_seeds, refuse_repeated, settings_with_seed
 from vaescope.errors import RunError, UsageError
 
 ONE_ROW = ["data.name=synth-linear", "data.n=1", "latent=2", "steps=2"]
@@ -30,6 +30,12 @@ def test_two_seeds_for_one_run_are_refused() -> None:
     assert settings_with_seed(["steps=3"], 2) == ["steps=3", "seed=2"]
     with pytest.raises(UsageError, match="seed=1 and 2"):
         settings_with_seed(["seed=1"], 2)
+
+
+def test_a_setting_given_twice_is_refused() -> None:
+    refuse_repeated(["steps=3", "objective.beta=4"])
+    with pytest.raises(UsageError, match="steps was given twice: steps=3 and steps=4"):
+        refuse_repeated(["steps=3", "objective.beta=4", "steps=4"])
 
 
 def test_an_unknown_device_leaves_no_folder_behind(tmp_path: Path) -> None:

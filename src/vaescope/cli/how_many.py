@@ -13,7 +13,7 @@ from vaescope.cli.output import (
     messages,
     result,
 )
-from vaescope.cli.train import settings_with_seed
+from vaescope.cli.train import refuse_repeated, settings_with_seed
 
 __all__ = ["how_many"]
 
@@ -50,6 +50,7 @@ def how_many(
         named = ["data.name=files", f"data.path={data}"]
     elif data not in DATASETS:
         refuse_unknown(data)
+    refuse_repeated(settings or [])
     given = settings_with_seed([*named, f"steps={STEPS}", *(settings or [])], seed)
     spec = from_command_line(preset, given)
     with messages(quiet=quiet).status("how many latents") as status:

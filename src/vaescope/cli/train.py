@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from vaescope.specs import Experiment
     from vaescope.training.run import Progress as Step
 
-__all__ = ["TwoLines", "parse_seeds", "settings_with_seed", "train", "train_one"]
+__all__ = ["TwoLines", "parse_seeds", "refuse_repeated", "settings_with_seed", "train", "train_one"]
 
 #: Rows whose codes the summary of a trained run is made of.
 SUMMARISED = 2_000
@@ -57,6 +57,15 @@ def parse_seeds(text: str) -> list[int]:
             f"--seeds {text!r} names no seed of 0 or more.", "Write --seeds 0..9 or --seeds 1,4."
         )
     return list(dict.fromkeys(seeds))
+
+
+def refuse_repeated(given: Sequence[str]) -> None:
+    """A setting given twice is a mistake, as in a YAML file: the second would be taken unsaid."""
+    keys = [setting.partition("=")[0] for setting in given]
+    for key in keys:
+        if keys.count(key) > 1:
+            twice = " and ".join(one for one in given if one.partition("=")[0] == key)
+            raise UsageError(f"{key} was given twice: {twice}.", "Give it once.")
 
 
 def settings_with_seed(given: Sequence[str], seed: int | None) -> list[str]:
@@ -207,6 +216,7 @@ def train(
         raise UsageError("--seed and --seeds were both given.", "Give one of them.")
     console = messages(quiet=quiet)
     given = list(settings or [])
+    refuse_repeated(given)
     chosen = parse_seeds(seeds) if seeds is not None else [seed]
     experiments = [from_command_line(preset, settings_with_seed(given, one)) for one in chosen]
     if check:

@@ -16,7 +16,7 @@ from vaescope.cli.output import (
     result,
 )
 from vaescope.cli.signals import stop_on_signals
-from vaescope.cli.train import settings_with_seed
+from vaescope.cli.train import refuse_repeated, settings_with_seed
 from vaescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ def tune_beta(
     from vaescope.tuning.tune import tune_experiment
 
     console = messages(quiet=quiet)
+    refuse_repeated(settings or [])
     spec = from_command_line(preset, settings_with_seed(settings or [], seed))
     with stop_on_signals() as signalled:
         found = tune_experiment(
