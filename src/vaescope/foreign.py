@@ -266,7 +266,8 @@ def _untrained(
     def anew(seed: int) -> Callable[[Tensor], Tensor]:
         again = replace(
             asked_again(opened.inferred), condition=asked.condition, lengths=asked.lengths,
-            batch_axis=asked.batch_axis, scored=asked.scored,
+            batch_axis=asked.batch_axis, scored=asked.scored, likelihood=asked.likelihood,
+            prior=asked.prior or "normal",  # of no matter to a decoder, but it is not asked again
         )  # fmt: skip
         return adapt(
             reinitialised(model, seed).eval(), opened.data, opened.rows[:2], asked=again

@@ -89,6 +89,20 @@ def test_what_may_be_a_prior_is_asked_about_without_a_name(name: str) -> None:
     assert said(vs.open_model(model, few(), prior="normal"), "prior") == "N(0, I)"
 
 
+def test_what_was_answered_is_not_asked_again_by_copies() -> None:
+    """Pruned models and untrained decoders are copies that are read anew."""
+    model = seeded(PRIORS["a flow"])
+    with torch.no_grad():
+        for head in (model.fc_mu, model.fc_var):  # the first latent is passive
+            head.weight[0], head.bias[0] = 0.0, 0.0
+    opened = vs.open_model(model, few(), prior="normal")
+    assert opened.untrained is not None
+    assert opened.untrained(0)(torch.zeros(2, LATENTS)).shape == (2, 1, 8, 8)
+    with pytest.raises(ReadingError, match="prior="):
+        vs.prune(model, few())
+    assert 0 in vs.prune(model, few(), prior="normal").dropped
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_no_prior_is_not(name: str) -> None:
     assert said(vs.open_model(seeded(OTHERS[name]), few()), "prior") == "N(0, I)"

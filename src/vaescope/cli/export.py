@@ -9,7 +9,14 @@ from rich.text import Text
 
 from vaescope.cli.given_data import SizeOption, given_data
 from vaescope.cli.inspect import ends, opened_path
-from vaescope.cli.output import JsonOption, QuietOption, messages, result
+from vaescope.cli.output import (
+    JsonOption,
+    LikelihoodOption,
+    PriorOption,
+    QuietOption,
+    messages,
+    result,
+)
 from vaescope.errors import UsageError
 
 __all__ = ["export"]
@@ -50,6 +57,8 @@ def export(
     value_range: Annotated[
         str | None, typer.Option(help="onnx: range of the images that it takes, e.g. -1,1.")
     ] = None,
+    likelihood: LikelihoodOption = None,
+    prior: PriorOption = None,
     tolerance: Annotated[
         float,
         typer.Option(min=0.0, help="onnx: the largest difference from torch that is accepted."),
@@ -64,10 +73,10 @@ def export(
     Example: vaescope export runs/demo-s0-1a2b3c4d --to onnx --out exported
     """
     console = messages(quiet=quiet)
-    if to is Target.hf and (model or posterior or output or value_range):
+    if to is Target.hf and (model or posterior or output or value_range or likelihood or prior):
         raise UsageError(
             "--to hf takes runs only: other models are saved by their own library.",
-            "Use --to onnx, or leave --model, --posterior, --output and --value-range out.",
+            "Use --to onnx, or leave --model and what is said of the model out.",
         )
 
     from vaescope.exporting import export_onnx, save_pretrained
@@ -80,6 +89,7 @@ def export(
         else:
             found = export_onnx(
                 opened_path(path, model), out, images, posterior=posterior, output=output,
-                value_range=ends(value_range), tolerance=tolerance,
+                value_range=ends(value_range), likelihood=likelihood, prior=prior,
+                tolerance=tolerance,
             )  # fmt: skip
     result({"to": to.value, **found.to_dict()}, found.summary(), as_json=as_json)

@@ -24,10 +24,12 @@ __all__ = [
     "DataOption",
     "DeviceOption",
     "JsonOption",
+    "LikelihoodOption",
     "ModelOption",
     "OutputOption",
     "PathArgument",
     "PosteriorOption",
+    "PriorOption",
     "QuietOption",
     "RangeOption",
     "SeedOption",
@@ -57,6 +59,13 @@ PosteriorOption = Annotated[
 ]
 OutputOption = Annotated[
     str | None, typer.Option(help="What the decoder returns: probabilities, logits, pixels.")
+]
+LikelihoodOption = Annotated[
+    str | None,
+    typer.Option(help="Likelihood of the output: bernoulli, gaussian:0.01, squared-error ..."),
+]
+PriorOption = Annotated[
+    str | None, typer.Option(help="The model's prior: normal, student-t:5, sparse:0.8, laplace.")
 ]
 RangeOption = Annotated[
     str | None, typer.Option(help="Range of the images that the model takes, e.g. -1,1.")

@@ -11,10 +11,12 @@ from vaescope.cli.inspect import ends, opened_path
 from vaescope.cli.output import (
     DataOption,
     JsonOption,
+    LikelihoodOption,
     ModelOption,
     OutputOption,
     PathArgument,
     PosteriorOption,
+    PriorOption,
     QuietOption,
     RangeOption,
     messages,
@@ -37,6 +39,8 @@ def prune(
     posterior: PosteriorOption = None,
     output: OutputOption = None,
     value_range: RangeOption = None,
+    likelihood: LikelihoodOption = None,
+    prior: PriorOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -63,7 +67,7 @@ def prune(
     with console.status(Text(f"Pruning {path.name}")):
         found = drop(
             subject, given_data(data, size, factors), out=out, posterior=posterior, output=output,
-            value_range=ends(value_range),
+            value_range=ends(value_range), likelihood=likelihood, prior=prior,
         )  # fmt: skip
     written = str(out) if out is not None and found.dropped else None
     plain = found.summary() if written is None else f"{found.summary()}\n{written}"

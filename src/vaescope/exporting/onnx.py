@@ -159,6 +159,8 @@ def export_onnx(
     posterior: str | None = None,
     output: str | None = None,
     value_range: tuple[float, float] | None = None,
+    likelihood: Any = None,
+    prior: Any = None,
     tolerance: float = TOLERANCE,
 ) -> OnnxExport:
     """Writes encoder.onnx and decoder.onnx of a run, or of any torch model that `vs.inspect` takes.
@@ -177,6 +179,8 @@ def export_onnx(
         posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
         value_range: of the images that the model takes; None infers it.
+        likelihood: of the decoder's output, as for `vs.open_model`; None infers it.
+        prior: the model's, as for `vs.open_model`; None infers it.
         tolerance: largest difference from torch that is accepted.
 
     Returns:
@@ -194,7 +198,7 @@ def export_onnx(
     runtime = _runtime()
     opened = open_model(
         model, data, encode=encode, decode=decode, posterior=posterior, output=output,
-        value_range=value_range,
+        value_range=value_range, likelihood=likelihood, prior=prior,
     )  # fmt: skip
     rows = _rows(opened.data)
     with opened.evaluating():

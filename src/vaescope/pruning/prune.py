@@ -36,6 +36,8 @@ def prune(
     posterior: str | None = None,
     output: str | None = None,
     value_range: tuple[float, float] | None = None,
+    likelihood: Any = None,
+    prior: Any = None,
 ) -> Pruning:
     """Drops the passive latents of a run, or of any model that `vs.inspect` takes, and puts the
     mean of their posterior means in their place.
@@ -54,6 +56,8 @@ def prune(
         posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
         value_range: of the images that the model takes; None infers it.
+        likelihood: of the decoder's output, as for `vs.open_model`; None infers it.
+        prior: the model's, as for `vs.open_model`; None infers it.
 
     Returns:
         `Pruning`: A pruned model and how much it differs; the model itself where nothing was
@@ -85,15 +89,17 @@ def prune(
         )
     opened = open_model(
         model, data, encode=encode, decode=decode, posterior=posterior, output=output,
-        value_range=value_range,
+        value_range=value_range, likelihood=likelihood, prior=prior,
     )  # fmt: skip
     if isinstance(model, Run):
         assert out is not None
         return prune_run(model, opened, Run(Path(out)))
-    return _prune_model(model, opened, (encode, decode))
+    return _prune_model(model, opened, (encode, decode), likelihood, prior)
 
 
-def _prune_model(model: Any, opened: OpenModel, functions: tuple[Any, Any]) -> Pruning:
+def _prune_model(
+    model: Any, opened: OpenModel, functions: tuple[Any, Any], likelihood: Any, prior: Any
+) -> Pruning:
     _refuse(opened)
     plan = plan_of(opened.codes)
     if not plan.dropped:
@@ -106,7 +112,8 @@ def _prune_model(model: Any, opened: OpenModel, functions: tuple[Any, Any]) -> P
     few = opened.rows[np.linspace(0, len(opened.rows) - 1, REMEMBERED).astype(np.int64)]
     with opened.evaluating():
         small = Pruned(
-            model, functions, asked_again(opened.inferred),
+            model, functions,
+            replace(asked_again(opened.inferred), likelihood=likelihood, prior=prior),
             dataset_of(opened.data.name, Numbers(opened.data.rows(few)), None),
             torch.tensor(plan.kept, device=opened.device),
             torch.from_numpy(plan.constants).float().to(opened.device),
