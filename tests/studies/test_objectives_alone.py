@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from vaescope.geometry.polar import coordinate_system
 from vaescope.studies.mathieu2019 import subspaces, towards_modes
-from vaescope.studies.zietlow2022 import local_global
+from vaescope.studies.zietlow2022 import coordinates, local_global
 
 
 def test_the_cost_of_a_flat_sheet_is_the_closed_form_at_any_rotation() -> None:
@@ -50,3 +51,9 @@ def test_rotations_within_a_group_are_free_and_the_gradient_is_that_of_the_prior
     # What is within the groups is all of it for the sources, and a third by chance.
     assert subspaces.recovered(turn, 2, 2) == pytest.approx(1.0)
     assert subspaces.recovered(np.full((6, 6), 6**-0.5), 2, 2) == pytest.approx(1 / 3)
+
+
+def test_codes_made_by_rule_are_of_their_coordinate_system() -> None:
+    for arm, kind in (("polar", "polar"), ("cartesian", "cartesian")):
+        codes = coordinates.made(4, 1500, arm)
+        assert coordinate_system(codes, (0, 1)).kind == kind

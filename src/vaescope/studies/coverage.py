@@ -135,9 +135,9 @@ _ZIETLOW = (
     ),
     Covered("zietlow2022", "hue encoded alike across restarts", missing="no study yet"),
     Covered(
-        "zietlow2022", "polar against cartesian codes downstream",
+        "zietlow2022", "polar against cartesian codes downstream", ("zietlow2022/coordinates",),
         tests=("tests/geometry/test_polar.py::test_polar_codes_are_called_polar",),
-        missing="downstream accuracy from either: no study yet",
+        missing="of codes made by rule; of trained models",
     ),
     *_all("zietlow2022", "local-global", "local against global variance",
           missing="of the objective; trained networks"),

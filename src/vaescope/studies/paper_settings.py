@@ -345,6 +345,7 @@ OWN: Mapping[str, str] = {
     },
     "zietlow2022/figure-4.1": _CLOSED,
     "zietlow2022/local-global": _CLOSED,
+    "zietlow2022/coordinates": _CLOSED,
     "mathieu2019/subspaces": "rotations without networks: the paper has no experiment on it",
     "mathieu2019/towards-modes": "posteriors without networks: the paper has no experiment on it",
     **{

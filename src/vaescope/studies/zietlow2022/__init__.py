@@ -3,6 +3,7 @@
 from vaescope.studies.study import Study
 from vaescope.studies.zietlow2022 import (
     cause,
+    coordinates,
     dto_steps,
     figure_3_4,
     figure_3_6,
@@ -47,4 +48,5 @@ STUDIES: tuple[Study, ...] = (
     cause.STUDY,
     figure_7_6.STUDY,
     local_global.STUDY,
+    coordinates.STUDY,
 )
