@@ -182,11 +182,11 @@ STUDY = Study(
     "Annealing does what the paper says, and is undone. Under the annealed prior alone codes are "
     "as far from the modes as the prior at beta 1 (0.98 of it, in mean squares), 0.33 at 3 and "
     "0.099 at 10: close to 1 / beta, the variance of each mode of p^beta. With the entropy bonus "
-    "alone they leave them (2.9 at 3, 7.6 in the median at 10, where in three seeds posteriors left "
-    "the places that the search knows: their numbers are beyond all bounds, on the same side). "
-    "Together, which is the beta-VAE, codes stay where the prior has them: 0.98, 1.05 and 1.00, so "
-    "that no beta moves them towards the modes as a whole. Its posterior means do: they are 0.77 "
-    "as far off as the prior at beta 1, 0.51 at 3 and 0.001 in the median at 10, each posterior "
-    "then being a mode (standard deviation 0.30); in two of 16 seeds a few lie between two modes, "
-    "which leaves that claim undecided. All three modes keep data in every seed.",
+    "alone they leave them (2.9 at 3, 7.6 in the median at 10, where in three seeds posteriors "
+    "left the places that the search knows: their numbers are beyond all bounds, on the same "
+    "side). Together, which is the beta-VAE, codes stay where the prior has them: 0.98, 1.05 and "
+    "1.00, so that no beta moves them towards the modes as a whole. Its posterior means do: they "
+    "are 0.77 as far off as the prior at beta 1, 0.51 at 3 and 0.001 in the median at 10, each "
+    "posterior then being a mode (standard deviation 0.30); in two of 16 seeds a few lie between "
+    "two modes, which leaves that claim undecided. All three modes keep data in every seed.",
 )  # fmt: skip

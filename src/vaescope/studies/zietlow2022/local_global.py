@@ -200,12 +200,12 @@ STUDY = Study(
     "decoder's noise has a standard deviation of 0.03, and 0.6 in the control, where the "
     "posterior's noise spans the wave. Three exploratory seeds (100 to 102), which do not vote, "
     "were looked at before. Kept apart: what a decoder can fit, and how long it takes to turn.",
-    "The thesis's thought holds in every seed: with a wave that has 0.4% of the variance the best "
-    "rotation is 1.3 degrees (at most 4.0) off the local axes and 33 off the global ones, which "
-    "are 33 degrees apart; without it, 1.3 off the global ones, which is what 20,000 rows leave open. "
-    "The wrong rotation costs 0.08 nats (0.04 to 0.13), the same order as on the flat sheet "
-    "(0.03). What is local depends on the posterior: where its noise spans the wave, the best "
-    "rotation is within 2 degrees of the global axes (at most 5.0) though the wave is there, as "
-    "the slopes that count are means over that noise. So a change of the data takes the axes away "
-    "only from models that are more precise than it is long.",
+    "The thesis's thought holds in every seed: with a wave that has 0.4% of the variance the "
+    "best rotation is 1.3 degrees (at most 4.0) off the local axes and 33 off the global ones, "
+    "which are 33 degrees apart; without it, 1.3 off the global ones, which is what 20,000 rows "
+    "leave open. The wrong rotation costs 0.08 nats (0.04 to 0.13), the same order as on the "
+    "flat sheet (0.03). What is local depends on the posterior: where its noise spans the wave, "
+    "the best rotation is within 2 degrees of the global axes (at most 5.0) though the wave is "
+    "there, as the slopes that count are means over that noise. So a change of the data takes "
+    "the axes away only from models that are more precise than it is long.",
 )  # fmt: skip
