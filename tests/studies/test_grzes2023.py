@@ -14,7 +14,7 @@ def test_with_equal_classes_each_eigenvalue_costs_half_its_log_over_beta_gamma(b
     """One class of u is a linear VAE: KL = log(lambda / (beta gamma)) / 2 where it is above 0, and
     the distortion is the least of lambda and beta gamma, summed (probabilistic PCA)."""
     data = classes(0, equal=True)
-    found = fit(data, 0, 5, gamma=GAMMA, beta=beta, rounds=4000)
+    found = fit(data, 0, 5, gamma=GAMMA, beta=beta, rounds=1500)
     eigenvalues = np.linalg.eigvalsh(data.covariance[0])
     wanted = 0.5 * np.log(np.maximum(eigenvalues / (beta * GAMMA), 1.0))
     assert np.sort(found.kl[0])[::-1] == pytest.approx(np.sort(wanted)[::-1][:5], abs=1e-3)
@@ -46,7 +46,7 @@ def test_bounds_hold_at_a_closed_form_and_not_in_reverse() -> None:
     data = Classes(
         np.zeros((CLASSES, 8)), covariance, mixing, np.zeros((CLASSES, 3)), np.ones((CLASSES, 3))
     )
-    found = fit(data, 2, 3, gamma=GAMMA, rounds=4000)
+    found = fit(data, 2, 3, gamma=GAMMA, rounds=1500)
     assert inside(found, GAMMA) == 1.0
     assert inside(found, GAMMA, reverse=True) < 1.0
 
@@ -69,7 +69,7 @@ def test_a_spare_latent_may_take_a_sources_place_in_one_class_at_no_cost() -> No
     """So Theorem 1 does not say that a spare latent is passive for all u: latents 2 and 3 have the
     same column, and each is off (prior variance near 0) where the other one is on."""
     data = classes(5)
-    found = fit(data, 5, 3, gamma=GAMMA, rounds=3000)
+    found = fit(data, 5, 3, gamma=GAMMA, rounds=1500)
     own = cost(data, found.decoder, found.prior_variance)
     kl = float(found.kl.sum(axis=1).mean())
     assert own == pytest.approx(0.5 * found.distortion / GAMMA + kl, abs=1e-4)
