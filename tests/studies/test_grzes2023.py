@@ -46,7 +46,7 @@ def test_bounds_hold_at_a_closed_form_and_not_in_reverse() -> None:
     data = Classes(
         np.zeros((CLASSES, 8)), covariance, mixing, np.zeros((CLASSES, 3)), np.ones((CLASSES, 3))
     )
-    found = fit(data, 2, 3, gamma=GAMMA, rounds=1500)
+    found = fit(data, 2, 3, gamma=GAMMA, rounds=4000)
     assert inside(found, GAMMA) == 1.0
     assert inside(found, GAMMA, reverse=True) < 1.0
 
