@@ -9,6 +9,8 @@ import torch
 from tests.command import vaescope
 
 import vaescope as vs
+from vaescope.cli.prune import prune
+from vaescope.errors import RunError
 
 NETS = """
 import numpy as np
@@ -45,3 +47,8 @@ def test_a_run_needs_a_folder_and_a_checkpoint_a_model(folder: Path) -> None:
     run = vs.train("vae", np.load("x.npy"), latent=2, steps=2, net={"name": "linear"}, out=folder)
     assert "Give --out, a folder" in vaescope("prune", run.path).stderr
     assert "a checkpoint with --model" in vaescope("prune", "model.pt").stderr
+
+
+def test_a_folder_without_a_run_is_not_called_one(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="is not a run folder"):
+        prune(tmp_path)

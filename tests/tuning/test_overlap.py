@@ -73,7 +73,7 @@ def test_the_default_is_the_geometric_middle_and_the_word_not_calibrated_is_said
     found = result(curve)
     shared = found.to_dict()["overlap"]
     assert shared["target"] == pytest.approx(ROWS**0.5)
-    assert shared["verdict"] == "not calibrated" and shared["share_from"] == "geometric middle"
+    assert shared["verdict"] == "not calibrated" and shared["share_from"] == "geometric mean"
     assert "Not calibrated" in found.summary() and "convention" in found.summary()
     assert "44.72 of 2,000 data points share a code (not calibrated)" in found.summary()
     numbers = [point["effective_number"] for point in found.to_dict()["curve"]]

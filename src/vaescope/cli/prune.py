@@ -52,9 +52,12 @@ def prune(
     Example: vaescope prune runs/beta-vae-s0-1a2b3c4d --out runs/pruned
     """
     from vaescope.pruning import prune as drop
+    from vaescope.runs import Run
 
     console = messages(quiet=quiet)
     subject = opened_path(path, model)
+    if path.is_dir():
+        Run(path).open()  # says so if the folder holds no run
     if path.is_dir() == (out is None):
         raise UsageError(
             f"{path} is a {'run' if out is None else 'checkpoint'}, and "

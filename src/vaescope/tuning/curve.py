@@ -76,7 +76,7 @@ class Event:
 
     @property
     def beta(self) -> float:
-        """The geometric middle of the two, or the lowest beta, which is then an upper bound."""
+        """The geometric mean of the two, or the lowest beta, which is then an upper bound."""
         return self.above if self.below is None else math.sqrt(self.below * self.above)
 
 
@@ -234,7 +234,7 @@ Chosen = tuple[float | None, list[str]]
 def _between(
     curve: Sequence[CurvePoint], needed: int, only_needed: Event | None, over: Event | None
 ) -> Chosen:
-    """The geometric middle of the strengths that leave just the needed latents."""
+    """The geometric mean of the lowest and highest strength that leave just the needed latents."""
     if over is None or over.below is None:
         return None, []
     spare = len(curve[0].mean_variance) > needed

@@ -32,7 +32,7 @@ class OverlapReading:
 
     n: int  # data points among which codes are shared
     target: float  # how many of these shall share a code
-    given: bool  # whether the user said so; else it is the geometric middle of 1 and n
+    given: bool  # whether the user said so; else it is the geometric mean of 1 and n
     lookup: Event | None  # from here on codes are more than a lookup table
     middle: Event | None  # from here on as many as wanted share a code
     lost: Event | None  # from here on more than half of all share a code
@@ -42,7 +42,7 @@ class OverlapReading:
     @property
     def reason(self) -> str:
         """Why this number, and that nobody has shown it to be good."""
-        middle = f"{self.target:,.4g} is the geometric middle of 1 and {self.n:,}, a convention"
+        middle = f"{self.target:,.4g} is the geometric mean of 1 and {self.n:,}, a convention"
         chosen = f"{self.target:,.4g} of {self.n:,} was given" if self.given else middle
         return (
             f"Not calibrated: no experiment says how many data points should share a code. {chosen}"
@@ -61,7 +61,7 @@ class OverlapReading:
             "lost_from_between": ends(self.lost),
             "target": self.target,
             "share": self.target / self.n,
-            "share_from": "given" if self.given else "geometric middle",
+            "share_from": "given" if self.given else "geometric mean",
             "n": self.n,
             "verdict": "not calibrated",
             "says": self.reason,

@@ -68,7 +68,7 @@ def tune_beta(
         needed: latents that must stay in use.
         between: betas to look between.
         overlap_share: with `by="overlap"`, share of the examples that shall share a code; None is
-            the geometric middle of one of them and all, a convention.
+            the geometric mean of one of them and all, a convention.
         round_steps: steps of one round.
         short_lr: learning rate of the short runs.
         out: folder for runs; None is `$VAESCOPE_RUNS`.
