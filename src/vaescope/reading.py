@@ -8,7 +8,8 @@ import json
 import os
 import stat
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +20,7 @@ from vaescope.types import Array
 __all__ = [
     "LIMITS",
     "limit",
+    "limits_held",
     "npz_names",
     "open_regular",
     "parse_json",
@@ -44,10 +46,29 @@ _LARGE = 256 * 2**20
 _ONCE = 1 << 24
 
 
+#: Of each time during which limits are held: what was looked up.
+_HELD: list[dict[str, int]] = []
+
+
+@contextmanager
+def limits_held() -> Iterator[None]:
+    """Each limit is looked up once meanwhile: for many small documents, of which the environment
+    takes a good part of the time."""
+    own: dict[str, int] = {}
+    _HELD.append(own)
+    try:
+        yield
+    finally:
+        _HELD[:] = [held for held in _HELD if held is not own]
+
+
 def limit(name: str) -> int:
     """The limit of this name: the environment's, else the documented one."""
-    given = os.environ.get(f"VAESCOPE_LIMIT_{name}", "")
-    return int(given) if given.isdecimal() else LIMITS[name]
+    held = _HELD[-1] if _HELD else {}
+    if name not in held:
+        given = os.environ.get(f"VAESCOPE_LIMIT_{name}", "")
+        held[name] = int(given) if given.isdecimal() else LIMITS[name]
+    return held[name]
 
 
 def within(name: str, value: float, what: str) -> None:

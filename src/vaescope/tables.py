@@ -15,7 +15,7 @@ import numpy as np
 from vaescope.allocator import collection_paused
 from vaescope.errors import RunError, UsageError
 from vaescope.paths import disk_errors, replace_file
-from vaescope.reading import parse_json, read_end, read_regular
+from vaescope.reading import limits_held, parse_json, read_end, read_regular
 from vaescope.sealing import is_sealed, sealed_rows, sha256_of
 from vaescope.specs import FORMAT
 from vaescope.types import Double
@@ -144,7 +144,7 @@ def read_table(folder: Path, *, timing: bool = False) -> Table:
         names, parent = [folder.name], folder.parent
     else:
         names, parent = sorted(_folders(folder), key=_natural), folder
-    with collection_paused():  # rows have no cycles, and looking for some takes a tenth
+    with collection_paused(), limits_held():  # rows have no cycles
         rows = [read_row(str(parent), name, timing=timing) for name in names]
         table = table_of(row for row in rows if row is not None)
     if not len(table):

@@ -20,7 +20,7 @@ from vaescope.codes import Codes
 from vaescope.data.user_files import load_files
 from vaescope.errors import DataError, DiskError, UsageError, VaescopeError
 from vaescope.paths import replace_file
-from vaescope.reading import parse_json, read_arrays, read_regular
+from vaescope.reading import limit, limits_held, parse_json, read_arrays, read_regular
 from vaescope.settings import from_command_line, load_yaml, read_scalar
 
 
@@ -216,3 +216,26 @@ def test_training_into_a_closed_pipe_is_saved(tmp_path: Path) -> None:
     rows = (state.parent / "history.jsonl").read_text().splitlines()
     step = checkpoint_facts(state.read_bytes())["step"]
     assert step >= json.loads(rows[-1])["step"]
+
+
+def test_limits_are_looked_up_once_where_they_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAESCOPE_LIMIT_JSON_BYTES", "8")
+    with limits_held():
+        assert parse_json('{"a": 1}') == {"a": 1}
+        monkeypatch.setenv("VAESCOPE_LIMIT_JSON_BYTES", "7")
+        assert limit("JSON_BYTES") == 8
+        with pytest.raises(ValueError, match="the limit is 8"):
+            parse_json('{"a": 10}')
+    with pytest.raises(ValueError, match="the limit is 7"):
+        parse_json('{"a": 1}')
+
+
+@pytest.mark.parametrize("text", [" [1]", "[1] \n\n", "[1]\n", "[1]"])
+def test_space_around_a_document_is_none_of_it(text: str) -> None:
+    assert parse_json(text) == [1]
+
+
+@pytest.mark.parametrize("text", ["", " ", "[1] 2", "[1", "[1]x"])
+def test_what_is_no_document_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_json(text)
