@@ -25,7 +25,7 @@ from vaescope.studies import (
     decide,
 )
 from vaescope.studies.catalogue import OUTDATED, REVISED, STUDIES, cases, find
-from vaescope.studies.effects import two_of
+from vaescope.studies.effects import Ratio, two_of
 from vaescope.studies.registry import read_registry, status, voting_units
 from vaescope.studies.running import load_outcome
 from vaescope.sweeps.grid import plan
@@ -137,6 +137,15 @@ def levels_of(test: Test | Control, values: np.ndarray, known: dict[Any, np.ndar
     effect = test.effect
     if isinstance(effect, Blocked):
         effect, values = effect.effect, np.repeat(values, effect.size)
+    if isinstance(effect, Ratio):
+        top, bottom = (
+            (effect.measure, tuple(sorted(w.items()))) for w in (effect.top, effect.bottom)
+        )
+        if top in known and bottom not in known:
+            known[bottom] = known[top] / values
+        bottoms = known.setdefault(bottom, np.ones(len(values)))
+        tops = known.setdefault(top, bottoms * values)
+        return two_of(effect.top, effect.bottom, effect.unit, effect.measure, tops, bottoms)
     if not isinstance(effect, Gap):
         return effect.table(values)
     high, low = ((effect.measure, tuple(sorted(w.items()))) for w in (effect.high, effect.low))
