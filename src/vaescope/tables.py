@@ -359,9 +359,7 @@ def save_table(table: Table, path: Path) -> None:
     elif path.suffix == ".parquet":
         replace_file(path, _parquet(table))
     else:
-        raise UsageError(
-            f"A table cannot be written to {path}.", "Give a name that ends in .csv or .parquet."
-        )
+        raise UsageError(f"A table cannot be written to {path}.", "Use .csv or .parquet.")
 
 
 def csv_text(table: Table) -> str:
