@@ -19,6 +19,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from vaescope.codes import Codes
 from vaescope.latents import effective_rank, mean_against_sample, total_correlation, types
@@ -37,6 +38,7 @@ GROWING = {
 }  # fmt: skip
 FIXED = {"rows": 3_000, "latents": 16, "factors": 4}
 CLASSES = 5
+MANY = 20_000  # rows of the measures of pairs, which take little time
 #: Metrics that are the same work as another: three of DCI's trees, two of one table.
 TOGETHER = ("dci_completeness", "dci_informativeness", "modularity", "infoc", "smoothness")
 
@@ -99,14 +101,18 @@ def grown(rounds: int = 2) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {name: {"stated": power} for name, power in stated.items()}
     for number, sizes in GROWING.items():
         subjects = {size: with_factors(**{**FIXED, number: size}) for size in sizes}
+        if number == "latents":
+            many = {size: with_factors(MANY, size, FIXED["factors"]) for size in sizes}
         for name, own in found.items():
             if name in PAIRS and number != "latents":
                 continue
             call = MEASURES.get(name) or partial(_of_metric, name)
-            seconds = {
-                size: min(cost(call, codes).processor for _ in range(rounds))
-                for size, codes in subjects.items()
-            }
+            # One thread: several wait for each other, and waiting is processor time.
+            with threadpool_limits(1):
+                seconds = {
+                    size: min(cost(call, codes).processor for _ in range(rounds))
+                    for size, codes in (many if name in PAIRS else subjects).items()
+                }
             slope = np.polyfit(np.log(sizes[1:]), np.log([seconds[s] for s in sizes[1:]]), 1)[0]
             own[number] = {"exponent": round(float(slope), 3), "seconds": list(seconds.values())}
     return found
