@@ -38,7 +38,7 @@ GROWING = {
 }  # fmt: skip
 FIXED = {"rows": 3_000, "latents": 16, "factors": 4}
 CLASSES = 5
-MANY = 20_000  # rows of the measures of pairs, which take little time
+MANY = 100_000  # rows of the measures of pairs, which take little time
 #: Metrics that are the same work as another: three of DCI's trees, two of one table.
 TOGETHER = ("dci_completeness", "dci_informativeness", "modularity", "infoc", "smoothness")
 

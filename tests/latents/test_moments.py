@@ -1,6 +1,6 @@
 import numpy as np
 
-from vaescope.latents.moments import chunks, moments
+from vaescope.latents.moments import chunks, moments, spreads
 
 
 def test_chunks_cover_each_row_once() -> None:
@@ -24,3 +24,10 @@ def test_a_constant_is_its_own_mean_without_variance() -> None:
     result = moments(np.full((20_000, 1), 0.9))
     assert result.mean.tolist() == [0.9]
     assert result.variance.tolist() == [0.0]
+
+
+def test_spreads_are_moments_without_covariances(generator: np.random.Generator) -> None:
+    x = 1e4 + 1e-3 * generator.normal(size=(40_000, 3)).astype(np.float32)
+    whole, apart = moments(x), spreads(x)
+    np.testing.assert_array_equal(apart.mean, whole.mean)
+    np.testing.assert_allclose(apart.variance, whole.variance, rtol=1e-12)

@@ -1,13 +1,13 @@
 """Means, variances and covariances of many rows: float64, in chunks, in one pass."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from vaescope.types import Double, Floats
 
-__all__ = ["Moments", "chunks", "moments"]
+__all__ = ["Moments", "Spreads", "chunks", "moments", "spreads"]
 
 #: A chunk of ten latents in float64 stays in a core's second cache.
 ROWS = 16_384
@@ -38,9 +38,37 @@ def moments(values: Floats) -> Moments:
     Chunks are centred before they are squared: passive means have a spread of 1e-2 and less. All is
     measured from the first row, so that a constant has exactly its own mean and no variance.
     """
+
+    def products(block: Double) -> Double:
+        return np.asarray(block @ block.T)
+
+    mean, scatter = _merged(values, products)
+    return Moments(mean, scatter / len(values), len(values))
+
+
+@dataclass(frozen=True, eq=False)
+class Spreads:
+    """Mean and population variance of each column."""
+
+    mean: Double
+    variance: Double
+
+
+def spreads(values: Floats) -> Spreads:
+    """`moments` without what two columns have in common: linear in columns."""
+
+    def squares(block: Double) -> Double:
+        return np.asarray(np.einsum("ij,ij->i", block, block)[:, None])
+
+    mean, scatter = _merged(values, squares)
+    return Spreads(mean, scatter[:, 0] / len(values))
+
+
+def _merged(values: Floats, products: Callable[[Double], Double]) -> tuple[Double, Double]:
+    """The mean of the columns and the sum over chunks of their products, merged."""
     d = values.shape[1]
     origin = values[0].astype(np.float64)[:, None]
-    mean, scatter, seen = np.zeros((d, 1)), np.zeros((d, d)), 0
+    mean, scatter, seen = np.zeros((d, 1)), 0.0 * products(np.zeros((d, 1))), 0
     for rows in chunks(len(values)):
         block = values[rows].T.astype(np.float64, order="C")  # long rows: ten are slow to run over
         block -= origin
@@ -48,7 +76,7 @@ def moments(values: Floats) -> Moments:
         own = block.mean(axis=1, keepdims=True)
         block -= own
         step = own - mean
-        scatter += block @ block.T + step @ step.T * (seen * m / (seen + m))
+        scatter += products(block) + products(step) * (seen * m / (seen + m))
         mean += step * (m / (seen + m))
         seen += m
-    return Moments((origin + mean)[:, 0], scatter / seen, seen)
+    return (origin + mean)[:, 0], scatter

@@ -17,7 +17,7 @@ from vaescope.codes import Codes
 from vaescope.errors import UsageError
 from vaescope.latent_types import ALPHA, LatentType, Typed, types_of
 from vaescope.latents.kl import kl_of_rows
-from vaescope.latents.moments import chunks, moments
+from vaescope.latents.moments import chunks, spreads
 from vaescope.latents.unused import (
     PASSIVE_KL_NATS,
     excess_of_rows,
@@ -174,11 +174,11 @@ def _spread(codes: Codes, units: NDArray[Any]) -> Double | None:
 
 
 def _statistics(codes: Codes) -> _Statistics:
-    variance, mean = moments(codes.variance), moments(codes.mean)
+    variance, mean = spreads(codes.variance), spreads(codes.mean)
     units = unused_units(codes)
     scaled_mean, scaled_variance = in_unused_units(codes, units)
-    ratio = variance if scaled_variance is codes.variance else moments(scaled_variance)
-    moved = mean if scaled_mean is codes.mean else moments(scaled_mean)
+    ratio = variance if scaled_variance is codes.variance else spreads(scaled_variance)
+    moved = mean if scaled_mean is codes.mean else spreads(scaled_mean)
     spread = _spread(codes, units)
     same = unused_is_prior(codes)
     sums = np.zeros((5, codes.d))  # KL, excess, passive, narrow, wide
