@@ -28,7 +28,8 @@ RANGES: Mapping[str, Range] = {
          "ks_prior_active", "ks_prior_passive", "lots_below", "lots_below_lot", "often_active",
          "often_passive", "settled", "strongest_active", "strongest_passive", "mig_pair",
          "mig_scale", "pair", "aligned", "printed", "significant", "single_axes",
-         "single_turned"), _SHARE,
+         "single_turned", "all", "groups", "inside", "inside_full", "neighbours",
+         "passive_alone", "passive_samples", "single", "tc_gap_lots_below", "wave_share"), _SHARE,
     ),
     **dict.fromkeys(
         ("dto_likelihood", "dto_over_haar", "dto_relative", "angle", "error_over_pca", "od",
@@ -42,7 +43,9 @@ RANGES: Mapping[str, Range] = {
          "rank_of_correlations_mean", "tc", "tc_mean_lot", "tc_readouts", "measured", "linear",
          "intercept", "tanh", "quadratic", "off_jacobian", "off_linear", "off_tanh",
          "off_quadratic", "od_linear", "od_over_chance", "ratio", "inversion", "summed",
-         "overlapping", "distance", "means", "relative"), _SIZE,
+         "overlapping", "distance", "means", "relative", "ever_used", "means_off", "modes", "off",
+         "off_global", "off_local", "predicted", "price", "ratio_used", "scale", "used_mean"),
+        _SIZE,
     ),
     **dict.fromkeys(
         ("order", "diagonal_lead", "fall_mig", "fall_dci", "fall_factor_vae", "fall_sap",

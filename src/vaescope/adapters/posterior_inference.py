@@ -228,7 +228,7 @@ def _of_way(
     if not found:
         problems.append(f"{name} returned {described(output, again)}: no mean is among them")
     if asked.posterior is None and not any(c.kind or c.layout == "pair" for c in found):
-        refuse_quantised(source, name, output)
+        refuse_quantised(source, name, output, x, lambda moved: way(moved, u))
     for candidate in found:
         if candidate.bounded and asked.posterior is None:
             refuse_bounded(source, name, candidate.family)

@@ -90,8 +90,7 @@ def with_spread(
             f"{source.name} draws no latents here, so that its second output could be either: "
             f"{' or '.join(map(str, two))}.",
             f"Say which with posterior=, one of {', '.join(SPREADS)} (after reversed, where the "
-            "spread comes first); if none, pass encode= as a function that returns "
-            "Normal(mean, std) of torch.",
+            "spread comes first); if none, pass encode= that returns Normal(mean, std) of torch.",
             tuple(map(str, rivals)),
         )
     return replace(first, spread=taken.kind)

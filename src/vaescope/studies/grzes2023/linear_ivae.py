@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from vaescope.seeds import rng
 
-__all__ = ["CLASSES", "USED", "Classes", "Fitted", "R", "classes", "fit"]
+__all__ = ["CLASSES", "USED", "Classes", "LinearIVAE", "R", "classes", "fit"]
 
 Matrix = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def classes(seed: int, *, r: int = R, equal: bool = False, spread: float = 0.0) 
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class LinearIVAE:
     """A linear iVAE at its optimum; arrays by class and latent unless it is said."""
 
     kl: Matrix  # nats
@@ -80,7 +80,7 @@ def fit(
     beta: float = 1.0,
     learned_mean: bool = False,
     rounds: int = ROUNDS,
-) -> Fitted:
+) -> LinearIVAE:
     """The best linear iVAE that rounds of exact updates reach from a random decoder."""
     draw = rng(seed, "linear-ivae-start", latent)
     a = draw.normal(size=(DIMENSION, latent)) / math.sqrt(DIMENSION)
@@ -121,4 +121,4 @@ def fit(
         c = data.mean.mean(axis=0) - mean.mean(axis=0) @ a.T
     change = losses[-min(100, len(losses))] - losses[-1]
     offset = prior_part - (w @ c[:, None])[..., 0]
-    return Fitted(kl, distortion, a, w, offset, sigma, m, v, moved, change)
+    return LinearIVAE(kl, distortion, a, w, offset, sigma, m, v, moved, change)

@@ -12,7 +12,7 @@ from vaescope.metrics.logistic import standardised_multinomial
 from vaescope.seeds import rng
 from vaescope.studies.claims import Claim, Condition, Control
 from vaescope.studies.effects import Level, Ratio, Trend
-from vaescope.studies.grzes2023.linear_ivae import CLASSES, Classes, Fitted, R, classes, fit
+from vaescope.studies.grzes2023.linear_ivae import CLASSES, Classes, LinearIVAE, R, classes, fit
 from vaescope.studies.panels import Curves, Dots
 from vaescope.studies.study import Cell, Computed, Measured, Scale, Study
 from vaescope.tables import Value
@@ -38,14 +38,14 @@ def _cells(scale: Scale, arms: Mapping[str, Mapping[str, Value]]) -> tuple[Cell,
     )
 
 
-def _fitted(columns: Mapping[str, Any], data: Classes, **options: Any) -> Fitted:
+def _fitted(columns: Mapping[str, Any], data: Classes, **options: Any) -> LinearIVAE:
     return fit(
         data, int(columns["seed"]), int(columns["latent"]), gamma=float(columns["gamma"]),
         rounds=int(columns["rounds"]), **options,
     )  # fmt: skip
 
 
-def _counts(found: Fitted) -> dict[str, Value]:
+def _counts(found: LinearIVAE) -> dict[str, Value]:
     ever, always = found.used.any(axis=0), found.used.all(axis=0)
     return {
         "used": float(found.used.sum(axis=1).max()), "used_mean": float(found.used.sum(1).mean()),
@@ -55,7 +55,7 @@ def _counts(found: Fitted) -> dict[str, Value]:
     }  # fmt: skip
 
 
-def inside(found: Fitted, gamma: float, *, full: bool = False, reverse: bool = False) -> float:
+def inside(found: LinearIVAE, gamma: float, *, full: bool = False, reverse: bool = False) -> float:
     """The share of posterior variances, in order, that lie within eq. 12's bounds, which are in the
     order of the eigenvalues of the decoder's Gram matrix: the largest belongs to the least. With
     `full` of the eigenvalues of eq. 11's covariance, which is not diagonal."""

@@ -19,7 +19,7 @@ from vaescope.studies.panels import Curves
 from vaescope.studies.study import Computed, Measured, Scale, Study, cells
 from vaescope.tables import Value
 
-__all__ = ["STUDY", "Codes", "compute", "solve"]
+__all__ = ["STUDY", "ScalarPosteriors", "compute", "solve"]
 
 Vector = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ ARMS: Mapping[str, tuple[bool, bool]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Codes:
+class ScalarPosteriors:
     """Posteriors of the data, and what they are worth."""
 
     mean: Vector
@@ -59,7 +59,9 @@ def _adam(gradient: Any, start: Vector, steps: int) -> Vector:
     return x
 
 
-def solve(x: Vector, start: Vector, prior: float, entropy: float, steps: int = STEPS) -> Codes:
+def solve(
+    x: Vector, start: Vector, prior: float, entropy: float, steps: int = STEPS
+) -> ScalarPosteriors:
     """The posteriors with the least expected squared error over 2 gamma, less `prior` times the
     prior's log density, less `entropy` times their entropy; the decoder follows them."""
     z = np.linspace(-6.0, 6.0, PLACES)
@@ -82,7 +84,7 @@ def solve(x: Vector, start: Vector, prior: float, entropy: float, steps: int = S
 
     found = _adam(gradient, np.stack([start, np.full(len(x), np.log(0.3))]), steps)
     gradient(found)
-    return Codes(found[0], np.exp(found[1]), float(losses[0]))
+    return ScalarPosteriors(found[0], np.exp(found[1]), float(losses[0]))
 
 
 def compute(columns: Mapping[str, Any]) -> Measured:
