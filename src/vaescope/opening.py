@@ -1,8 +1,7 @@
 """One door: whatever is a VAE goes in, an `OpenModel` comes out; everything is measured of it.
 
-A run, its folder, an exported folder, a fitted estimator, a `vs.VAE`, somebody else's module, a
-pair of functions, a model of pythae, diffusers, scvi-tools, Pyro, Keras or Lightning, or a PCA:
-`open_model` reads it once.
+A run, its folder, an exported folder, a fitted estimator, a `vs.VAE`, somebody else's module, two
+functions, a model of pythae, diffusers, scvi-tools, Pyro, Keras or Lightning, or a PCA.
 """
 
 import logging
@@ -38,7 +37,7 @@ from vaescope.types import Integers
 from vaescope.user_data import as_dataset
 from vaescope.vae import VAE, NoDecoder
 
-__all__ = ["ROWS", "encode", "open_model", "open_run", "open_vae"]
+__all__ = ["ROWS", "encode", "knows_itself", "open_model", "open_run", "open_vae"]
 
 #: Rows of the data that are encoded unless a caller says otherwise, as in bonheme2023.
 ROWS = 10_000
@@ -144,7 +143,7 @@ def open_model(
             )
         return _logged(open_scvi(model, data, factors, name=name, rows=rows))
     like = model.open().data if isinstance(model, Run) and data is not None else None
-    trained = isinstance(model, Run | VAE) or _is_fitted_vae(model)
+    trained = knows_itself(model)
     if trained and (encode or decode or asked.anything or shown.anything):
         raise UsageError(
             "The meaning of outputs is known for models that vaescope trained.",
@@ -165,6 +164,11 @@ def open_model(
     if _is_fitted_vae(model):
         return _open_estimator(model, given, name, rows)
     return open_vae(model, given, name=name or type(model).__name__, rows=rows)
+
+
+def knows_itself(model: Any) -> bool:
+    """Whether vaescope trained or made it: nothing of it has to be inferred."""
+    return isinstance(model, Run | VAE) or _is_fitted_vae(model)
 
 
 def _on(opened: OpenModel, data: Any, factors: Any, rows: int) -> OpenModel:

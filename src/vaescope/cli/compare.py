@@ -7,8 +7,18 @@ import typer
 from rich.text import Text
 
 from vaescope.cli.given_data import FactorsOption, SizeOption, given_data
-from vaescope.cli.inspect import opened_path
-from vaescope.cli.output import JsonOption, QuietOption, messages, result
+from vaescope.cli.inspect import ends, opened_path
+from vaescope.cli.output import (
+    JsonOption,
+    LikelihoodOption,
+    OutputOption,
+    PosteriorOption,
+    PriorOption,
+    QuietOption,
+    RangeOption,
+    messages,
+    result,
+)
 
 __all__ = ["compare"]
 
@@ -27,6 +37,11 @@ def compare(
     ] = None,
     size: SizeOption = None,
     factors: FactorsOption = None,
+    posterior: PosteriorOption = None,
+    output: OutputOption = None,
+    value_range: RangeOption = None,
+    likelihood: LikelihoodOption = None,
+    prior: PriorOption = None,
     metrics: Annotated[
         str,
         typer.Option(
@@ -42,7 +57,7 @@ def compare(
     """Compare models: match their latents and show what differs, with intervals.
 
     Runs that differ only in their seed are one setting; intervals are over seeds where there are
-    enough of them, else over images.
+    enough of them, else over images. What checkpoints return is said for all of them at once.
 
     Example: vaescope compare runs/demo-s0-1a2b3c4d runs/demo-s1-5e6f7a8b
     """
@@ -59,6 +74,11 @@ def compare(
             data=given_data(data, size, factors),
             metrics=named[metrics] if metrics in named else metrics.split(","),
             images=out is not None and not no_images,
+            posterior=posterior,
+            output=output,
+            value_range=ends(value_range),
+            likelihood=likelihood,
+            prior=prior,
             progress=lambda part: status.update(Text(part)),
         )
         if out is not None:

@@ -22,7 +22,7 @@ from vaescope.latent_exchange import Exchange, exchange_opened
 from vaescope.latents import Types, types
 from vaescope.latents.groups import groups_if_known
 from vaescope.models import OpenModel
-from vaescope.opening import open_model
+from vaescope.opening import knows_itself, open_model
 from vaescope.progress import Progress, told
 from vaescope.runs import Run
 from vaescope.seeds import rng
@@ -48,6 +48,12 @@ def compare(
     metrics: Sequence[str] | None = None,
     images: bool = True,
     names: Sequence[str | None] | None = None,
+    posterior: str | None = None,
+    output: str | None = None,
+    value_range: tuple[float, float] | None = None,
+    likelihood: Any = None,
+    prior: Any = None,
+    condition: Any = None,
     progress: Progress | bool | None = None,
 ) -> Comparison:
     """Compares two or more models on at most 5,000 images of the first run's data.
@@ -58,7 +64,8 @@ def compare(
     first run's data, and is needed where it was trained on your own arrays and where no model is a
     run. `metrics` are names of `vs.metrics.METRICS`; the default are those that need no learning.
     `images=False` keeps no picture. `names` are what models that are not runs are called.
-    `progress` as for `vs.inspect`.
+    `posterior`, `output`, `value_range`, `likelihood`, `prior` and `condition` are of all models
+    that vaescope did not train, as for `vs.inspect`; so is `progress`.
 
     Args:
         models: runs and models; a list of them is taken too.
@@ -66,6 +73,12 @@ def compare(
         metrics: names of metrics; None takes the quick ones.
         images: whether pictures are kept.
         names: what they are called.
+        posterior: how encoders' outputs are read, e.g. `logvar`; None infers it.
+        output: `probabilities`, `logits` or `pixels`; None infers it.
+        value_range: of the images that the models take; None infers it.
+        likelihood: p(x|z), e.g. `gaussian:0.01`; None infers it.
+        prior: p(z), e.g. `student-t:5`; None infers it.
+        condition: what conditional models take beside x.
         progress: True draws a bar, a function gets the name of each part.
 
     Returns:
@@ -87,14 +100,20 @@ def compare(
         >>> [len(kinds.passive) for kinds in found.kinds]
         [3, 1]
     """
+    asked = {
+        "posterior": posterior, "output": output, "value_range": value_range,
+        "likelihood": likelihood, "prior": prior, "condition": condition,
+    }  # fmt: skip
+    asked = {name: value for name, value in asked.items() if value is not None}
     with told(progress, "compare") as tell:
-        return _compare(models, data, metrics, images=images, names=names, progress=tell)
+        return _compare(models, data, metrics, asked, images=images, names=names, progress=tell)
 
 
 def _compare(
     models: Sequence[Any],
     data: Any,
     metrics: Sequence[str] | None,
+    asked: Mapping[str, Any],
     *,
     images: bool,
     names: Sequence[str | None] | None,
@@ -106,13 +125,19 @@ def _compare(
         models = tuple(models[0])
     runs = [Run(Path(own)) if isinstance(own, str | Path) else own for own in models]
     members = read_members(runs, names or [None] * len(runs))
+    if asked and all(knows_itself(member.model) for member in members):
+        raise UsageError(
+            "The meaning of outputs is known for models that vaescope trained.",
+            f"Leave {listed(list(asked))} out.",
+        )
     wanted_metrics = wanted(metrics)
     given = _data(members, data)
     one_shape(members, given.shape)
     opened = []
     for member in members:
         progress(f"encoding with {member.name}")
-        opened.append(open_model(member.model, given, name=member.name, rows=ROWS))
+        own = {} if knows_itself(member.model) else asked
+        opened.append(open_model(member.model, given, name=member.name, rows=ROWS, **own))
     rows = opened[0].rows
     codes = [own.codes for own in opened]
     kinds = [types(own) for own in codes]
