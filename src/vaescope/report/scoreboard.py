@@ -208,9 +208,9 @@ def scoreboard(
         "",
         "![Primary claims by paper and verdict](index.svg)",
         "",
-        f"{_headline(trained, own=False)} {_headline(trained, own=True)} The others have not: "
-        f"{older} of {len(trained)} studies show an older table, re-analysed by the same rule and "
-        "not counted."
+        f"{_headline(trained, own=False)} {_headline(trained, own=True)}{_optima(trained)} The "
+        f"others have not: {older} of {len(trained)} studies show an older table, re-analysed by "
+        "the same rule and not counted."
         + (f" {len(gone)} more {'was' if len(gone) == 1 else 'were'} withdrawn." if gone else ""),
         "",
         _RULE,
@@ -292,17 +292,34 @@ _LOOKED = (
 )
 
 
+def _counted(verdicts: Sequence[ClaimVerdict]) -> str:
+    counts = {kind: sum(v.verdict == kind for v in verdicts) for kind in _KINDS}
+    return ", ".join(f"**{count} {kind}**" for kind, count in counts.items() if count)
+
+
+def _optima(judged: Sequence[Judged]) -> str:
+    """Primary claims about objectives and linear models at their optimum, counted apart."""
+    run = [
+        v for j in judged if j.study.at_optimum and j.counts for v in j.verdicts if v.claim.primary
+    ]
+    if not run:
+        return ""
+    return (
+        f" {len(run)} more are about objectives and linear models at their optimum, where no "
+        f"network is trained: {_counted(run)}."
+    )
+
+
 def _headline(judged: Sequence[Judged], *, own: bool) -> str:
     """How primary claims came out, of the papers or our own."""
     primary = [
         (j, v)
         for j in judged
         for v in j.verdicts
-        if v.claim.primary and (v.family in _HEADINGS) == own
+        if v.claim.primary and (v.family in _HEADINGS) == own and not j.study.at_optimum
     ]
     run = [v for j, v in primary if j.counts]
-    counts = {kind: sum(v.verdict == kind for v in run) for kind in _KINDS}
-    said = ", ".join(f"**{count} {kind}**" for kind, count in counts.items() if count)
+    said = _counted(run)
     whose = (
         f"Of our own {len(primary)}"
         if own

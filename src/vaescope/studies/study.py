@@ -122,6 +122,7 @@ class Study:
     found: str = ""  # written after the run: why a claim did not hold, with evidence
     extend: Callable[[Scale, Sequence[int]], Work] | None = None  # where units are not plain seeds
     cap: int = CAP  # units that an undecided primary claim is run to
+    at_optimum: bool = False  # of an objective or a linear model: no network is trained
 
     @property
     def paper(self) -> str:

@@ -187,4 +187,5 @@ STUDY = Study(
     "pairing to get wrong, and leaves open which latents belong together. Groups of three find "
     "two thirds, as three pairs do not fit into them. Within a group axes are arbitrary (largest "
     "squared weight 0.75 in the mean, 0.54 to 0.92), where independent sources have 1.00.",
+    at_optimum=True,
 )  # fmt: skip
