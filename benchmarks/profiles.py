@@ -17,6 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -306,6 +307,11 @@ def bound() -> Seconds:
     }
 
 
+def by_one(name: str, number: str) -> Seconds:
+    """Seconds of a measure for each row or latent, by how many there are."""
+    return dict(runpy.run_path(str(ROOT / "benchmarks/scaling.py"))["by_one"](name, number))
+
+
 #: Part, what a row of it is, and in how many rounds (some make their own turns).
 PARTS: Mapping[str, tuple[Callable[[], Seconds], str, int]] = {
     "inspect": (lambda: inspection("default"), "`vaescope inspect`, 10,000 images", 3),
@@ -314,6 +320,8 @@ PARTS: Mapping[str, tuple[Callable[[], Seconds], str, int]] = {
     "table": (table, "`vaescope table` of 10,000 runs", ROUNDS),
     "sweep": (sweep, "one tiny run of `vaescope sweep --workers 1`", ROUNDS),
     "step": (step, "a training step, convolutions at 64 x 64, batch 64", ROUNDS),
+    "types": (partial(by_one, "types", "latents"), "types of 100,000 codes, per latent", ROUNDS),
+    "explicitness": (partial(by_one, "dci_explicitness", "rows"), "DCI explicitness, per row", 3),
     "bound": (bound, "forward and backward pass of an image, bf16", 3),
 }
 
@@ -334,18 +342,16 @@ def measured(part: str) -> list[Seconds]:
 
 def section(part: str, rounds: list[Seconds]) -> list[str]:
     """One part of the page: its rows by share of the whole."""
-    _, title, _ = PARTS[part]
     others = median(own.get("others", 0.0) for own in rounds)
     names = {name: None for own in rounds for name in own if name != "others"}
     mid = {name: median(own.get(name, 0.0) for own in rounds) for name in names}
     order = sorted((name for name in mid if name != "all"), key=lambda name: -mid[name])
-    unit, factor = ("µs", 1e6) if part == "bound" else ("ms", 1e3) if mid["all"] < 1 else ("s", 1.0)
-    lines = [f"## {title}", ""]
+    unit, factor = (
+        ("µs", 1e6) if mid["all"] < 1e-3 else ("ms", 1e3) if mid["all"] < 1 else ("s", 1.0)
+    )
+    lines = [f"## {PARTS[part][1]}", ""]
     if others > BUSY:
-        said = (
-            f"Other processes took {others:.1f} cores meanwhile: only shares and ratios say much."
-        )
-        lines += [said, ""]
+        lines += [f"Others took {others:.1f} cores meanwhile: only shares and ratios say much.", ""]
     lines += [f"| part | {unit} | of the whole |", "|---|---|---|"]
     for name in ["all", *order]:
         values = [factor * own.get(name, 0.0) for own in rounds]

@@ -3,15 +3,15 @@ python benchmarks/scaling.py [--json].
 
 Covariance and binned measures are linear in n; ranks need a sort. Metrics are linear in rows and
 factors, and what `Metric.latents` says in latents; measures of pairs of latents are quadratic in
-these. Exponents are fitted to processor time, which other work on the machine hardly changes: to
-medians over interleaved rounds, or of metrics to the least of a few, without the smallest size,
-where what does not grow is most of it.
+these. Exponents are fitted to processor time, which other work on the machine hardly changes, in
+each of the interleaved rounds; of metrics without the smallest size, where what does not grow is
+most of it.
 """
 
 import argparse
 import json
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -93,9 +93,14 @@ def with_factors(rows: int, latents: int, factors: int) -> Codes:
     return Codes(mean, variance, sample, factors=known, factor_names=names)
 
 
-def grown(rounds: int = 2) -> dict[str, dict[str, Any]]:
-    """Of each metric, and in latents of each measure of pairs: its exponents, the one stated for
-    latents, and the processor seconds that they are of."""
+def exponent(seconds: Mapping[int, float]) -> float:
+    """The power of the size by which seconds grow."""
+    return float(np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0])
+
+
+def grown(rounds: int = ROUNDS) -> dict[str, dict[str, Any]]:
+    """Of each metric, and in latents of each measure of pairs: its exponent in each round, the one
+    stated for latents, and the median processor seconds that they are of."""
     apart = [name for name in METRICS if name not in TOGETHER]
     stated = {name: METRICS[name].latents for name in apart} | PAIRS
     found: dict[str, dict[str, Any]] = {name: {"stated": power} for name, power in stated.items()}
@@ -109,13 +114,35 @@ def grown(rounds: int = 2) -> dict[str, dict[str, Any]]:
             call = MEASURES.get(name) or partial(_of_metric, name)
             # One thread: several wait for each other, and waiting is processor time.
             with threadpool_limits(1):
-                seconds = {
-                    size: min(cost(call, codes).processor for _ in range(rounds))
-                    for size, codes in (many if name in PAIRS else subjects).items()
-                }
-            slope = np.polyfit(np.log(sizes[1:]), np.log([seconds[s] for s in sizes[1:]]), 1)[0]
-            own[number] = {"exponent": round(float(slope), 3), "seconds": list(seconds.values())}
+                turns = [
+                    {
+                        size: cost(call, codes).processor
+                        for size, codes in (many if name in PAIRS else subjects).items()
+                    }
+                    for _ in range(rounds)
+                ]
+            own[number] = {
+                "exponents": [exponent({s: turn[s] for s in sizes[1:]}) for turn in turns],
+                "seconds": [median(turn[s] for turn in turns) for s in sizes],
+            }
     return found
+
+
+def by_one(name: str, number: str) -> dict[str, float]:
+    """Processor seconds of a measure for each row, latent or factor: the same at all sizes where
+    it grows linearly."""
+    call = MEASURES.get(name) or partial(_of_metric, name)
+    found = {}
+    with threadpool_limits(1):
+        for size in GROWING[number]:
+            codes = with_factors(
+                **{**FIXED, **({"rows": MANY} if name in PAIRS else {}), number: size}
+            )
+            call(codes)
+            found[f"{size:,} {number}"] = (
+                median(cost(call, codes).processor for _ in range(3)) / size
+            )
+    return {"all": max(found.values()), **found}
 
 
 def _of_metric(name: str, codes: Codes) -> None:
@@ -163,8 +190,8 @@ def measure() -> dict[str, Any]:
         "full_mean_and_sample_seconds": clock["mean_against_sample"][FULL],
         "full_mean_and_sample_megabytes": peak,
         "exponents": {
-            name: float(np.polyfit(np.log(SIZES), np.log([own[n] for n in SIZES]), 1)[0])
-            for name, own in work.items()
+            name: [exponent({n: own[n][k].processor for n in SIZES}) for k in range(ROUNDS)]
+            for name, own in costs.items()
         },
         "seconds": {
             name: {str(n): seconds for n, seconds in own.items()} for name, own in clock.items()
@@ -191,7 +218,7 @@ def main() -> None:
     )
     for name, by_size in figures["processor_seconds"].items():
         row = "".join(f"{by_size[str(n)]:12.4f}" for n in SIZES)
-        print(f"{name:28s}{row}{figures['exponents'][name]:12.2f}")
+        print(f"{name:28s}{row}{median(figures['exponents'][name]):12.2f}")
     print(
         f"{FULL:,} x {LATENTS}, on the clock: total correlation, averaged information and "
         f"effective rank {figures['full_statistics_seconds']:.3f} s, with ranks "
@@ -201,7 +228,8 @@ def main() -> None:
     )
     print(f"{'exponents of processor time':28s}" + "".join(f"{n:>12}" for n in GROWING))
     for name, own in figures["growth"].items():
-        row = "".join(f"{own[n]['exponent'] if n in own else '':>12}" for n in GROWING)
+        slopes = [f"{median(own[n]['exponents']):.2f}" if n in own else "" for n in GROWING]
+        row = "".join(f"{slope:>12}" for slope in slopes)
         print(f"{name:28s}{row}  stated in latents: {own['stated']}")
 
 
