@@ -30,8 +30,15 @@ class _Small(ast.NodeTransformer):
             _set(node, "effort", "latents")
         elif name == "tune_beta":
             _set(node, "round_steps", 5)
+        elif name == "how_many_latents":
+            _set(node, "steps", _STEPS)
+            _set(node, "most", 4)
         elif name == "effective_beta":
             _set(node, "rows", 50)
+        elif isinstance(node.func, ast.Name) and node.func.id == "product":
+            (axes,) = [one for one in node.args if isinstance(one, ast.Dict)]
+            axes.keys.append(ast.Constant("steps"))
+            axes.values.append(ast.parse(f"[{_STEPS}]", mode="eval").body)
         elif isinstance(node.func, ast.Name) and node.func.id == "range":
             count = node.args[-1]
             if isinstance(count, ast.Constant) and count.value in (3, 4):
