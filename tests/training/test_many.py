@@ -73,6 +73,30 @@ _WARM = [
     "objective.beta.steps=11", "optimiser.lr.name=cosine", "optimiser.lr.start=2e-3",
     "optimiser.lr.stop=0.0", "optimiser.lr.steps=100",
 ]  # fmt: skip
+AE = [from_command_line("ae", [*SPRITES, "optimiser.lr=1e-3", f"seed={k}"]) for k in range(3)]
+SLOW = [
+    from_command_line(
+        "slow-vae",
+        [
+            *SPRITES,
+            "batch=24",
+            "optimiser.lr=1e-3",
+            f"seed={k}",
+            f"objective.beta=0.{k + 1}",
+            f"objective.gamma={k}.3",
+            "objective.form=released",
+        ],
+    )
+    for k in range(3)
+]
+CONSISTENT = [
+    from_command_line(
+        "slow-vae",
+        [*WIDE, "batch=16", "optimiser.lr=1e-3", f"seed={k}", "objective.gamma=0.3",
+         "objective.rate=2", "objective.form=consistent"],
+    )
+    for k in range(2)
+]  # fmt: skip
 NOISY = [
     from_command_line(
         "beta-tcvae", [*WIDE, "optimiser.lr=1e-3", f"objective.beta={k}.0", f"seed={k}"]
@@ -126,7 +150,7 @@ def test_a_stacked_model_equals_its_solo_run_over_100_steps(
             torch.testing.assert_close(parameter, expected, rtol=1e-3, atol=2e-3)
 
 
-@pytest.mark.parametrize("together", [NOISY, WARM])
+@pytest.mark.parametrize("together", [NOISY, WARM, AE, SLOW, CONSISTENT])
 def test_wide_stacked_models_move_as_they_would_alone(
     together: list[Experiment], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,9 +1,10 @@
-/* Steps of many small VAEs, one after another: fully connected nets, a diagonal Gaussian posterior,
-   p(z) = N(0, I), p(x|z) Bernoulli or a Gaussian of fixed variance, distortion + beta * rate and
-   what some objectives add to it, Adam. What one model needs stays in the cache for a whole block
+/* Steps of many small VAEs, one after another: fully connected nets, a diagonal Gaussian posterior
+   or a point, p(z) = N(0, I), p(x|z) Bernoulli or a Gaussian of fixed variance, distortion + beta *
+   rate and what some objectives add to it, Adam. What one model needs stays in the cache for a whole block
    of steps. BATCH is a multiple of 16. */
 
 #include "exponential.h"
+#include "penalties.h"
 #include "products.h"
 #include <stdlib.h>
 #ifdef __SSE__
@@ -80,18 +81,22 @@ static int64_t place(net *own, int64_t at)
     return at;
 }
 
-/* What is added to distortion and rate. */
-enum { PLAIN, CAPACITY, COVARIANCE_OF_MEANS, COVARIANCE_OF_SAMPLES, TOTAL_CORRELATION };
+/* What is added to distortion and rate. The last two are of pairs: batches hold the first images of
+   all, then the second ones. */
+enum {
+    PLAIN, CAPACITY, COVARIANCE_OF_MEANS, COVARIANCE_OF_SAMPLES, TOTAL_CORRELATION,
+    SLOW_RELEASED, SLOW_CONSISTENT
+};
 
 typedef struct {
     int64_t steps, models, latent, data, encoder_layers, decoder_layers;
     const int64_t *encoder_widths, *decoder_widths;
-    int64_t encoder_kind, decoder_kind, amsgrad, bernoulli, objective;
+    int64_t encoder_kind, decoder_kind, amsgrad, bernoulli, objective, point;
     float first_decay, second_decay, epsilon, precision, constant;
     float *flat, *first, *second, *largest; /* (models, parameters) */
     const float *x;                         /* (rows, data) */
     const int64_t *index;                   /* (steps, models, BATCH) rows of x */
-    const float *noise;                     /* (steps, models, BATCH, latent) */
+    const float *noise;                     /* (steps, models, BATCH, latent), not for points */
     const float *beta, *size;               /* (steps, models) */
     const float *one, *two;                 /* (steps, models) further strengths */
     const float *root;                      /* (steps,) 1 / (1 - b2^t) */
@@ -99,119 +104,6 @@ typedef struct {
     float *more;                            /* (3, steps, models) further parts */
     float *variance, *variance_squared, *mean, *mean_squared; /* (steps, models, latent) */
 } plan;
-
-/* Of one batch, rows of BATCH numbers for each latent: what the objective adds to the derivatives
-   by means, log-variances and codes. */
-typedef struct {
-    const float *mean, *log_variance, *code;
-    float *by_mean, *by_log_variance, *by_code;
-    float *scratch; /* (2 latent + 1) rows */
-} added;
-
-/* off sum_{i != j} c_ij^2 + diagonal sum_i (c_ii - 1)^2, c the covariance of means, with the mean
-   variances where `samples`; parts: the two sums. */
-static float covariance_penalty(const added *a, int64_t latent, int samples, float off,
-                                float diagonal, float *parts)
-{
-    const float share = 1.0f / BATCH;
-    float *centred = a->scratch;
-    for (int64_t j = 0; j < latent; j++) {
-        const float *mean = a->mean + j * BATCH;
-        float sum = 0.0f;
-        for (int b = 0; b < BATCH; b++) sum += mean[b];
-        for (int b = 0; b < BATCH; b++) centred[j * BATCH + b] = mean[b] - sum * share;
-    }
-    parts[0] = parts[1] = 0.0f;
-    for (int64_t i = 0; i < latent; i++)
-        for (int64_t j = 0; j <= i; j++) {
-            const float *one = centred + i * BATCH, *other = centred + j * BATCH;
-            float c = 0.0f;
-            for (int b = 0; b < BATCH; b++) c += one[b] * other[b];
-            c *= share;
-            if (i != j) {
-                parts[0] += 2.0f * c * c;
-                const float slope = 4.0f * off * c * share;
-                for (int b = 0; b < BATCH; b++) {
-                    a->by_mean[i * BATCH + b] += slope * other[b];
-                    a->by_mean[j * BATCH + b] += slope * one[b];
-                }
-                continue;
-            }
-            const float *log_variance = a->log_variance + i * BATCH;
-            if (samples)
-                for (int b = 0; b < BATCH; b++) c += share * exp_float(log_variance[b]);
-            parts[1] += (c - 1.0f) * (c - 1.0f);
-            const float slope = 2.0f * diagonal * (c - 1.0f) * share;
-            for (int b = 0; b < BATCH; b++) a->by_mean[i * BATCH + b] += 2.0f * slope * one[b];
-            if (samples)
-                for (int b = 0; b < BATCH; b++)
-                    a->by_log_variance[i * BATCH + b] += slope * exp_float(log_variance[b]);
-        }
-    return off * parts[0] + diagonal * parts[1];
-}
-
-/* Softmax of BATCH numbers in place; the logarithm of the sum of their exponentials. */
-static inline float softmax(float *restrict values)
-{
-    float top = values[0], sum = 0.0f;
-    for (int k = 1; k < BATCH; k++) top = values[k] > top ? values[k] : top;
-    for (int k = 0; k < BATCH; k++) {
-        values[k] = exp_float(values[k] - top);
-        sum += values[k];
-    }
-    for (int k = 0; k < BATCH; k++) values[k] /= sum;
-    return top + logf(sum);
-}
-
-/* weight * TC, the aggregate posterior being the batch's; parts: information of index and code,
-   total correlation, and the sum of the latents' divergences from the prior. */
-static float correlation_penalty(const added *a, int64_t latent, float weight, float *parts)
-{
-    const float share = 1.0f / BATCH, log_two_pi = 1.8378770664093453f;
-    float *inverse = a->scratch, *marginal = inverse + latent * BATCH;
-    float *joint = marginal + latent * BATCH;
-    double conditional = 0.0, joints = 0.0, marginals = 0.0, prior = 0.0;
-    for (int64_t i = 0; i < latent * BATCH; i++) inverse[i] = exp_float(-a->log_variance[i]);
-    for (int64_t b = 0; b < BATCH; b++) {
-        memset(joint, 0, sizeof(float) * BATCH);
-        for (int64_t j = 0; j < latent; j++) {
-            const float z = a->code[j * BATCH + b], *restrict mean = a->mean + j * BATCH;
-            const float *restrict v = a->log_variance + j * BATCH;
-            const float *restrict w = inverse + j * BATCH;
-            float *restrict own = marginal + j * BATCH;
-            for (int k = 0; k < BATCH; k++) {
-                own[k] = -0.5f * ((z - mean[k]) * (z - mean[k]) * w[k] + v[k] + log_two_pi);
-                joint[k] += own[k];
-            }
-            prior += -0.5f * (z * z + log_two_pi);
-            marginals += softmax(own);
-        }
-        conditional += joint[b];
-        joints += softmax(joint);
-        for (int64_t j = 0; j < latent; j++) {
-            const float z = a->code[j * BATCH + b], *restrict mean = a->mean + j * BATCH;
-            const float *restrict w = inverse + j * BATCH, *restrict own = marginal + j * BATCH;
-            float *restrict by_mean = a->by_mean + j * BATCH;
-            float *restrict by_log_variance = a->by_log_variance + j * BATCH;
-            float by_code = 0.0f;
-            for (int k = 0; k < BATCH; k++) {
-                const float by = weight * share * (joint[k] - own[k]);
-                const float apart = (z - mean[k]) * w[k], slope = by * apart;
-                by_code -= slope;
-                by_mean[k] += slope;
-                by_log_variance[k] += 0.5f * by * (apart * (z - mean[k]) - 1.0f);
-            }
-            a->by_code[j * BATCH + b] += by_code;
-        }
-    }
-    const double each = log((double)BATCH), count = BATCH;
-    joints = joints / count - each;
-    marginals = marginals / count - each * latent;
-    parts[0] = (float)(conditional / count - joints);
-    parts[1] = (float)(joints - marginals);
-    parts[2] = (float)(marginals - prior / count);
-    return weight * parts[1];
-}
 
 /* -log p(x|z) of logits; its derivative into slope. A product of 64 numbers between 1 and 2 has one
    logarithm. */
@@ -288,14 +180,18 @@ static int advance_all(const plan *p)
                     for (int64_t j = first; j < last; j++) input[j * BATCH + b] = x[j];
                 }
             }
-            for (int64_t b = 0; b < BATCH; b++)
+            for (int64_t b = 0; b < BATCH && !p->point; b++)
                 for (int64_t j = 0; j < latent; j++) eps[j * BATCH + b] = noise[b * latent + j];
             forward(&encoder, w);
             float nats = 0.0f;
             for (int64_t j = 0; j < latent; j++) {
                 const float *mean = head + j * BATCH, *log_variance = head + (latent + j) * BATCH;
                 float s1 = 0.0f, s2 = 0.0f, m1 = 0.0f, m2 = 0.0f, sum = 0.0f;
-                for (int64_t b = 0; b < BATCH; b++) {
+                for (int64_t b = 0; b < BATCH && p->point; b++) {
+                    code[j * BATCH + b] = mean[b];
+                    m1 += mean[b]; m2 += mean[b] * mean[b];
+                }
+                for (int64_t b = 0; b < BATCH && !p->point; b++) {
                     const float std = exp_float(0.5f * log_variance[b]), own = std * std;
                     code[j * BATCH + b] = mean[b] + std * eps[j * BATCH + b];
                     s1 += own; s2 += own * own; m1 += mean[b]; m2 += mean[b] * mean[b];
@@ -318,6 +214,8 @@ static int advance_all(const plan *p)
                 }
                 distortion = 0.5f * p->precision * squares * share + p->constant;
             }
+            const int of_pairs = p->objective >= SLOW_RELEASED; /* their loss sums both images */
+            for (int64_t i = 0; i < data * BATCH && of_pairs; i++) slope[i] *= 2.0f;
             const float one = p->one[here], two = p->two[here];
             float parts[3] = {0.0f, 0.0f, 0.0f}, beside = 0.0f;
             if (p->objective > CAPACITY) memset(extra, 0, sizeof(float) * 3 * latent * BATCH);
@@ -326,16 +224,20 @@ static int advance_all(const plan *p)
                 beside = -beta * one;
             } else if (p->objective == TOTAL_CORRELATION)
                 beside = correlation_penalty(&own, latent, one, parts);
+            else if (of_pairs)
+                beside = slowness_penalty(&own, latent, one, two,
+                                          (int)(p->objective - SLOW_RELEASED) + 1, parts);
             else if (p->objective != PLAIN)
                 beside = covariance_penalty(&own, latent, p->objective == COVARIANCE_OF_SAMPLES,
                                             one, two, parts);
             for (int64_t i = 0; i < 3; i++) p->more[i * p->steps * p->models + here] = parts[i];
             p->distortion[here] = distortion;
             p->rate[here] = nats;
-            p->loss[here] = distortion + beta * nats + beside;
+            p->loss[here] = (of_pairs ? 2.0f : 1.0f) * distortion + beta * nats + beside;
             float *by_code = (float *)backward(&decoder, w, d, other, turned, g, 1);
             float *by_head = (float *)(by_code == (float *)d ? other : d);
-            for (int64_t j = 0; j < latent; j++)
+            if (p->point) memcpy(by_head, by_code, sizeof(float) * latent * BATCH);
+            for (int64_t j = 0; j < latent && !p->point; j++)
                 for (int64_t b = 0; b < BATCH; b++) {
                     const int64_t i = j * BATCH + b, behind = (latent + j) * BATCH + b;
                     const float std = exp_float(0.5f * head[behind]);

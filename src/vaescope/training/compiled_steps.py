@@ -1,8 +1,8 @@
 """Steps of stacked models in C, for the models that most sweeps of small ones are made of.
 
 Fully connected, a diagonal Gaussian posterior under N(0, I), a Bernoulli likelihood or a Gaussian
-one of fixed variance, beta-VAE, beta-TCVAE, DIP-VAE or annealed VAE, Adam. Everything else trains
-by torch in `many`.
+one of fixed variance, beta-VAE, beta-TCVAE, DIP-VAE, annealed VAE or SlowVAE, or an autoencoder,
+Adam. Everything else trains by torch in `many`.
 """
 
 import ctypes
@@ -21,8 +21,17 @@ from vaescope.nets.likelihoods import (
     GaussianLikelihood,
     SquaredErrorLikelihood,
 )
-from vaescope.nets.posteriors import DiagonalPosterior
-from vaescope.objectives import DIPI, DIPII, BetaTCVAE, BetaVAE, CapacityVAE, Objective
+from vaescope.nets.posteriors import DiagonalPosterior, PointPosterior
+from vaescope.objectives import (
+    DIPI,
+    DIPII,
+    Autoencoder,
+    BetaTCVAE,
+    BetaVAE,
+    CapacityVAE,
+    Objective,
+    SlowVAE,
+)
 from vaescope.optimiser_specs import AdamSpec
 from vaescope.priors import StandardNormal
 from vaescope.schedules import Constant, Schedule
@@ -66,7 +75,7 @@ class _Plan(ctypes.Structure):
             "steps", "models", "latent", "data", "encoder_layers", "decoder_layers")),
         *((name, ctypes.c_void_p) for name in ("encoder_widths", "decoder_widths")),
         *((name, ctypes.c_int64) for name in (
-            "encoder_kind", "decoder_kind", "amsgrad", "bernoulli", "objective")),
+            "encoder_kind", "decoder_kind", "amsgrad", "bernoulli", "objective", "point")),
         *((name, ctypes.c_float) for name in (
             "first_decay", "second_decay", "epsilon", "precision", "constant")),
         *((name, ctypes.c_void_p) for name in (
@@ -103,6 +112,8 @@ def strengths_of(objective: Objective) -> Strengths | None:
     """The strengths of an objective that is written in C, or None."""
     one, nothing = Constant(1.0), Constant(0.0)
     match objective:
+        case Autoencoder():
+            return Strengths(0, nothing, nothing, nothing)
         case BetaVAE(beta):
             return Strengths(0, beta, nothing, nothing)
         case CapacityVAE(capacity, gamma):
@@ -114,6 +125,9 @@ def strengths_of(objective: Objective) -> Strengths | None:
         case BetaTCVAE(beta, estimator, rate) if estimator is weighted:
             names = ("index_code_information", "total_correlation", "dimension_wise_kl")
             return Strengths(4, rate, _Difference(beta, rate), nothing, names)
+        case SlowVAE(beta, gamma, rate, form):
+            kind = {"released": 5, "consistent": 6}[form]
+            return Strengths(kind, beta, gamma, rate, ("transition",))
         case _:
             return None
 
@@ -128,6 +142,7 @@ class Steps:
     latent: int
     precision: float | None  # 1 / variance of x; None for a Bernoulli
     objective: Strengths
+    point: bool  # whether codes have no noise, and no rate
     rate: Schedule  # of tensors (K,)
     adam: AdamSpec
 
@@ -141,7 +156,7 @@ class Steps:
         index: Tensor | None = None,
     ) -> tuple[Tensor, Moments, dict[str, Tensor]]:
         """As many steps as noise has; flat and moments are changed in place. x is (steps, K, batch,
-        ...), or with `index`, (steps, K, batch), all rows."""
+        ...), or with `index`, (steps, K, batch), all rows; of pairs the second images follow."""
         count, models, data = noise.shape[0], noise.shape[1], self.decoder.widths[-1]
         if index is None:
             index = torch.arange(count * models * x.shape[2])
@@ -176,7 +191,7 @@ class Steps:
             encoder_widths=widths[0].ctypes.data, decoder_widths=widths[1].ctypes.data,
             encoder_kind=_KINDS[self.encoder.activation],
             decoder_kind=_KINDS[self.decoder.activation], amsgrad=int(self.adam.amsgrad),
-            bernoulli=int(self.precision is None), objective=own.kind,
+            bernoulli=int(self.precision is None), objective=own.kind, point=int(self.point),
             first_decay=b1, second_decay=b2, epsilon=self.adam.eps, precision=precision,
             constant=0.5 * data * (math.log(2.0 * math.pi) - math.log(precision)),
             index=index.data_ptr(), **{name: array.data_ptr() for name, array in arrays.items()},
@@ -184,6 +199,8 @@ class Steps:
         if not self.compiled.advance(ctypes.byref(plan)):
             raise MemoryError("steps of stacked models")
         parts = {f"part.{name}": seen.pop(name) for name in ("distortion", "rate")}
+        if self.point:
+            del parts["part.rate"]
         parts |= {f"part.{name}": value for name, value in zip(own.parts, more, strict=False)}
         if own.kind == 1:
             parts["part.capacity"] = arrays["one"]
@@ -211,9 +228,11 @@ def steps_of(
     """The steps of models like `vae` in C, or None where they are others or nothing can be
     compiled. `objective` and `rate` hold one number per model."""
     bodies = (vae.encoder.body, vae.decoder.body)
+    point = type(objective) is Autoencoder
+    images = 2 * batch if objective.needs_pairs else batch
     if (
-        strengths_of(objective) is None or batch % _LANES or type(vae.prior) is not StandardNormal
-        or type(vae.encoder.posterior) is not DiagonalPosterior
+        strengths_of(objective) is None or images % _LANES or type(vae.prior) is not StandardNormal
+        or type(vae.encoder.posterior) is not (PointPosterior if point else DiagonalPosterior)
         or any(type(body) not in (nn.Sequential, nn.Flatten) for body in bodies)
     ):  # fmt: skip
         return None
@@ -229,11 +248,11 @@ def steps_of(
     count = sum(parameter.numel() for parameter in vae.parameters())
     if count != sum(_size(own) for own in (encoder, decoder)):
         return None
-    compiled = library("stack", BATCH=batch)
+    compiled = library("stack", BATCH=images)
     if compiled is None:
         return None
     latent = decoder.widths[0]
-    return Steps(compiled, encoder, decoder, latent, precision, strengths, rate, adam)
+    return Steps(compiled, encoder, decoder, latent, precision, strengths, point, rate, adam)
 
 
 def _size(layers: Layers) -> int:

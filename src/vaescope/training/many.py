@@ -71,11 +71,11 @@ def _without_numbers(tree: Any) -> Any:
 
 
 def stackable(experiment: Experiment) -> bool:
-    """Whether stacking pays for this architecture: fully connected, small or written in C, one
-    optimiser group, no u, no pairs, no validation, no KL by latent, from fresh weights, and all
-    parts ours."""
+    """Whether stacking pays for this architecture: fully connected, small or written in C, with
+    pairs only the latter, one optimiser group, no u, no validation, no KL by latent, from fresh
+    weights, and all parts ours."""
     spec = resolve(experiment)
-    if spec.validation is not None or spec.pairs is not None:
+    if spec.validation is not None:
         return False
     if spec.logging.latent_kl:
         return False
@@ -87,7 +87,10 @@ def stackable(experiment: Experiment) -> bool:
         return False
     if not plain or sees_u or objective.modules:
         return False
-    return size < SMALL or (size < MOST_IN_C and _writes_in_c(spec, vae, objective))
+    if spec.pairs is None and size < SMALL:
+        return True
+    seen = objective.needs_pairs == (spec.pairs is not None)
+    return seen and size < MOST_IN_C and _writes_in_c(spec, vae, objective)
 
 
 def _size(vae: VAE) -> int:
@@ -302,15 +305,20 @@ def train_many(
             "Train them separately, or group them with vaescope.training.many.groups.",
         )
     spec = experiments[0]
-    if isinstance(spec.prior, ConditionalPriorSpec) or spec.pairs is not None:
+    if isinstance(spec.prior, ConditionalPriorSpec):
         raise UsageError(
-            "Stacked models see neither u, which prior.name=conditional depends on, nor pairs.",
+            "Stacked models do not see u, which prior.name=conditional depends on.",
             "Train them one by one.",
         )
     stack, flat = _stack(experiments, data)
     feed = StackedBatches(experiments, data, stack.objective.draws)
     moments = (torch.zeros_like(flat), torch.zeros_like(flat), torch.zeros_like(flat))
     native = _in_c(stack, spec.batch)
+    if spec.pairs is not None and native is None:
+        raise UsageError(
+            "Stacked models see pairs only where their steps are written in C.",
+            "Train them one by one.",
+        )
     fast = _compiled(stack.advance) if compiled and native is None else native
     # Rows that are not all in memory are gathered for a block of steps.
     most = UNROLL if native is None or feed.rows is None else BLOCK

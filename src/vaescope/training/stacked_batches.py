@@ -7,8 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vaescope.build import build_pairs
 from vaescope.data import Dataset
-from vaescope.seeds import derive, epoch_order
+from vaescope.seeds import derive, epoch_order, rng
 from vaescope.specs import Experiment
 from vaescope.vae import as_input
 
@@ -21,6 +22,7 @@ class StackedBatches:
 
     def __init__(self, experiments: Sequence[Experiment], data: Dataset, draws: int) -> None:
         self.experiments, self.data, self.draws = experiments, data, draws
+        self.pairs = build_pairs(experiments[0], data)
         self.orders: dict[tuple[int, int], np.ndarray[Any, Any]] = {}
         self.generator = torch.Generator()
         # Small data are kept as one tensor; larger ones are gathered from their store.
@@ -45,26 +47,28 @@ class StackedBatches:
 
     def __call__(self, step: int, count: int) -> tuple[Tensor, Tensor]:
         """x (steps, K, batch, ...) and noise (steps, K, draws, batch, latent)."""
-        batch = self.experiments[0].batch
-        index = self._orders(step, count)
+        index = self.index(step, count)
         if self.rows is not None:
-            x = self.rows[torch.from_numpy(index.reshape(-1))]
+            x = self.rows[index.reshape(-1)]
         else:
-            x = as_input(self.data.rows(index.reshape(-1)), torch.device("cpu"))
-        x = x.view(len(self.experiments), count, batch, *self.data.shape)
-        return x.transpose(0, 1).contiguous(), self.noise(step, count)
+            x = as_input(self.data.rows(index.reshape(-1).numpy()), torch.device("cpu"))
+        return x.view(*index.shape, *self.data.shape), self.noise(step, count)
 
     def index(self, step: int, count: int) -> Tensor:
-        """Which rows these are: (steps, K, batch)."""
+        """Which rows these are: (steps, K, batch), of pairs the second rows behind the first."""
         batch = self.experiments[0].batch
-        index = self._orders(step, count).reshape(len(self.experiments), count, batch)
-        return torch.from_numpy(index.astype(np.int64)).transpose(0, 1).contiguous()
-
-    def _orders(self, step: int, count: int) -> np.ndarray[Any, Any]:
-        batch = self.experiments[0].batch
-        return np.stack(
-            [self._index(e.seed, step * batch, (step + count) * batch) for e in self.experiments]
-        )
+        orders = [
+            self._index(e.seed, step * batch, (step + count) * batch) for e in self.experiments
+        ]
+        index = np.stack(orders).astype(np.int64).reshape(len(orders), count, batch)
+        index = index.transpose(1, 0, 2)
+        if self.pairs is not None:
+            partners = np.empty_like(index)
+            for t, k in np.ndindex(count, len(orders)):
+                generator = rng(self.experiments[k].seed, "pairs", step + t)
+                partners[t, k] = self.pairs(index[t, k], generator).index
+            index = np.concatenate([index, partners], axis=2)
+        return torch.from_numpy(index).contiguous()
 
     def noise(self, step: int, count: int) -> Tensor:
         batch, latent = self.experiments[0].batch, self.experiments[0].latent

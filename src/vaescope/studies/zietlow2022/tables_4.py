@@ -84,8 +84,18 @@ DESIGN = (
 )
 _ABOUT = (
     f"{DESIGN} Noise is uniform with the same epsilon, 0.175, drawn once. Only the beta-VAE is run "
-    "here; PCL and the beta-TCVAE (table-4.2-compared), the autoencoder, FactorVAE, SlowVAE and "
-    "the weakly supervised GAN (table-4.2-slow) are prepared."
+    "here; PCL and the beta-TCVAE are in table-4.2-compared, the autoencoder, FactorVAE, SlowVAE "
+    "and the weakly supervised GAN in table-4.2-slow."
+)
+_COMPARED_ABOUT = (
+    "The data and the design of table 4.2, in replicates of their own from 2000: those from 1000 "
+    "were looked at. On each dataset six seeds of the beta-VAE, four of the beta-TCVAE and two of "
+    "PCL. Strengths by the one rule of table 4.2: the beta-TCVAE's medians of eight exploratory "
+    "seeds were 0.37 at 1.5, 0.42 at 2, 0.48 at 3, and 0.75 at 4, where one was over-pruned. The "
+    "weight of its rate grows from 0 to 1 as its beta does: with the whole rate from the first "
+    "step 3 to 5 of 8 were over-pruned at any strength. PCL has no strength. It trains for 2,000 "
+    "steps of 16 pairs: six exploratory seeds had a median of 0.83 after 1,000, 0.93 after 2,000 "
+    "and 0.97 after 6,000, and a perturbation that slowed it down would count against the claim."
 )
 #: Written after the run.
 _FOUND = {
@@ -172,8 +182,7 @@ def _compared() -> Study:
         (half, same, _falls("mig", "beta-tcvae")),
         _panels("mig")[:2],
         ("zietlow2022 Tab 4.2",),
-        "The data, replicates and perturbations of table 4.2, and its models of the beta-VAE. "
-        "Prepared: nothing is registered or run.",
+        _COMPARED_ABOUT,
         extend=_work_of_compared,
         cap=24,
     )
@@ -219,6 +228,6 @@ def _work_of_slow(scale: Scale, units: Sequence[int] | None = None) -> Computed:
     return work_of(SLOW, scale, units)
 
 
-STUDIES = tuple(_study(metric) for metric in _TABLES)
-#: These run, and are not final.
-PREPARED = (_compared(), _slow())
+STUDIES = (*(_study(metric) for metric in _TABLES), _compared())
+#: This one runs, and is not final.
+PREPARED = (_slow(),)
