@@ -83,7 +83,7 @@ def test_the_bound_by_q_alone_is_low_and_not_believed_where_q_is_too_narrow() ->
     found = vs.log_likelihood(**how, draws=400, pilot=0)
     assert found.value < exact.mean() - 0.5
     assert not found.believable
-    assert "Do not trust it" in found.summary()
+    assert "Do not trust this" in found.summary()
 
 
 GRID = np.linspace(-7.0, 7.0, 401)

@@ -61,7 +61,7 @@ def test_an_inspection_tells_its_parts_and_writes_nothing_to_stdout(
     monkeypatch.setattr(sys, "stderr", stream)
     vs.inspect(estimator, x, effort="latents")
     vs.compare(estimator, estimator, data=x, images=False)
-    assert "inspect: reading the model" in stream.getvalue()
+    assert "inspect: interpreting the model" in stream.getvalue()
     assert "inspect: 1 of 5, codes" in stream.getvalue()
     assert "compare: matching latents" in stream.getvalue()
     assert capsys.readouterr().out == ""

@@ -73,7 +73,10 @@ def test_images_a_little_below_0_are_not_taken_for_minus_1_to_1() -> None:
         (lambda: as_dataset(DataLoader(IMAGES, 8, shuffle=True), LABELS), "shuffles"),  # type: ignore[arg-type]
         (lambda: as_dataset(DataLoader([{"text": 1}])), "has text; wanted images"),  # type: ignore[arg-type]
         (lambda: as_dataset(DataLoader(["a", object()])), "loader failed after 1 batches"),  # type: ignore[arg-type]
-        (lambda: as_dataset([np.zeros((4, 4)), np.zeros((5, 4))]), "cannot be made an array"),
+        (
+            lambda: as_dataset([np.zeros((4, 4)), np.zeros((5, 4))]),
+            "cannot be converted to an array",
+        ),
     ],
 )
 def test_what_cannot_be_right_is_refused(call: Callable[[], Any], says: str) -> None:

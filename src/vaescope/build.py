@@ -175,7 +175,7 @@ def build_data(spec: Any) -> Dataset:
     if isinstance(spec, ArraySpec):
         raise UsageError(
             f"This run was trained on your own array of {spec.n} rows of shape {spec.event}, "
-            "which a run folder does not keep.",
+            "which a run folder does not contain.",
             "Pass the same data again: in Python vs.train(preset, data) or vs.encode(run, data); "
             "on the command line --data FILE, if the command has it.",
         )

@@ -148,7 +148,7 @@ def _of_run(run: Run) -> Iterator[Finding]:
     state = _facts(run.state)
     if done.exists():
         again = partial(_finish_again, run) if _has_ended(run, state) else None
-        yield _document(done, "Delete it and give the `vaescope train` command again.", again)
+        yield _document(done, "Delete it and run the `vaescope train` command again.", again)
     needed = "The finished run does not need it." if done.exists() else "Delete it."
     try:
         noted, seals = run.read_done() if done.exists() else {}, run.seals()
@@ -161,7 +161,7 @@ def _of_run(run: Run) -> Iterator[Finding]:
     digests = [facts["digest"] for facts in (noted, state or {}) if "digest" in facts]
     yield from _specs(run, seals, digests)
     if "weights_sha256" in noted:
-        remedy = "Give the `vaescope train` command again."
+        remedy = "Run the `vaescope train` command again."
         again = partial(_weights_again, run) if _has_ended(run, state) else None
         yield _file(run.weights, noted["weights_sha256"], remedy, again)
     for path in (run.history, run.validation, run.correlations, run.timing, run.environment):
@@ -248,7 +248,7 @@ def _history(run: Run, state: dict[str, Any]) -> Finding:
         return Finding(run.history, "damaged", f"{error}.", "Restore it, or train anew.")
     seal = state.get("history")
     if seal not in (None, sha256_of(kept)):
-        says = "It is not what it was when the checkpoint was made."
+        says = "It has changed since the checkpoint was made."
         return Finding(run.history, "damaged", says, f"Restore it, or delete {run.state}.")
     return Finding(run.history, "unsealed" if seal is None else "sound")
 
@@ -272,10 +272,10 @@ def _specs(run: Run, seals: dict[str, str], digests: list[str]) -> Iterator[Find
         if wanted is not None and written != wanted:
             state: State = "lost" if written is None else "damaged"
             again = partial(replace_file, text, wanted)
-            yield Finding(text, state, "It is not spec.json as YAML.", "", again)
+            yield Finding(text, state, "It differs from spec.json.", "", again)
         return
     again_spec = partial(replace_file, spec, made[spec] or b"") if fits(made[spec]) else None
-    says = "It is not what was trained."
+    says = "It differs from the spec that was trained."
     yield Finding(spec, "lost" if there is None else "damaged", says, "Restore it.", again_spec)
 
 
@@ -359,7 +359,7 @@ def _rows(path: Path, remedy: str) -> Finding:
 
 def _timing(run: Run, *, ended: bool) -> Finding:
     """Rows with seals of their own; of a run that has ended they reach as far as the history."""
-    remedy = "Nothing but `vaescope table --timing` reads it."
+    remedy = "Only `vaescope table --timing` uses it."
     if not run.timing.exists():
         return Finding(run.timing, "lost", "It is missing.", remedy)
     found = _rows(run.timing, remedy)

@@ -276,7 +276,7 @@ def _check_array(name: str, array: object, shape: tuple[int | str, ...]) -> None
     if array.dtype == np.float64 and np.abs(array).max() > _LARGEST:
         raise ShapeError(
             f"{name} has values up to {np.abs(array).max():.3g}; wanted below {_LARGEST:g}.",
-            "Squares of such numbers are infinite: look for the cause in the encoder.",
+            "The squares of such numbers overflow: look for the cause in the encoder.",
         )
 
 
@@ -296,7 +296,7 @@ def _check_prior(codes: Codes) -> None:
         raise ShapeError(
             f"unused has shape {unused.shape} and values from {low:g} to {high:g}; wanted "
             f"positive variances of shape ({codes.d},) or ({codes.n}, {codes.d}).",
-            "Give the variance of a latent that ignores x, NaN where there is none.",
+            "Give the variance of a latent that ignores x, or NaN if there is none.",
         )
 
 
@@ -312,7 +312,7 @@ def _check_covariance(covariance: Floats, variance: Floats) -> None:
     if np.any(np.abs(diagonal - variance) > _ROUNDING * diagonal):
         raise ShapeError(
             "variance is not the diagonal of covariance.",
-            "Save covariance alone: variances are read from it.",
+            "Save covariance alone: variances are taken from it.",
         )
 
 

@@ -142,7 +142,7 @@ def _variance(named: dict[str, Array], where: str) -> Floats:
         raise ShapeError(
             f"{where} has {' and '.join(given) or 'no variance'}; wanted exactly one of "
             f"variance, std, logvar. Besides mean it has {', '.join(sorted(named)) or 'no array'}.",
-            "Save one of them. Where there is no noise, save zeros.",
+            "Save one of them. If there is no noise, save zeros.",
         )
     name = given[0]
     values = numbers(name, named.pop(name))
@@ -159,9 +159,9 @@ def _variance(named: dict[str, Array], where: str) -> Floats:
             variance = _SPREADS[name](values.astype(np.float64))  # float32 has lost it
     if not np.isfinite(variance).all():
         raise ShapeError(
-            f"{name} has values up to {values.max():g}, of which the variance is infinite.",
-            "Look for the cause in the encoder, or save what they are under its name: variance, "
-            "std or logvar.",
+            f"{name} has values up to {values.max():g}, whose variance is infinite.",
+            "Look for the cause in the encoder, or save these numbers under the name of what "
+            "they are: variance, std or logvar.",
         )
     return variance
 
@@ -203,24 +203,25 @@ def check_rows(mean: Floats, variance: Floats, sample: Floats | None, where: str
         root = float(np.sqrt(off.mean())) if off.size else 0.0
         if root > FAR and off.size >= FEW:
             raise RangeError(
-                f"sample is {root:.3g} posterior standard deviations from mean (root mean square); "
-                "draws are 1 off.",
-                "Leave sample out, and one is drawn; or check that mean, variance and sample are "
-                "of the same rows.",
+                f"sample is {root:.3g} posterior standard deviations from mean (root mean "
+                "square); draws from the posterior would be 1 from it.",
+                "Leave out sample, and one is drawn; or check that mean, variance and sample "
+                "belong to the same rows.",
             )
         if off.size and not off.any():
-            _LOG.warning("%s: sample equals mean; leave it out, and one is drawn", where)
+            _LOG.warning("%s: sample equals mean; leave out sample, and one is drawn", where)
         elif root < 1.0 / FAR and off.size >= FEW:
             _LOG.warning(
                 "%s: sample is %.2g posterior standard deviations from mean (root mean square); "
-                "draws are 1 off. Measures of samples are then wrong: leave it out, and one "
+                "draws from the posterior would be 1 from it. Measures of samples are then "
+                "wrong: leave it out, and one "
                 "is drawn", where, root,
             )  # fmt: skip
         points = variance == 0
         if not np.allclose(sample[points], mean[points], rtol=_SAME, atol=_SAME):
             raise RangeError(
-                "sample differs from mean where variance is 0, and a posterior without variance "
-                "has no other draw.",
+                "sample differs from mean where variance is 0, but a posterior with zero "
+                "variance has no other draw.",
                 "Save the variance that sample was drawn with, or leave sample out.",
             )
     rows = mean[:MOST]

@@ -67,7 +67,7 @@ def load_vae(run: Any) -> VAE:
     if not run.is_done:
         raise RunError(
             f"{run.path} is not finished, so it has no final weights.",
-            "Give its `vaescope train` command again.",
+            "Run its `vaescope train` command again.",
         )
     vae = build_vae(run.open())
     load_weights(run.weights, vae, sha256=run.weights_sha256)

@@ -115,7 +115,7 @@ def bootstrap_interval(
         raise ShapeError(
             f"replicates has shape {replicates.shape} with {finite} finite values; wanted (r,) "
             "with at least two, all finite.",
-            "Use more resamples, or look at what the statistic gives on a resample.",
+            "Use more resamples, or check what the statistic returns on a resample.",
         )
     moved = replicates.astype(np.float64) + (value - float(replicates.mean()))
     low, high = percentiles(moved, level=level)

@@ -104,7 +104,7 @@ def open_foreign(
 
 #: Why only codes are given.
 ALONE = "no decode= was given"
-GAPS = "values of the data are missing (NaN), and how the model scores these is not known"
+GAPS = "some values of the data are missing (NaN), and it is not known how the model scores them"
 
 
 def _codes_alone(

@@ -80,22 +80,22 @@ class LogLikelihood:
 
     def summary(self) -> str:
         lines = [
-            f"log p(x) is {self.value:.2f} nats per example (error of the draws {self.error:.2g}, "
-            f"ELBO {self.elbo:.2f}), over {self.n:,} examples with {self.draws:,} draws each, of "
-            f"which {self.effective:.0f} count."
+            f"log p(x) is {self.value:.2f} nats per example (Monte Carlo error {self.error:.2g}, "
+            f"ELBO {self.elbo:.2f}), over {self.n:,} examples with {self.draws:,} draws each "
+            f"(effective sample size {self.effective:.0f})."
         ]
         if not self.believable:
             lines.append(
-                f"Do not trust it: weights of {self.doubtful} of {self.n} examples have too "
-                f"heavy a tail (shape up to {self.heaviest:.2f}). Read it as a lower bound, and "
-                "take more draws."
+                f"Do not trust this estimate: for {self.doubtful} of {self.n} examples the "
+                f"weights have too heavy a tail (shape up to {self.heaviest:.2f}). Treat it as a "
+                "lower bound, and take more draws."
             )
         if self.contrast is not None and self.rest is not None:
             lines.append(
-                f"Of the gap of {self.gap:.2f} nats to the ELBO, {self.contrast:.2f} are the price "
-                "of a diagonal posterior for a decoder whose axes are not orthogonal (the IMA "
-                f"contrast) and {self.rest:.2f} the encoder's: its own misses, a beta other than "
-                "1, and what bends the posterior away from a Gaussian."
+                f"Of the gap of {self.gap:.2f} nats to the ELBO, {self.contrast:.2f} are the "
+                "price of a diagonal posterior for a decoder whose axes are not orthogonal (the "
+                f"IMA contrast) and {self.rest:.2f} are due to the encoder: its errors, a beta "
+                "other than 1, and a true posterior that is not Gaussian."
             )
         else:
             lines.append(

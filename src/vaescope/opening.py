@@ -147,7 +147,7 @@ def open_model(
     if trained and (encode or decode or asked.anything or shown.anything):
         raise UsageError(
             "The meaning of outputs is known for models that vaescope trained.",
-            "Leave encode, decode, posterior, output and value_range out.",
+            "Leave out encode, decode, posterior, output and value_range.",
         )
     if not trained and data is not None:
         return _logged(

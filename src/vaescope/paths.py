@@ -97,7 +97,7 @@ def disk_errors(path: Path, *, by: str = "--out") -> Iterator[None]:
         reason, remedy = _REASONS.get(error.errno or 0, (str(error), "Look at the disk"))
         raise DiskError(
             f"Cannot write {path}: {reason}. What was saved before is intact.",
-            f"{remedy.format(by=by)}, then give the same command again.",
+            f"{remedy.format(by=by)}, then run the same command again.",
         ) from error
 
 

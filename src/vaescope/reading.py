@@ -159,7 +159,7 @@ def parse_json(text: str | bytes, *, constants: bool = True) -> Any:
     try:
         content = _decoded(_DECODER if constants else _STRICT_DECODER, text)
     except RecursionError as error:
-        raise ValueError("it is nested deeper than Python can read") from error
+        raise ValueError("it is nested too deeply for Python") from error
     if text.count("[") + text.count("{") > LIMITS["JSON_DEPTH"]:
         within("JSON_DEPTH", _depth(content), "its depth is")
     return content
@@ -233,8 +233,8 @@ def _member(loaded: Any, name: str) -> Array:
         if "allow_pickle" not in str(error):
             raise
         raise ValueError(
-            f"{name} has objects of Python, which are not read as they may run code; wanted "
-            "numbers, or text by np.array(values, dtype=str)"
+            f"{name} has Python objects, which are not read because they may run code; wanted "
+            "numbers, or text as np.array(values, dtype=str)"
         ) from error
 
 

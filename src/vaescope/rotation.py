@@ -66,7 +66,7 @@ def rotate(model: Any, rotation: Any, data: Any = None) -> OpenModel:
     missed = float(np.abs(matrix @ matrix.T - np.eye(codes.d)).max())
     if not missed <= _ROUNDING:
         raise ShapeError(
-            f"The rotation is not orthogonal: R R' is off the identity by {missed:.2g}.",
+            f"The rotation is not orthogonal: R R' differs from the identity by {missed:.2g}.",
             "Give an orthogonal matrix, e.g. u @ v of np.linalg.svd.",
         )
     _check_prior(codes.prior, matrix)
@@ -96,8 +96,8 @@ def _check_prior(prior: PriorDensity, r: Double) -> None:
         same = same and np.allclose(mean @ r.T, mean, atol=_ROUNDING * np.sqrt(size))
     if not same:
         raise UsageError(
-            f"The prior {prior.says} changes under this rotation, so the rate and what unused "
-            "latents are would change too.",
+            f"The prior {prior.says} changes under this rotation, so the rate and the posterior "
+            "of unused latents would change too.",
             "Rotate only latents that the prior treats alike, e.g. under N(0, I).",
         )
 

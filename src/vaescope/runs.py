@@ -142,7 +142,7 @@ class Run:
         except ValueError as error:
             raise RunError(
                 f"{self._done} is damaged: {error}.",
-                "Delete it, then give the `vaescope train` command again: the last checkpoint is "
+                "Delete it, then run the `vaescope train` command again: the last checkpoint is "
                 "kept.",
             ) from error
         return content
@@ -160,7 +160,7 @@ class Run:
         """Refuses the content of a file that is not what it was when the run ended."""
         if self.seals().get(path.name) not in (None, sha256_of(content)):
             raise RunError(
-                f"{path} is damaged: it is not what it was when the run ended.",
+                f"{path} is damaged: it has changed since the run ended.",
                 f"Restore it; `vaescope check {self.path}` says what can be rebuilt.",
             )
 
@@ -202,11 +202,11 @@ class Run:
         except UsageError as error:  # the user's settings are right: the file's are not
             raise RunError(
                 f"{path} cannot be read: {error.message}",
-                "Restore it, read it with the vaescope that wrote it, or train again elsewhere.",
+                "Restore it, open it with the vaescope that wrote it, or train again elsewhere.",
             ) from error
         if wanted not in (None, digest(spec)):
             raise RunError(
-                f"{path} is damaged or was changed: it is not what was trained.",
+                f"{path} is damaged or was changed: it differs from what was trained.",
                 f"Restore it; `vaescope check {self.path}` says what can be rebuilt.",
             )
         return spec
@@ -219,7 +219,7 @@ class Run:
             raise RunError(f"{self.config} is not JSON: {error}.", "Get the file again.") from error
         if not isinstance(content, dict) or content.get("library") != "vaescope":
             raise RunError(
-                f"{self.config} is not one that vaescope wrote.",
+                f"{self.config} was not written by vaescope.",
                 "Give a folder that vs.save_pretrained made; vs.inspect(model, images) takes "
                 "models of other libraries.",
             )
@@ -357,8 +357,7 @@ class Run:
                 )
             if file == self.history and seal not in (None, sha256_of(content)):
                 raise RunError(
-                    f"{self.history} is damaged: it is not what it was when the checkpoint was "
-                    "made.",
+                    f"{self.history} is damaged: it has changed since the checkpoint was made.",
                     remedy,
                 )
             if content != before:

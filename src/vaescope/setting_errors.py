@@ -80,7 +80,7 @@ def explain(
         groups = dict.fromkeys(one.split(".")[0] for one in known)
         hint = f"Did you mean {near[0]}?" if near else f"Settings are {', '.join(groups)}."
         if dotted in known:
-            hint = f"Give a {group}.name that has it."
+            hint = f"Choose a {group}.name that has it."
         return UsageError(f"There is no setting {dotted}{of}.", hint)
     if detail["type"] == "missing" and not isinstance(spot, list):
         missing = ".".join([*key, str(detail["loc"][-1])])

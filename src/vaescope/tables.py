@@ -286,7 +286,7 @@ def _require_seals(
         if content is None and name == "environment.json":
             continue  # nothing here is read of it
         if content is None or sha256_of(content) != seal:
-            says = f"{run}/{name} is damaged: it is not what it was when the run ended."
+            says = f"{run}/{name} is damaged: it has changed since the run ended."
             raise RunError(says, _RESTORE)
         read[name] = content
     return read

@@ -138,8 +138,8 @@ FLOW = td.transforms.TanhTransform()
         (lambda m, s: (m.to(torch.complex64), s), "complex64"),
         (lambda m, s: (m, s * torch.nan), "spreads that are NaN"),
         (lambda m, s: {"mu": m, "logvar": s[:, :4]}, r"shape \(256, 4\) beside means of"),
-        (lambda m, s: {"mu": m, "var": s}, "variance below 0: say posterior=logvar"),
-        (lambda m, s: {"mu": m, "std": s}, "std below 0: say posterior=logvar"),
+        (lambda m, s: {"mu": m, "var": s}, "variance below 0: pass posterior=logvar"),
+        (lambda m, s: {"mu": m, "std": s}, "std below 0: pass posterior=logvar"),
         (
             lambda m, s: td.TransformedDistribution(td.Normal(m, s.exp() + 1e-9), [FLOW]),
             "returned TransformedDistribution: no mean",
@@ -173,7 +173,7 @@ def test_a_quantised_model_is_refused_as_such(sign: str, core: Core, digits: Ten
 
 
 def test_a_decoder_that_draws_is_refused(core: Core, digits: Tensor) -> None:
-    with pytest.raises(UsageError, match="decode gives other values when called again"):
+    with pytest.raises(UsageError, match="decode gives different values when called again"):
         adapt(Form(core, pair, lambda y: torch.bernoulli(y.sigmoid())), digits)
 
 

@@ -184,7 +184,7 @@ def test_labels_go_to_both_programs_as_the_condition(digits: Tensor) -> None:
     [
         (Ladder, "draws latent, top; wanted one latent.*pass encode="),
         (Labels, "draws 'y', which is discrete.*condition="),
-        (Peeking, "sees x itself where it decodes"),
+        (Peeking, "sees x itself when it decodes"),
     ],
 )
 def test_other_programs_are_refused_in_two_lines(

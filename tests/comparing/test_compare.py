@@ -92,7 +92,7 @@ def test_a_latent_with_more_noise_is_named_and_no_other(make: Make) -> None:
     (gap,) = rows[2]["kl"]["differences"]
     assert gap["difference"] == pytest.approx(-0.5 * math.log(2) + 0.01, rel=1e-4)
     assert gap["over"] == "images" and gap["n"] == 300
-    assert "latent differs beyond the interval: A2" in comparison.summary().replace(
+    assert "latent differs at the 95% level: A2" in comparison.summary().replace(
         "latents", "latent"
     )
     (rate,) = comparison.to_dict()["metrics"]["rate"]["differences"]
@@ -235,7 +235,7 @@ def test_likelihoods_that_differ_leave_the_distortion_out(make: Make) -> None:
 
 def test_other_data_of_the_same_shape_are_said(make: Make) -> None:
     found = vs.compare(make("one"), make("two", "data.noise=0.1"), images=False)
-    assert "B (synth-linear) learned from data other than A's" in found.notes[0]
+    assert "B (synth-linear) was trained on data other than A's" in found.notes[0]
 
 
 def test_data_that_are_given_replace_those_of_the_first_run(make: Make) -> None:
@@ -243,7 +243,7 @@ def test_data_that_are_given_replace_those_of_the_first_run(make: Make) -> None:
     width = run.open().data.shape[0]
     rows = np.random.default_rng(0).standard_normal((50, width)).astype(np.float32)
     found = vs.compare(run, make("two", "seed=1"), data=rows)
-    assert found.n == 50 and "data that were given" in found.notes[0]
+    assert found.n == 50 and "the given data" in found.notes[0]
     assert "mig" in found.skipped and "mig" not in found.metrics
 
 

@@ -180,7 +180,7 @@ def test_a_run_on_files_is_opened_without_its_data_and_refuses_others(tmp_path: 
     (folder / "class0").rename(tmp_path / "elsewhere")
     (folder / "class1").rename(tmp_path / "elsewhere1")
     folder.rmdir()
-    with pytest.raises(DataError, match=r"where there is nothing now.*--data"):
+    with pytest.raises(DataError, match=r"which no longer exists.*--data"):
         vs.encode(run)
     assert run.open().data.n == 6  # the run itself opens
     elsewhere = photos(tmp_path / "other", n=4)  # of other sizes: they become what the run takes

@@ -89,7 +89,7 @@ def test_what_cannot_be_matched_by_name_is_refused(photos: Path, tmp_path: Path)
     with pytest.raises(DataError, match=r"f\.csv does not exist"):
         load_files(photos, factors=tmp_path / "f.csv")
     np.savez(tmp_path / "a.npz", images=np.zeros((2, 4, 4), np.uint8))
-    with pytest.raises(UsageError, match="takes no factors: only images of a folder"):
+    with pytest.raises(UsageError, match="takes no factors: only images from a folder"):
         load_files(tmp_path / "a.npz", factors="f.csv")
 
 

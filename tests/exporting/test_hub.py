@@ -208,9 +208,9 @@ def foreign(folder: Path) -> None:
         (flip, r"model\.safetensors is damaged"),
         (other_setting, r"config\.json is damaged or was changed"),
         (unknown_setting, r"config\.json cannot be read: There is no setting trust_remote_code"),
-        (foreign, r"config\.json is not one that vaescope wrote.*other libraries"),
+        (foreign, r"config\.json was not written by vaescope.*other libraries"),
         (lambda folder: (folder / "config.json").write_text("{"), r"config\.json is not JSON"),
-        (lambda folder: (folder / "config.json").write_text("[]"), r"config\.json is not one that"),
+        (lambda folder: (folder / "config.json").write_text("[]"), r"config\.json was not written"),
         (lambda folder: write_config(folder, format=2), r"has format 2; this vaescope reads up to"),
         (lambda folder: write_config(folder, format="x"), r"has format x"),
         (lambda folder: (folder / "model.safetensors").unlink(), r"has no model\.safetensors"),
@@ -266,7 +266,7 @@ def test_nothing_is_written_over_another_model_or_a_run(small: Run, tmp_path: Pa
     foreign_folder = tmp_path / "theirs"
     foreign_folder.mkdir()
     foreign(foreign_folder)
-    with pytest.raises(RunError, match="not one that vaescope wrote"):
+    with pytest.raises(RunError, match="was not written by vaescope"):
         publish(small, foreign_folder, "")
 
 
@@ -288,7 +288,7 @@ def test_only_finished_runs_are_saved(tmp_path: Path) -> None:
 def test_results_of_another_run_do_not_get_on_the_card(small: Run, tmp_path: Path) -> None:
     other = run_of(tmp_path, from_command_line("vae", [*VECTORS, "seed=5"]))
     found = vs.inspect(other, effort="fast", images=False)
-    with pytest.raises(UsageError, match="not of hand-s0"):
+    with pytest.raises(UsageError, match="not hand-s0"):
         vs.save_pretrained(small, tmp_path / "hf", found=found)
     vs.save_pretrained(other, tmp_path / "hf", found=found)
 

@@ -37,7 +37,7 @@ def test_a_factor_that_is_half_told_by_another_is_called_unknown_beyond_that() -
     first, kept = rng.integers(0, 4, size=2000), rng.uniform(size=2000) < 0.7
     second = np.where(kept, first, rng.integers(0, 4, size=2000))
     reasons = said(first[:, None] * np.array([1.0, 0.0]), np.c_[first, second])
-    assert any("encodes factor 1 beyond what other factors tell" in reason for reason in reasons)
+    assert any("encodes factor 1 beyond what other factors reveal" in reason for reason in reasons)
 
 
 @pytest.mark.parametrize("metric", [id_mle, id_two_nn], ids=["mle", "two_nn"])
@@ -55,4 +55,4 @@ def test_more_dimensions_than_latents_are_doubted() -> None:
     steps = np.arange(1000, dtype=np.float64)[:, None]
     nearly = steps + 1e-3 * np.random.default_rng(0).normal(size=steps.shape)
     found = id_two_nn(codes(nearly))
-    assert found.value > 1 and "more than the 1 latents" in " ".join(found.validity)
+    assert found.value > 1 and "more than there are latents (1)" in " ".join(found.validity)

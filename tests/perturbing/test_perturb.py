@@ -90,7 +90,7 @@ def test_a_perturbation_that_is_stopped_is_resumed_to_the_same_bytes(
 
 def test_data_without_factors_are_refused_with_the_reason(tmp_path: Path) -> None:
     images = np.random.default_rng(0).uniform(size=(20, 1, 8, 8)).astype(np.float32)
-    with pytest.raises(UsageError, match="has no factors, and the perturbation is a function"):
+    with pytest.raises(UsageError, match="has no factors, but the perturbation is a function"):
         vs.perturb(images, out=tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
@@ -198,7 +198,7 @@ def test_the_best_and_the_worst_are_taken_and_a_pool_without_contrast_is_refused
     assert everything.entangled[0].seed == 2
     both = select(pool, 3, chosen(filtered=True, least_contrast=0.2, pool=5, ensemble=2))
     assert both.contrast == pytest.approx(0.8 - 0.5)
-    with pytest.raises(UsageError, match=r"differ by 0\.60, wanted 0\.7"):
+    with pytest.raises(UsageError, match=r"differ by 0\.60; wanted 0\.7"):
         select(pool, 3, chosen(filtered=True, least_contrast=0.7, pool=5))
     with pytest.raises(UsageError, match="fewer than 4 latents"):
         select(pool, 4, settings)

@@ -37,7 +37,7 @@ def test_a_passive_mean_that_alone_holds_a_factor_has_its_price() -> None:
     assert price is not None and price.linear.matters and price.neighbours.matters
     # Two factors of three are right, and a quarter of the third.
     np.testing.assert_allclose(price.linear.after, 0.75, atol=0.03)
-    assert price.advice().count("keep these means") == 2
+    assert price.advice().count("keep the passive means") == 2
 
 
 def test_without_factors_there_is_no_price() -> None:

@@ -194,20 +194,20 @@ OF_COMPARISONS: Mapping[str, Truth] = {
         s.copy and s.decoded
     ),
     r"Their encoders are the same; their decoders were not compared": lambda s, _: not s.decoded,
-    r"No latent and no metric differs beyond its interval on any side": lambda s, says: (
+    r"No latent and no metric differs at the 95% level on any side": lambda s, says: (
         len(s.seeds) > 2 and not s.worse and (not s.narrower or "no interval" in says)
     ),
     r"\d+ differences? (has|have) no interval": lambda s, _: s.narrower or s.blank,
-    r"against .*: \d+ of \d+ latents differs? beyond the interval: ": lambda s, _: _odd(s),
+    r"against .*: \d+ of \d+ latents differs? at the 95% level: ": lambda s, _: _odd(s),
     r"\(has no counterpart\)": lambda s, _: s.other is not None,
-    r"against .*: no latent differs beyond its interval": lambda s, says: (
+    r"against .*: no latent differs at the 95% level": lambda s, says: (
         not _odd(s) or "Without an interval" in says
     ),
     r"against .*: no latent has an interval, so no difference can be shown": lambda s, _: (
         not _used(s.latents) and not _used(_second(s))
     ),
-    r"against .*: \d+ of \d+ numbers differs? beyond the interval: ": lambda s, _: bool(s.worse),
-    r"against .*: no number differs beyond its interval": lambda s, _: not s.worse,
+    r"against .*: \d+ of \d+ numbers differs? at the 95% level: ": lambda s, _: bool(s.worse),
+    r"against .*: no number differs at the 95% level": lambda s, _: not s.worse,
     r"against .*: no number has an interval, so no difference can be shown": lambda s, _: (
         not s.decoded
     ),
@@ -238,7 +238,7 @@ OF_COMPARISONS: Mapping[str, Truth] = {
         _least_shared(s) >= 0.5
     ),
     r"\d+ shares? less than half of the variance: there the runs have different axes, and a "
-    r"difference in KL is one between two different latents": lambda s, _: _least_shared(s) < 0.5,
+    r"difference in KL is a difference between two unlike latents": lambda s, _: _least_shared(s) < 0.5,
     r"No latents are matched: all latents of .* are passive": lambda s, says: (
         set(re.findall(r"[AB]", says.split(" are passive")[0].split("latents of")[1]))
         == {run for run, kinds in (("A", s.latents), ("B", _second(s))) if not _used(kinds)}
@@ -246,7 +246,7 @@ OF_COMPARISONS: Mapping[str, Truth] = {
     r"Train longer, or lower beta: a collapsed model has nothing to compare": lambda s, _: (
         not _used(s.latents) or not _used(_second(s))
     ),
-    r"\d+ (is|are) paired with a remaining latent: passive, or without a counterpart": (
+    r"\d+ (is|are) paired with a remaining latent, because passive or without a counterpart": (
         lambda s, _: "passive" in (*s.latents, *_second(s))
     ),
     r"Only one run has ": lambda s, _: len(s.latents) != len(_second(s)),
@@ -295,13 +295,13 @@ OF_PRUNING: Mapping[str, Truth] = {
         and f"{len(s.model.latents)} latents became {len(s.model.latents) - len(s.model.passive)}:"
         in says
     ),
-    r"So the model is better without them": lambda s, _: s.elbo == 0.2,
-    r"So the model is worse without them, by that much": lambda s, _: s.elbo == -0.2,
-    r"That is within two standard errors: the model does without them": lambda s, _: (
+    r"The model is better without them": lambda s, _: s.elbo == 0.2,
+    r"The model is worse without them by that amount": lambda s, _: s.elbo == -0.2,
+    r"That is within two standard errors: the model does not need them": lambda s, _: (
         abs(s.elbo) <= 0.004
     ),
     r"(A linear model|Nearest neighbours) on means loses? accuracy on the factors \(.*\): keep "
-    r"these means for this use": lambda s, _: (
+    r"the passive means for this use": lambda s, _: (
         _lost(s)
     ),
     r"(A linear model|Nearest neighbours) on means loses? no accuracy on the factors beyond "

@@ -59,11 +59,11 @@ OF_MODELS: Mapping[str, Truth] = {
         {TYPES[kind] for kind in s.latents} == {"active", "passive"}
         and named(re.findall(r"\(([\d, and]+)\)", says)[0]) == s.indices("active")
     ),
-    r"Look at the active latents first: they carry [\d.]+% of the total KL": lambda s, says: (
+    r"Start with the active latents: they carry [\d.]+% of the total KL": lambda s, says: (
         abs(float(re.findall(r"([\d.]+)%", says)[0]) / 100 - share_of_kl(s)) < 0.001
     ),
-    r"Types cannot tell which latents ignore x": lambda s, _: len(s.untyped) == len(s.latents),
-    r"Types cannot tell whether [\d, ]+ ignores? x": lambda s, says: (
+    r"The types cannot tell which latents ignore x": lambda s, _: len(s.untyped) == len(s.latents),
+    r"The types cannot tell whether [\d, ]+ ignores? x": lambda s, says: (
         named(re.findall(r"whether ([\d, ]+)", says)[0]) == set(s.untyped)
     ),
     r"Judge these latents by what the decoder does with them, not by their variances": (
@@ -88,7 +88,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Borderline between two types: 0 \(0\.105 against 0\.100\)\.": lambda s, says: (
         s.indices("edge") - set(s.untyped) == {0}
     ),
-    r"Of the passive latents, [\d, and]+ (is|are) not quite unused: in .* from an unused latent": (
+    r"Of the passive latents, [\d, and]+ (is|are) not quite unused: in .* from that of an unused": (
         lambda s, says: s.indices("rare")
         == named(re.findall(r"passive latents, ([\d, and]+) (?:is|are) not", says)[0])
     ),
@@ -104,7 +104,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"The loss is too noisy to tell whether training has converged": lambda s, _: (
         s.losses == NOISY
     ),
-    r"Look at the curve of the loss, or average it over more steps": lambda s, _: (
+    r"Look at the curve of the loss, or average the loss over more steps": lambda s, _: (
         s.losses == NOISY
     ),
     r"the loss fell from [\d.]+ in its third quarter to [\d.]+ in its last": lambda s, _: (
@@ -132,14 +132,14 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r"The decoder's output is the same along every traversal: around a typical example it "
     r"ignores all latents": lambda s, _: s.deaf,
-    r"Check that decode\(\) uses its argument. .* weaken it, or lower beta": lambda s, _: s.deaf,
+    r"Check that decode\(\) uses its argument. .* use a weaker decoder, or lower beta": lambda s, _: s.deaf,
     r"The decoder hardly uses the (\d+ )?passive latents? \(.*\): (it|they) .* of the change along "
     r"the traversals": lambda s, _: not heard(s) and bool(s.loud),
-    r"(it makes|together they make) less than 0\.1%": lambda s, _: not heard(s),
+    r"(it accounts for|together they account for) less than 0\.1%": lambda s, _: not heard(s),
     r"The decoder can do without (it|them): `vaescope prune` removes (it|them)": lambda s, _: (
         not heard(s) and not (s.price and any(s.price))
     ),
-    r"The decoder can do without (it|them), but some models on the means lose accuracy": (
+    r"The decoder can do without (it|them), but some models that take the means lose accuracy": (
         lambda s, _: not heard(s) and any(s.price)
     ),
     r"The decoder can do without (it|them), but their means encode .* best": lambda s, _: (
@@ -153,12 +153,12 @@ OF_MODELS: Mapping[str, Truth] = {
         named(re.findall(r"still uses ([\d, and]+)", says)[0]) == heard(s)
     ),
     r"Do not drop (it|them) yet: .*, then look again": lambda s, _: bool(heard(s)),
-    r"Do not drop (it|them) before `vaescope prune` says what that costs": lambda s, _: (
+    r"Do not drop (it|them) before you know the cost: `vaescope prune` measures it": lambda s, _: (
         bool(heard(s)) and settled(s) is True
     ),
-    r"(\d+ of \d+ latents are|Latent \d+ of \d+ is) passive \(.*\)\. The total correlation of the "
-    r"means is .* nats, of the samples .*, and of the means without the passive latents [\d.]+"
-    r"(, or [\d.]+ without as many chosen at random)?": (
+    r"(\d+ of \d+ latents are|Latent \d+ of \d+ is) passive \(.*\)\. The total correlation is "
+    r"[\d.-]+ nats for the means, .* for the samples, and [\d.]+ for the means without the passive "
+    r"latents( \([\d.]+ after dropping as many latents at random\))?": (
         lambda s, says: s.passive == named(
             re.findall(r"Latent (\d+) of|passive \(([\d, and]+);", says)[0][len(s.passive) > 1]
         )
@@ -166,14 +166,15 @@ OF_MODELS: Mapping[str, Truth] = {
     r": the passive latents make the means look correlated": (
         lambda s, _: correlated(s) and most_of_it(s)
     ),
-    r": the used latents are hardly correlated, and neither are as many chosen at random": (
+    r": the used latents are hardly correlated, but neither are the latents that remain when as many "
+    r"are dropped at random": (
         lambda s, _: correlated(s) and not most_of_it(s) and not used_correlated(s)
     ),
     r"Look at the used latents alone: [\d, and]+": lambda s, _: (
         correlated(s) and not most_of_it(s) and not used_correlated(s)
         and not heard(s) and s.price is None
     ),
-    r": dropping as many at random lowers it about as much, so the passive latents are not "
+    r": dropping as many latents at random lowers it about as much, so the passive latents are not "
      "the whole reason": (
         lambda s, _: correlated(s) and not most_of_it(s) and used_correlated(s)
     ),
@@ -182,36 +183,36 @@ OF_MODELS: Mapping[str, Truth] = {
         and not heard(s) and s.price is None
     ),
     r": the passive latents add little to it": lambda s, _: not correlated(s),
-    r"Before you leave them out of a model on means, measure what that costs: with labels "
-    r"`vaescope prune` does\. bonheme2023 advises it, but in our runs linear classifiers lost "
-    r"accuracy by it\. Used: [\d, and]+": lambda s, _: (
+    r"Before you leave them out of a model that takes the means, measure what that costs; `vaescope "
+    r"prune` does so if the data have labels\. bonheme2023 advises leaving them out, but in our runs "
+    r"linear classifiers lost accuracy\. Used: [\d, and]+": lambda s, _: (
         correlated(s) and most_of_it(s) and not heard(s) and s.price is None
     ),
-    r"Drop the passive latents where you feed samples to another model: their samples are noise": (
+    r"Drop the passive latents if you feed samples to another model: their samples are noise": (
         lambda s, _: not heard(s) and s.price is None
     ),
-    r"That loses the little that [\d, and]+ encodes?": lambda s, says: (
-        named(re.findall(r"little that ([\d, and]+)", says)[0]) == s.indices("rare")
+    r"That loses the little information that [\d, and]+ encodes?": lambda s, says: (
+        named(re.findall(r"little information that ([\d, and]+)", says)[0]) == s.indices("rare")
     ),
-    r"Keep them where you need .*: their means encode it best": lambda s, _: s.factors == "passive",
+    r"Keep them if you need .*: their means encode it best": lambda s, _: s.factors == "passive",
     r"mean variance [\d.]+( to [\d.]+)? times that of an unused latent": lambda s, _: s.scale != 1,
     r"mean variance [\d.]+( to [\d.]+)?[);]": lambda s, _: s.scale == 1 or bool(s.untyped),
-    r"Samples of each used latent have about the mean and standard deviation of the prior.*; the "
-    r"furthest off is latent \d+ \(mean .*, standard deviation [\d.]+": lambda s, says: (
+    r"The samples of each used latent have about the mean and standard deviation of the prior.*; "
+    r"the furthest off is latent \d+ \(mean .*, standard deviation [\d.]+": lambda s, says: (
         (not s.shift or 0 in s.passive) and not s.indices("constant", "wide")
     ),
-    r"Each latent by itself can be drawn from the prior": lambda s, _: (
+    r"Each latent can be drawn from the prior on its own": lambda s, _: (
         (not s.shift or 0 in s.passive) and not s.gaps
     ),
-    r"Samples have the mean and standard deviation of the prior.* but not its shape: those of "
+    r"The samples have the mean and standard deviation of the prior.* but not its shape: those of "
     r"latent \d+ are [\d.]+ from it by Kolmogorov's distance": lambda s, _: other_shape(s),
     r"Look at the histograms: codes from the prior may lie where few examples do": lambda s, _: (
         other_shape(s)
     ),
-    r"Samples of latent \d+ do not follow the prior.*\(mean .*, standard dev.*\)": lambda s, _: (
+    r"The samples of latent \d+ do not follow the prior.*\(mean .*, standard dev.*\)": lambda s, _: (
         bool(s.shift) or bool(s.indices("constant", "wide"))
     ),
-    r"Draw codes from the samples of the data rather than from the prior": lambda s, _: (
+    r"Draw codes from the posteriors of the data rather than from the prior": lambda s, _: (
         bool(s.shift) or bool(s.indices("constant", "wide"))
     ),
     r", assumed to be N\(0, I\)": lambda s, _: s.assumed,
@@ -244,27 +245,27 @@ OF_MODELS: Mapping[str, Truth] = {
         s.classes > N // 4
     ),
     r"Encode more examples that have factors": lambda s, _: s.classes > N // 4,
-    r"Train other seeds before you rely on it: they can differ as much as methods do": (
+    r"Train other seeds before you rely on this: seeds can differ as much as methods do": (
         lambda s, _: s.factors == "used"
     ),
     r"Look at the table of factors for latents that encode the same factor": lambda s, _: (
         s.factors == "weak"
     ),
     r"Look at the table of factors for the others": lambda s, _: len(known_factors(s)) < 2,
-    r"Treat the latents as coordinates without meaning; do not name them": lambda s, _: (
+    r"Treat the latents as coordinates without a meaning, and do not name them": lambda s, _: (
         not known_factors(s)
     ),
     r"Use the table of factors without the passive latents: their samples are noise": (
         lambda s, _: s.factors == "passive"
     ),
     r"Best encoded: ": best_known,
-    r"Not found in any latent: ": lambda s, _: len(known_factors(s)) < 2,
+    r"No latent encodes [ab]( and b)?\.": lambda s, _: len(known_factors(s)) < 2,
     r"Means of passive latents encode .* best": lambda s, _: s.factors == "passive",
     r"Latent \d+ encodes a and b": lambda s, says: (
         (s.factors in ("shared", "rotated") or (s.factors == "passive" and s.correlated))
         and not named(re.findall(r"Latent (\d+) encodes", says)[0]) & s.passive
     ),
-    r"the encoder saw the factors, so this does not show what it finds without them": lambda s, _: (
+    r"the encoder saw the factors, so this does not show what it learns without them": lambda s, _: (
         s.supervised
     ),
     r"Test it on data whose factors it did not see, or compare it with a model without u": (
@@ -272,7 +273,7 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r"\(supervised\)": lambda s, _: s.supervised,
     r"(A linear model|Nearest neighbours) on means loses? accuracy on the factors \(.*\): keep "
-    r"these means for this use": lambda s, _: (
+    r"the passive means for this use": lambda s, _: (
         s.price == (True, False)
     ),
     r"(A linear model|Nearest neighbours) on means loses? no accuracy on the factors beyond "
@@ -297,17 +298,19 @@ OF_MODELS: Mapping[str, Truth] = {
     r"chance, and not orthogonal: ": lambda s, _: (
         axes(0.75, 9)(s, "") and cosine(s) >= 0.3
     ),
-    r"Orthogonal columns that are equally long within 5% may rotate into each other: ": equal_pairs,
+    r"Orthogonal columns whose lengths differ by less than 5% may rotate into each other: ": (
+        equal_pairs
+    ),
     r"Interpret latents one by one; compare seeds before you give them names": lambda s, _: (
         cosine(s) < 0.3
     ),
     r"Interpret latents one by one, except pairs that may rotate into each other": lambda s, _: (
         s.axes in ("equal", "free")
     ),
-    r"Directions of the decoder need not be your factors: here they are not": lambda s, _: (
+    r"The decoder's directions need not be your factors: here they are not": lambda s, _: (
         not known_factors(s) and bool(s.factors)
     ),
-    r"Moving one latent may show (a little of )?another: look at the traversals": lambda s, _: (
+    r"Moving one latent may change (a little of )?what another encodes: look at the traversals": lambda s, _: (
         cosine(s) > 0.05
     ),
     r"Compare seeds before you give latents names: their axes may rotate": lambda s, _: (
@@ -316,7 +319,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Do not interpret latents one by one\. Train with a diagonal posterior, or rotate the used": (
         lambda s, _: cosine(s) >= 0.3
     ),
-    r"Rely on the table of factors rather than on directions of the decoder": lambda s, _: (
+    r"Rely on the table of factors rather than on the decoder's directions": lambda s, _: (
         known_factors(s) == {"a", "b"}
     ),
     r"(That|DtO|The \|cosine\||Their mean gap|The share explained) is borderline: ": (
@@ -328,7 +331,7 @@ OF_MODELS: Mapping[str, Truth] = {
         s.maps == "places" and named(re.findall(r"channels? ([\d, and]+)", says)[0]) == s.passive
     ),
     r"Judge these channels by position, and keep them": lambda s, _: s.maps == "places",
-    r"The latents are the same on all examples: they have no scale": lambda s, _: s.maps == "flat",
+    r"The latents are the same for all examples, so they have no scale": lambda s, _: s.maps == "flat",
     r"Check that the data differ and that the encoder uses them": lambda s, _: s.maps == "flat",
     r"The latents have a standard deviation of 5 on these data": lambda s, _: (
         s.maps in ("plain", "places")

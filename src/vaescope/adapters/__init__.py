@@ -153,7 +153,7 @@ def _prior(
         idle_ones, [argument for _, argument in left_out(feeding)],
     )  # fmt: skip
     if asked.prior is None and said is not None:
-        why = replace(why, why="the model says so itself")
+        why = replace(why, why="the model states it")
     if first.mean.ndim > 2:
         refuse_prior_of_maps(source, prior)
         return None, why
@@ -173,8 +173,8 @@ def _scaled(model: str, name: str) -> UnscoredError:
     return UnscoredError(
         f"{model} has {name}, which neither encoder nor decoder uses: it may be the scale of its "
         "likelihood.",
-        "Say it with likelihood=: gaussian:V (a variance), laplace:S (a scale), squared-error or "
-        "bernoulli where it has none, or a function of the output that gives a distribution.",
+        "State it with likelihood=: gaussian:V (a variance), laplace:S (a scale), squared-error "
+        "or bernoulli if it has none, or a function of the output that gives a distribution.",
         (name,),
     )
 

@@ -28,7 +28,8 @@ __all__ = ["adapt_batches"]
 
 Encode = Callable[[Any], Any]  # of a batch
 UNDECODED = (
-    "the batches went to the model untouched, so that no decoder could be scored on single examples"
+    "the batches were passed to the model unchanged, so no decoder could be scored on single "
+    "examples"
 )
 
 
@@ -143,7 +144,7 @@ def _read(
     raise UnreadableError(
         f"No encoder of {source.name} takes a batch of {_described(batch)} as it is: "
         + "; ".join(problems[:2]) + f".{names}",
-        "Nothing that was tried worked. Pass encode= as a function encode(batch) that returns "
+        "No interpretation worked. Pass encode= as a function encode(batch) that returns "
         "(mean, logvar), two tensors with a row for each example or node.",
         tuple(problems),
     )  # fmt: skip
@@ -222,7 +223,7 @@ def _posterior(
             )
             kind = kind or ("logvar" if contract else None)
         if kind is not None and parts.spread is not None:
-            why = "as the contract of encode= is" if contract and not one.kind else "it says so"
+            why = "by the documented form of encode=" if contract and not one.kind else "it says so"
             return _after(call, one), one.layout, kind, f"{LAYOUTS[one.layout]}; {why}"
     means = [one for one in found if one.layout in ("mean", "named")]
     if means and (asked.posterior == "mean" or not [o for o in found if o.layout == "pair"]):
@@ -236,7 +237,7 @@ def _posterior(
     raise ReadingError(
         f"{name} returns {_described(outputs[0])}; nothing draws from it, so its second part "
         "may be log variances or standard deviations.",
-        "Say which with posterior=, e.g. pair,logvar or pair,std, or pass encode= as a function "
+        "Choose with posterior=, e.g. pair,logvar or pair,std, or pass encode= as a function "
         "encode(batch) that returns (mean, logvar).",
     )
 

@@ -47,7 +47,8 @@ def made_by(factory: str) -> nn.Module:
     where, colon, name = factory.partition(":")
     if not (where and colon and name) or where.endswith(".py") or "/" in where or where[0] == ".":
         raise UsageError(
-            f"The model is {factory!r}; wanted module:factory, the module as in `import module`.",
+            f"The model is {factory!r}; wanted module:factory, with the module named as in "
+            "`import module`.",
             "E.g. mymodels:make_vae for the function make_vae() in mymodels.py.",
         )
     here = str(Path.cwd())
@@ -64,7 +65,7 @@ def made_by(factory: str) -> nn.Module:
     except (Exception, SystemExit) as error:  # anybody's code; scripts may end at once
         raise UsageError(
             f"Importing {where} failed with {_named(error)}.",
-            "Repair it; what a script does when it is run belongs under "
+            "Correct it; code that runs only as a script belongs under "
             "`if __name__ == '__main__':`.",
         ) from error
     make = getattr(module, name, None)
@@ -79,7 +80,7 @@ def made_by(factory: str) -> nn.Module:
     except TypeError as error:
         raise UsageError(
             f"{factory}() failed: {error}.",
-            "It is called without arguments: write a function that gives them, e.g. "
+            "It is called without arguments: write a function that passes them, e.g. "
             f"def make(): return {name}(...).",
         ) from error
     except (Exception, SystemExit) as error:
@@ -192,8 +193,8 @@ def _check(
     if wrong:
         raise DataError(
             f"{path} does not fit the model of {factory}: the file {'; it '.join(wrong)}.",
-            "Make the model as it was when it was saved: the same class, sizes and number of "
-            "latents.",
+            "Build the model as it was when it was saved: with the same class, sizes and number "
+            "of latents.",
         )
 
 

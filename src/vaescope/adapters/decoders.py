@@ -165,9 +165,10 @@ def refuse_change(source: Source, forward: Forward | None) -> None:
     assert forward is not None and forward.entry is not None
     raise ReadingError(
         f"The forward of {source.name} changes its draws, in {forward.entry.part}, before it "
-        "decodes them: a flow, whose KL has no closed form, or a part of the decoder.",
-        "If the prior is over the draws and what follows decodes, pass posterior=drawn; if it is "
-        "over what comes out, pass encode= as a function that returns its Normal(mean, std).",
+        "decodes them: by a flow, whose KL has no closed form, or by a part of the decoder.",
+        "If the prior is over the draws and the change is part of the decoder, pass "
+        "posterior=drawn; if the prior is over the changed draws, pass encode= as a function "
+        "that returns their Normal(mean, std).",
     )
 
 
@@ -189,9 +190,9 @@ def refuse_several(source: Source, problems: list[str]) -> None:
     if several:
         raise UnscoredError(
             f"{source.name}: {several[0]}.",
-            "If they are parameters of a distribution, pass likelihood= as a function of that "
-            "output that returns it (of torch, with a mean), e.g. one that returns Normal(mean, "
-            "std) of its chunks; if not, decode= as a function that returns the mean.",
+            "If these are the parameters of a distribution, pass likelihood= as a function of "
+            "that output that returns a torch distribution with a mean, e.g. the Normal(mean, "
+            "std) of its chunks; if not, pass decode= as a function that returns the mean.",
             tuple(dict.fromkeys(problems)),
         )
 
@@ -249,5 +250,5 @@ def _fault(output: Decoded, repeated: Decoded, x: Tensor) -> str | None:
     if not torch.isfinite(y).all():
         return "values that are not finite"
     if not torch.allclose(y, again, rtol=1e-2, atol=1e-2 * float(y.std())):
-        return "other values when called again, so these are samples; wanted their means"
+        return "different values when called again, so these are samples; wanted means"
     return None

@@ -248,8 +248,9 @@ def _in_layout(source: Source, chosen: list[Reading], tried: list[Reading]) -> R
         choices = "; ".join(list(dict.fromkeys(r.says() for r in (first, *rivals)))[:2])
         raise ReadingError(
             f"Several interpretations of {source.name} fit equally well: {choices}.",
-            f"Say which with posterior= and output= (--posterior {first.layout}, --output "
-            f"{first.output}); if neither, pass encode= as a function that returns Normal(mean, "
+            f"Choose one with posterior= and output= (--posterior {first.layout}, --output "
+            f"{first.output}); if neither is right, pass encode= as a function that returns "
+            "Normal(mean, "
             "std) of torch.",
             tuple(r.says() for r in tried),
         )
@@ -303,8 +304,8 @@ def _readings(
             if part_only and not (shown.loss or asked.output or asked.likelihood):
                 # Something may follow on that part before the loss.
                 problems.append(
-                    f"{source.name} returns a loss that is none of {_LOSSES} of what its decoder "
-                    "gives: say what that is with output="
+                    f"{source.name} returns a loss that is none of {_LOSSES} of its decoder's "
+                    "output: state what that output is with output="
                 )
                 continue
             options = likelihoods(source, output, shown, x, asked, told, value_range, ranges)
@@ -365,8 +366,8 @@ def _spread_fault(parts: Parts, spread: str, asked: Asked) -> str:
     if not bool((parts.spread < 0).any()):
         return ""
     return (
-        f"returned a {spread} below 0: say posterior=logvar or posterior=logstd where it is a "
-        "logarithm, posterior=std where its sign means nothing"
+        f"returned a {spread} below 0: pass posterior=logvar or posterior=logstd if it is a "
+        "logarithm, posterior=std if its sign has no meaning"
     )
 
 

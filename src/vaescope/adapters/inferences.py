@@ -15,7 +15,7 @@ __all__ = ["inferences", "left_out"]
 
 #: What the values of a spread cannot tell.
 _LOOKALIKES = {
-    "logvar": "; nothing draws from it, but other kinds would have the same rate here",
+    "logvar": "; the model draws nothing from it, but other kinds would have the same rate here",
 }
 
 
@@ -37,8 +37,8 @@ def _left_out(feeding: Feeding) -> list[Inference]:
     if not (left := left_out(feeding)):
         return []
     arguments = " and ".join(argument for _, argument in left)
-    why = (f"{left[0][0]} can be given {arguments} too, and was not: if the model was trained with "
-           "it, pass condition= with a row for each example")  # fmt: skip
+    why = (f"{left[0][0]} also takes {arguments}, which it was not given: if the model was trained "
+           "with that, pass condition= with a row for each example")  # fmt: skip
     return [Inference("condition", "uncertain", why, told=True)]
 
 
@@ -116,7 +116,7 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
         )
     if feeding.batch_axis:
         told = asked.batch_axis is not None
-        why = "as given" if told else "with time first it gives a code for each example"
+        why = "as given" if told else "with time first the model gives a code for each example"
         found.append(Inference("batch_axis", "1", why, told))
     if (counting := feeding.counting) is not None:
         found.append(Inference("scored", counting.says, counting.why, counting.why == "as given"))
@@ -128,8 +128,9 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
         found.append(Inference("condition", feeding.form.says, why, told=True))
     if was_training:
         found.append(
-            Inference("mode", "eval", "the model came in training mode, in which dropout and batch "
-                      "norm change its codes; it was put back afterwards", told=True)
+            Inference("mode", "eval",
+            "the model was in training mode, in which dropout and batch norm change its "
+            "codes; it is evaluated in eval mode and put back afterwards", told=True)
         )  # fmt: skip
     if reading.error > 1:
         found.append(

@@ -178,7 +178,7 @@ def assumption(likelihood: ModelLikelihood, shown: StatedLikelihood, asked: Aske
             return f"assumed, since its {shown.unexplained} is none of the losses known here{end}"
         return f"assumed, since the model shows no loss{end}"
     if half:
-        return "its loss shows no scale, so that a variance of 1/2 is assumed"
+        return "its loss shows no scale, so a variance of 1/2 is assumed"
     return ""
 
 
@@ -372,6 +372,6 @@ def of_counts(source: Source, first: Reading, x: Tensor, u: Tensor | None, asked
             f"{source.name} reconstructs these counts poorly as {OUTPUTS[first.output]}, with "
             f"{first.error:.3g} times the error of a constant, and as shares of a softmax, "
             f"{error:.3g}.",
-            f"Say what its outputs are: likelihood=multinomial or {first.likelihood.family}.",
+            f"State what its outputs are: likelihood=multinomial or {first.likelihood.family}.",
         )
     return first

@@ -56,8 +56,8 @@ class Foreign(Distribution):
         base = _base(self.inner)
         if base.event_shape:
             raise UsageError(
-                f"The values of a {type(base).__name__} are not independent, so that some of them "
-                "cannot be left out.",
+                f"The values of a {type(base).__name__} are not independent, so none of them can "
+                "be left out.",
                 "Leave lengths= and scored= out, or pass likelihood= with one for each value.",
             )
         shape = tuple(base.batch_shape)

@@ -250,7 +250,7 @@ def _of_way(
             layouts = ", ".join(dict.fromkeys(c.layout for c in found))
             problems.append(
                 f"posterior={asked.posterior} does not fit what {name} returned, which can be "
-                f"read as {layouts}"
+                f"interpreted as {layouts}"
             )
         else:
             told = None if stated else asked.spread()
@@ -282,7 +282,7 @@ def _settle(
             settled = one.candidate.layout == "pair"
             return replace(one, spread=kind, evidence=draw.says if settled else "")
     if one.candidate.kind is not None:
-        return replace(one, evidence="the object that it returns says so")
+        return replace(one, evidence="the object that it returns states it")
     return one
 
 

@@ -24,7 +24,7 @@ def refuse_noise(source: Source) -> None:
     raise UnreadableError(
         f"{source.name} draws noise that may or may not be its latents': not normal, not "
         "torch's, or added to the images. Its posterior may not be Gaussian.",
-        "Say what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "
+        "State what its encoder returns with posterior=, e.g. pair,logvar, or mean for means only, "
         "or pass encode= as a function that returns Normal(mean, std) of torch.",
     )
 

@@ -79,10 +79,11 @@ def prior_of(
 
 def _unreadable(model: Any, name: str) -> ReadingError:
     return ReadingError(
-        f"{type(model).__name__} has {name}, so that its prior may not be N(0, I), and what it is "
-        "cannot be read.",
-        "Say it with prior=: a torch.distributions object, one of vaescope.priors, or a name such "
-        "as normal. Of any other, such as a flow, prior=normal gives types and rates to N(0, I).",
+        f"{type(model).__name__} has {name}, so its prior may not be N(0, I), and it could not "
+        "be inferred.",
+        "State it with prior=: a torch.distributions object, one of vaescope.priors, or a name "
+        "such as normal. For any other prior, such as a flow, prior=normal gives types and "
+        "rates with respect to N(0, I).",
         (name,),
     )
 
@@ -91,8 +92,8 @@ def _conditional(model: Any, name: str, argument: str) -> ReadingError:
     return ReadingError(
         f"{type(model).__name__} has {name}, which neither encoder nor decoder uses without "
         f"{argument}, an argument that they may be given.",
-        f"If it was trained with {argument}, pass condition= with a row for each example; else say "
-        "its prior with prior=, e.g. normal.",
+        f"If it was trained with {argument}, pass condition= with a row for each example; else "
+        "state its prior with prior=, e.g. normal.",
         (name,),
     )
 

@@ -56,7 +56,7 @@ class Programs:
         here, other = (self._at(seen, p.mean, u).mean for seen in (x, torch.zeros_like(x)))
         if not torch.allclose(here, other, rtol=1e-4, atol=1e-6):
             raise ReadingError(
-                f"{self._called} sees x itself where it decodes, not the latents alone.",
+                f"{self._called} sees x itself when it decodes, not the latents alone.",
                 "Pass encode= and decode= as functions, the decoder as you want it dissected.",
             )
         return _of_one_example(p, self._called)
@@ -101,7 +101,7 @@ class Programs:
             raise UsageError(
                 f"The {program} of {self._called} draws {discrete[0]!r}, which is discrete: it has "
                 "no mean and spread.",
-                "Pass it as condition= where it is a label that is known; else pass encode= and "
+                "Pass it as condition= if it is a known label; else pass encode= and "
                 "decode= for the continuous latents.",
             )
         if len(sites) != 1:
@@ -153,13 +153,14 @@ def _of_one_example(p: distributions.Distribution, name: str) -> distributions.D
     shown = {key: getattr(base, key) for key in ("loc", "scale", "df") if key in vars(base)}
     if not shown or set(base.arg_constraints) != set(shown):
         raise ReadingError(
-            f"The prior of {name} is a {type(base).__name__}, which cannot be read here.",
-            "Say it with prior=: a torch.distributions object, one of vaescope.priors, or a name.",
+            f"The prior of {name} is a {type(base).__name__}, whose density is not known here.",
+            "State it with prior=: a torch.distributions object, one of vaescope.priors, or a "
+            "name.",
         )
     if any(not torch.equal(value[:1].expand_as(value), value) for value in shown.values()):
         raise ReadingError(
             f"{name} draws the latents of each example from a different prior.",
-            "Pass encode= and decode= as functions, and prior= where one fits them all.",
+            "Pass encode= and decode= as functions, and prior= if one prior fits all examples.",
         )
     rows = {key: value[0].flatten() for key, value in shown.items()}
     one: distributions.Distribution = type(base)(**rows)

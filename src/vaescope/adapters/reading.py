@@ -87,8 +87,9 @@ def refuse_absurd(first: Reading, asked: Asked) -> None:
             f"The encoder's second output is between {low:.3g} and {high:.3g}: too large for "
             "standard deviations, and log variances would be below 0 for latents that "
             "encode anything.",
-            "Say what it is with posterior=, one of logvar, std, variance, logstd, precision; if "
-            "none, pass encode= as a function that returns Normal(mean, std) of torch.",
+            "State what it is with posterior=, one of logvar, std, variance, logstd, precision; "
+            "if it is none of these, pass encode= as a function that returns Normal(mean, std) "
+            "of torch.",
         )
 
 
@@ -137,5 +138,5 @@ def refuse_prior_of_maps(source: Source, prior: Prior | None) -> None:
         raise UsageError(
             f"The prior of {source.name} is {prior.density().says}; latents that are maps can be "
             "compared with N(0, I) only.",
-            "Pass prior=normal to have their types and rates to N(0, I).",
+            "Pass prior=normal for types and rates with respect to N(0, I).",
         )

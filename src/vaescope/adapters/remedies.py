@@ -48,8 +48,8 @@ def with_remedy(
                 continue
             return UnreadableError(
                 error.message,
-                f"{called} needs {missing[0]}: pass {argument}={missing[0]}, {values}, one row for "
-                "each example (tried with such values: that works).",
+                f"{called} needs {missing[0]}: pass {argument}={missing[0]}, {values}, one row "
+                "for each example (tried with such values: it works).",
                 error.tried,
             )
     if (told := _with_codes(error, model, functions, data, asked)) is not error:

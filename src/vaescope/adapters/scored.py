@@ -74,7 +74,7 @@ def counting_of(
     share = float(unscored.float().mean())
     raise UnscoredError(
         f"{name} of {source.name} does not change with {share:.0%} of its reconstructions' values, "
-        "and neither padding nor a mask says which these are.",
+        "and neither padding nor a mask explains which.",
         "Pass scored= with an array of the shape of the data, 1 where a value is scored.",
     )
 

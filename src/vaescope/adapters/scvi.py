@@ -100,7 +100,7 @@ def cells_of(model: Any, data: Any = None) -> Cells:
         raise UsageError(
             f"{int((total <= 0).sum())} cells have no counts, so that their library size has no "
             "logarithm.",
-            "Leave them out, as scvi-tools asks too: sc.pp.filter_cells(adata, min_counts=1).",
+            "Leave them out, as scvi-tools recommends: sc.pp.filter_cells(adata, min_counts=1).",
         )
     condition = ConditionInput(np.concatenate([*columns, np.log(total)], axis=1))
     return Cells(type(adata)(X=counts, obs=adata.obs), condition, tuple(keys))
@@ -177,8 +177,9 @@ def _stated(model: Any, cells: Cells) -> tuple[Inference, ...]:
         Inference("posterior", "named,std", "scvi-tools' own inference gives it", told=True),
         Inference("likelihood", kind, f"{_LIKELIHOODS.get(kind, kind)} of the counts, as the model "
                   "says; Jacobians are those of mean counts", told=True),
-        Inference("condition", f"{given}, library size", "as the AnnData was set up; where nothing "
-                  "else is said, of the cell with the median library", told=True),
+        Inference("condition", f"{given}, library size",
+        "as the AnnData was set up; unless stated otherwise, those of the cell with the "
+        "median library", told=True),
         Inference("prior", "N(0, I)", "scvi-tools' own", told=True),
     ]  # fmt: skip
     if not model.is_trained:

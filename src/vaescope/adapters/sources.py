@@ -68,7 +68,8 @@ def source_of(
         )
     if isinstance(model, type):
         raise UsageError(
-            f"{model.__name__} is a class; wanted a model.", f"Pass {model.__name__}(...), trained."
+            f"{model.__name__} is a class; wanted a model.",
+            f"Pass a trained instance, {model.__name__}(...).",
         )
     if encode is None and decode is None and _has_programs(model):
         return _pyro(model, form)

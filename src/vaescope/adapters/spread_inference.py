@@ -72,7 +72,7 @@ def with_spread(
     named = named_spread(first.way.encoder[1], parts.spread)
     if named is not None:
         kind, name = named
-        return _settled(first, kind, f"its code calls it {name}; nothing draws from it here")
+        return _settled(first, kind, f"its code calls it {name}; the model draws nothing from it")
 
     def density(z: Tensor) -> Distribution:
         output = first.decoder[1](z.reshape(len(z), *first.shape), u)
@@ -81,7 +81,9 @@ def with_spread(
     taken, *rivals = apart(costs_of(parts, x, density))
     fits = fitting([taken, *rivals])
     if rivals and fits is not None:
-        why = "only so have the codes the prior's second moment; nothing draws from it here"
+        why = (
+            "only then do the codes have the prior's second moment; the model draws nothing from it"
+        )
         return _settled(first, fits.kind, why)
     if rivals:
         rivals = [taken, *rivals]
@@ -89,8 +91,9 @@ def with_spread(
         raise ReadingError(
             f"{source.name} draws no latents here, so that its second output could be either: "
             f"{' or '.join(map(str, two))}.",
-            f"Say which with posterior=, one of {', '.join(SPREADS)} (after reversed, where the "
-            "spread comes first); if none, pass encode= that returns Normal(mean, std) of torch.",
+            f"Choose with posterior=, one of {', '.join(SPREADS)} (after reversed, if the spread "
+            "comes first); if it is none of these, pass encode= as a function that returns "
+            "Normal(mean, std) of torch.",
             tuple(map(str, rivals)),
         )
     return replace(first, spread=taken.kind)

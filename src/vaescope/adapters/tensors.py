@@ -49,7 +49,7 @@ def described(output: Any, again: Any) -> str:
     if isinstance(output, Tensor):
         changes = not torch.equal(output, again)
         return f"shape {tuple(output.shape)}" + (
-            ", and other values when called again, so these are samples" if changes else ""
+            ", and different values when called again, so these are samples" if changes else ""
         )
     if isinstance(output, Mapping):
         return f"{type(output).__name__} with {', '.join(map(str, output))}"

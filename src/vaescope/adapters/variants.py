@@ -81,8 +81,8 @@ def _refuse_idle(source: Source, asked: Asked) -> None:
     functions += source.forwards
     if asked.condition is not None and not any(getattr(f, "takes_more", True) for f in functions):
         raise UsageError(
-            f"Nothing of {source.name} takes anything beside data and latents, so it would not get "
-            "condition=.",
+            f"No function of {source.name} takes anything besides data and latents, so "
+            "condition= would not reach it.",
             "Leave condition= out, or pass encode= and decode= as functions that take it too.",
         )
 

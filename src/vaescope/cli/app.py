@@ -99,7 +99,7 @@ def main() -> NoReturn:
         error("UsageError", problem.format_message(), remedy, as_json=as_json)
         code = problem.exit_code
     except (Abort, KeyboardInterrupt):
-        error("Interrupted", "Stopped.", "Give the same command again.", as_json=as_json)
+        error("Interrupted", "Stopped.", "Run the same command again.", as_json=as_json)
         code = 130
     except BrokenPipeError:
         sys.stderr.close()  # the reader went away: nothing is left to say

@@ -67,7 +67,7 @@ def compare(
     console = messages(quiet=quiet)
     named = {"quick": None, "all": list(METRICS)}
     models = [opened_path(path, model) for path in runs]
-    with console.status("Reading the runs") as status:
+    with console.status("Opening the models") as status:
         found = compare_models(
             *models,
             names=[None if path.is_dir() else path.stem for path in runs],

@@ -127,7 +127,7 @@ def get(name: NameArgument, as_json: JsonOption = False, quiet: QuietOption = Fa
     card = _card(name)
     console = messages(quiet=quiet)
     if card.rendered:
-        console.print(f"{name} is made here: nothing to download.")
+        console.print(f"{name} is generated locally: there is nothing to download.")
         return result({"files": []}, "", as_json=as_json)
     show = _Bar(console)
     with show.bar:

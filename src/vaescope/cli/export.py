@@ -76,7 +76,7 @@ def export(
     if to is Target.hf and (model or posterior or output or value_range or likelihood or prior):
         raise UsageError(
             "--to hf takes runs only: other models are saved by their own library.",
-            "Use --to onnx, or leave --model and what is said of the model out.",
+            "Use --to onnx, or leave out --model and the options that describe it.",
         )
 
     from vaescope.exporting import export_onnx, save_pretrained

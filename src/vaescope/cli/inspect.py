@@ -101,7 +101,7 @@ def inspect(
     from vaescope.inspection import inspect as dissect
 
     subject = opened_path(path, model)
-    with console.status("Reading the model") as status:
+    with console.status("Interpreting the model") as status:
         found = dissect(
             subject,
             given_data(data, size, factors),

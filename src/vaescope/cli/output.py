@@ -169,16 +169,16 @@ def unexpected(problem: Exception, *, as_json: bool) -> None:
     """An error that no code of ours foresaw: of the machine, or a fault of vaescope."""
     kind, said = type(problem).__name__, str(problem) or "no message"
     if isinstance(problem, MemoryError) or "allocate memory" in said or "out of memory" in said:
-        remedy = "Lower batch, latent or the size of the data, or use a larger machine."
-        error("MemoryError", f"The memory is too small: {said}.", remedy, as_json=as_json)
+        remedy = "Lower batch, latent or the size of the data, or use a machine with more memory."
+        error("MemoryError", f"Out of memory: {said}.", remedy, as_json=as_json)
     elif isinstance(problem, OSError) and problem.errno in (errno.ENOSPC, errno.EDQUOT):
-        remedy = "Free some space, then give the same command again."
+        remedy = "Free some space, then run the same command again."
         error("DiskError", f"The disk is full: {said}.", remedy, as_json=as_json)
     elif isinstance(problem, OSError):
         error(kind, f"{said}.", "Look at that file and its permissions.", as_json=as_json)
     else:
         traceback.print_exception(problem)  # on stderr: whoever mends it needs to see where
-        remedy = "This is a fault of vaescope: please report it with the lines above."
+        remedy = "This is a bug in vaescope: please report it with the lines above."
         if place := _own_code(problem):
             remedy = f"It was raised in or below your own code: {place}. Correct it there."
         error(kind, f"{kind}: {said}.", remedy, as_json=as_json)

@@ -42,15 +42,17 @@ def perturb(
                                "untrained.")
     ] = "perturbed",
     pool: Annotated[int, typer.Option(help="Models to train and choose from.")] = 16,
-    ensemble: Annotated[int, typer.Option(help="Models of each of the two kinds.")] = 1,
-    least_contrast: Annotated[float, typer.Option(help="Smallest MIG gap of the kinds.")] = 0.2,
+    ensemble: Annotated[int, typer.Option(help="Entangled and disentangled models, of each.")] = 1,
+    least_contrast: Annotated[
+        float, typer.Option(help="Smallest accepted difference in MIG between the two.")
+    ] = 0.2,
     steps: Annotated[int, typer.Option(help="Steps of the perturbation network.")] = 1500,
     lr: Annotated[float, typer.Option(help="Learning rate, also of the decoders.")] = 1e-3,
     hidden: Annotated[
-        int, typer.Option(help="Width of a layer before the network's one neuron; 0: no layer.")
+        int, typer.Option(help="Width of a hidden layer of the perturbation network; 0: none.")
     ] = 0,
-    factor: Annotated[str | None, typer.Option(help="The factor of --kind one-factor.")] = None,
-    rms: Annotated[float | None, typer.Option(help="The RMS change of --kind untrained.")] = None,
+    factor: Annotated[str | None, typer.Option(help="The factor for --kind one-factor.")] = None,
+    rms: Annotated[float | None, typer.Option(help="The RMS change for --kind untrained.")] = None,
     seed: SeedOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

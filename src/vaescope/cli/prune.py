@@ -64,8 +64,8 @@ def prune(
             f"{'--out was not given' if out is None else 'only a run is written to a folder'}.",
             "Give --out, a folder for the smaller run."
             if out is None
-            else "Leave --out out to see what would be dropped; vs.prune(module, images).model in "
-            "Python is the smaller module.",
+            else "Leave out --out to see which latents would be dropped; in Python, "
+            "vs.prune(module, images).model is the smaller module.",
         )
     with console.status(Text(f"Pruning {path.name}")):
         found = drop(

@@ -220,7 +220,7 @@ def _fit(
     measured = {"rate": of_rows("rate", rates, sides)}
     skipped = {}
     if any(own is None for own in rates):
-        skipped["rate"] = "a point posterior has no density, so no rate"
+        skipped["rate"] = "a point posterior has no density and so no rate"
     likelihoods = {_likelihood(own) for own in opened}
     if len(likelihoods) > 1:
         reason = (
@@ -248,8 +248,7 @@ def _likelihood(model: OpenModel) -> str:
 def _notes(members: Sequence[Member], *, given: bool) -> tuple[str, ...]:
     if given:
         return (
-            "All models were encoded on the data that were given, even those trained on other "
-            "data.",
+            "All models encoded the given data, including models that were trained on other data.",
         )
     first = next(own.spec.data for own in members if own.spec is not None)
     others = {
@@ -261,7 +260,7 @@ def _notes(members: Sequence[Member], *, given: bool) -> tuple[str, ...]:
         return ()
     named = listed([f"{run} ({data})" for run, data in others.items()])
     return (
-        f"{named} learned from data other than A's; all numbers are on A's data ({first.name}).",
+        f"{named} was trained on data other than A's; all numbers are on A's data ({first.name}).",
     )
 
 

@@ -148,7 +148,7 @@ class Comparison:
         ]
         others = "the others" if side.basis == "other seeds" else letters(side.first)
         over = "images, which says nothing about other seeds" if side.basis == "images" else "seeds"
-        within = f" Not beyond it: {', '.join(alike)}." if alike else ""
+        within = f" No difference shown in {', '.join(alike)}." if alike else ""
         return f"{letters(side.second)} against {others}: the interval is over {over}.{within}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def _differences(comparison: Comparison) -> list[Verdict]:
     return [
         Verdict(
             "alike", "note" if blank else "good",
-            f"No latent and no metric differs beyond its interval on any side.{rest}",
+            f"No latent and no metric differs at the {LEVEL:.0%} level on any side.{rest}",
             number=0, shown="0", threshold=0, rule=RULE, advice=MEANING[basis], section="metrics",
         )
     ]  # fmt: skip
@@ -133,10 +133,12 @@ def _of_latents(comparison: Comparison, place: int, odd: Sequence[ComparedLatent
     judged = sum(latent.judged[place] for latent in comparison.latents)
     if odd:
         verb = "differs" if len(odd) == 1 else "differ"
-        says = f"{side_name(side)}: {len(odd)} of {judged} latents {verb} beyond the interval: "
+        says = (
+            f"{side_name(side)}: {len(odd)} of {judged} latents {verb} at the {LEVEL:.0%} level: "
+        )
         says += f"{_few([_odd(latent, place) for latent in odd])}."
     elif known:
-        says = f"{side_name(side)}: no latent differs beyond its interval."
+        says = f"{side_name(side)}: no latent differs at the {LEVEL:.0%} level."
     else:
         says = f"{side_name(side)}: no latent has an interval, so no difference can be shown."
     blank = [
@@ -181,10 +183,12 @@ def _of_metrics(comparison: Comparison, place: int, names: Sequence[str]) -> Ver
     if names:
         each = [f"{name} ({_to(gaps[name])})" for name in names]
         verb = "differs" if len(names) == 1 else "differ"
-        says = f"{side_name(side)}: {len(names)} of {known} numbers {verb} beyond the interval: "
+        says = (
+            f"{side_name(side)}: {len(names)} of {known} numbers {verb} at the {LEVEL:.0%} level: "
+        )
         says += f"{_few(each)}."
     elif known:
-        says = f"{side_name(side)}: no number differs beyond its interval."
+        says = f"{side_name(side)}: no number differs at the {LEVEL:.0%} level."
     else:
         says = f"{side_name(side)}: no number has an interval, so no difference can be shown."
     if unknown:
@@ -208,8 +212,8 @@ def _matched(comparison: Comparison) -> Verdict:
     rest = sum(any(own and own.how == "rest" for own in la.match) for la in comparison.latents)
     alone = [la for la in comparison.latents if sum(own is not None for own in la.match) == 1]
     tail = (
-        f" {rest} {'are' if rest > 1 else 'is'} paired with a remaining latent: passive, or "
-        "without a counterpart."
+        f" {rest} {'are' if rest > 1 else 'is'} paired with a remaining latent, because passive "
+        "or without a counterpart."
         if rest
         else ""
     )
@@ -240,9 +244,9 @@ def _matched(comparison: Comparison) -> Verdict:
     advice = "Each pair shares half of its variance or more: treat it as one latent."
     if weak:
         advice = (
-            f"{weak} {'share' if weak > 1 else 'shares'} less than half of the variance: there the "
-            "runs have different axes, and a difference in KL is one between two different "
-            "latents."
+            f"{weak} {'share' if weak > 1 else 'shares'} less than half of the variance: there "
+            "the runs have different axes, and a difference in KL is a difference between two "
+            "unlike latents."
         )
     return Verdict(
         "matched", "warning" if weak else "good", says, number=least, shown=f"{least:.2f}",

@@ -35,7 +35,7 @@ CARD = Card(
     "Apache-2.0",
     "dsprites",
     dict(zip(FACTORS.names, FACTORS.sizes, strict=True)),
-    notes="re-rendered from geometry fitted to 258 real frames; drawn at any asked size",
+    notes="re-rendered from geometry fitted to 258 real frames; drawn at any size",
 )
 
 

@@ -97,7 +97,7 @@ def _array(where: str, images: Any) -> Array:
         array = np.asarray(images)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; tensors of a GPU
         raise ShapeError(
-            f"The images in {where} cannot be made an array: {error}.",
+            f"The images in {where} cannot be converted to an array: {error}.",
             "Give an array of numbers with one image for each row.",
         ) from error
     if array.dtype.kind not in "biuf":
@@ -139,7 +139,7 @@ def _channels_last(where: str, images: Array) -> bool:
     raise ShapeError(
         f"The images in {where} are {images.dtype} of shape {shape}; wanted (n, height, width), "
         "(n, channels, height, width) or (n, height, width, channels) with 1 to 4 channels.",
-        "Reshape them so." + (_VECTORS if len(shape) == 2 else ""),
+        "Reshape them to one of these shapes." + (_VECTORS if len(shape) == 2 else ""),
     )
 
 
@@ -151,7 +151,7 @@ def _white(where: str, images: Array) -> int | None:
     if images.dtype == np.uint8:
         if high > 1:
             return 255
-        _log.info("%s: the largest byte is %d, so that 1 is taken as white.", where, int(high))
+        _log.info("%s: the largest byte is %d, so 1 is taken as white.", where, int(high))
         return 1
     if np.issubdtype(images.dtype, np.floating):
         if images.ndim > 2 and not 0 <= low <= high <= 1:
@@ -215,7 +215,7 @@ def factors_of(where: str, given: Any, names: Sequence[str] | None, n: int) -> F
     if len(names) != k or len(set(names)) != k:
         raise ShapeError(
             f"factor_names in {where} are {list(names)}; wanted {k} different ones.",
-            "Give each column a name of its own.",
+            "Give each column a different name.",
         )
     varied = [i for i, column in enumerate(columns) if np.any(column != column[0])]
     if len(varied) < k:

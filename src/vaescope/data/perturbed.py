@@ -106,9 +106,9 @@ def load_perturbed(path: str | Path) -> Dataset:
     source = str(facts.get("source", "data"))
     card = Card(
         f"{source}, {facts.get('kind', 'perturbed')}", images.shape[1:], len(images),
-        "that of the data it was made of", "zietlow2022",
+        "that of the original data", "zietlow2022",
         dict(zip(names, factors.sizes, strict=True)),
-        notes=f"{source} with images moved by at most {facts.get('epsilon', float('nan')):g}",
+        notes=f"{source} with pixels changed by at most {facts.get('epsilon', float('nan')):g}",
     )  # fmt: skip
     return Dataset(card, Numbers(images), factors, arrays.get("factor_values"))
 

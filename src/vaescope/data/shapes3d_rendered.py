@@ -42,7 +42,7 @@ CARD = Card(
     "Apache-2.0",
     "shapes3d",
     dict(zip(FACTORS.names, FACTORS.sizes, strict=True)),
-    notes="rendered here after frames of the official animation; drawn at any asked size",
+    notes="rendered locally after frames of the official animation; drawn at any size",
 )
 
 

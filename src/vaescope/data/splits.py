@@ -105,7 +105,7 @@ def _chances(present: Long, rho: float, names: str) -> Double:
     strongest, weakest = strength(tight), strength(loose)
     if not weakest - 1e-6 <= abs(rho) <= strongest:
         raise UsageError(
-            f"The correlation of {names} can be between {weakest:.2f} and "
+            f"The correlation of {names} must be between {weakest:.2f} and "
             f"{strongest:.2f} in size; wanted {rho}.",
             "Choose a correlation between them, or factors with more classes.",
         )

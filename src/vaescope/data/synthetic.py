@@ -19,7 +19,7 @@ Initialisation = Literal["normal", "fan-in"]
 
 
 def _card(name: str, dimension: int, n: int) -> Card:
-    return Card(name, (dimension,), n, "Apache-2.0", "zietlow2022", notes="made from its seed")
+    return Card(name, (dimension,), n, "Apache-2.0", "zietlow2022", notes="generated from its seed")
 
 
 CARDS = {

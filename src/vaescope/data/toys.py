@@ -24,7 +24,7 @@ CARDS = {
         "Apache-2.0",
         "mathieu2019",
         {"class": 4},
-        notes="made from its seed; another seed gives a test set",
+        notes="generated from its seed; another seed gives a test set",
     ),
     "ica-segments": Card(
         "ica-segments",
@@ -33,7 +33,7 @@ CARDS = {
         "Apache-2.0",
         "khemakhem2020",
         {"segment": 40},
-        notes="made from its seed; the sources are kept",
+        notes="generated from its seed; the sources are kept",
     ),
 }
 

@@ -61,12 +61,12 @@ def load_files(
     if size is not None or grey:
         wrong = "size" if size is not None else "grey"
         raise UsageError(
-            f"{path} takes no {wrong}: only the images of a folder are resized or made grey.",
-            f"Leave {wrong} out, and prepare the file instead.",
+            f"{path} takes no {wrong}: only images from a folder are resized or converted to grey.",
+            f"Leave out {wrong}, and prepare the file instead.",
         )
     if factors is not None:
         raise UsageError(
-            f"{path} takes no factors: only images of a folder have names to find them by.",
+            f"{path} takes no factors: only images from a folder can be found by file name.",
             "Save them in it, np.savez(path, images=images, factors=factors), or pass arrays: "
             "vs.load_dataset(images, factors=factors).",
         )
@@ -127,8 +127,8 @@ def open_files(spec: FilesSpec) -> Dataset:
     for path in (spec.path, spec.factors):
         if path is not None and not Path(path).exists():
             raise DataError(
-                f"The files of this run were at {path}, where there is nothing now.",
-                "Put them back, or say where they are: --data PATH, or in Python vs.inspect(run, "
+                f"The files of this run were at {path}, which no longer exists.",
+                "Put them back, or give their new place: --data PATH, or in Python vs.inspect(run, "
                 "vs.load_dataset(path, size=..., factors=...)).",
             )
     data = _load(spec)
@@ -174,7 +174,7 @@ def _hash(spec: FilesSpec, data: Dataset) -> str:
 
 def _csv(path: Path) -> FileArrays:
     """Vectors, one for each line; names of columns where the first line is not of numbers."""
-    remedy = "Give numbers separated by commas, one vector for each line."
+    remedy = "Give numbers separated by commas, one vector per line."
     with reading(path, remedy):
         first = path.read_text("utf-8-sig").split("\n", 1)[0].strip().split(",")
         names = None if all(map(_is_number, first)) else [name.strip(' "') for name in first]
@@ -302,8 +302,8 @@ def _common_mode(
         )  # fmt: skip
     if animated:
         _log.warning(
-            "%s: %d files have more than one frame or page; the first is read, the others are left "
-            "out. Save each as a file of its own to have them.", path, animated,
+            "%s: %d files have more than one frame or page; the first is read, "
+            "the others are left out. Save each as a separate file to use them.", path, animated,
         )  # fmt: skip
     mode = "L" if modes <= {"1", "L", "LA"} else "RGB"
     if modes != {mode}:

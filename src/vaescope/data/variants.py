@@ -62,7 +62,7 @@ def _card(
 
 
 CARDS = {
-    "dsprites-colour": _card("dsprites-colour", "each sprite in a colour of its own"),
+    "dsprites-colour": _card("dsprites-colour", "each sprite in a different colour"),
     "dsprites-noisy": _card("dsprites-noisy", "on uniform noise"),
     "dsprites-scream": _card(
         "dsprites-scream",

@@ -109,8 +109,8 @@ def save_pretrained(
         found = inspect(run, rows, effort="fast", images=False)
     elif found.settings is None or found.settings.spec != to_dict(run.open()):
         raise UsageError(
-            f"These results are of {found.subject.name}, not of {run.path.name}.",
-            "Pass what vs.inspect(run) gives, or leave found= out.",
+            f"These results describe {found.subject.name}, not {run.path.name}.",
+            "Pass the result of vs.inspect(run), or leave out found=.",
         )
     card = model_card(found, public(spec), name=_name(run), licence=licence)
     return publish(run, Path(folder), card.text, verdicts=card.verdicts, metrics=card.metrics)

@@ -285,7 +285,8 @@ def _graph(
 def _cannot(file: str, why: str) -> ExportError:
     return ExportError(
         f"torch cannot follow the {file} through batches of any size: {why.rstrip('.')}.",
-        "Its code must be torch's alone, without branches on values or a fixed size of batches.",
+        "Its code must use torch operations only, without branches on values or a fixed batch "
+        "size.",
     )
 
 
@@ -363,7 +364,7 @@ def _refuse(result: OnnxExport) -> None:
                 f"{check.output} of {check.file}.onnx differs from torch by "
                 f"{check.difference:.1e} on {check.on}{own}, more than {result.tolerance:g}; "
                 "nothing was written.",
-                "Give a larger tolerance (--tolerance) if that is near enough. Where means are "
-                "those of the model's own draws, no exporter follows: pass encode=, a function "
-                "that returns (mean, logvar).",
+                "Give a larger tolerance (--tolerance) if that is near enough. If the means "
+                "come from the model's own draws, no exporter can follow them: pass encode=, a "
+                "function that returns (mean, logvar).",
             )

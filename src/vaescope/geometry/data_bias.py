@@ -47,7 +47,7 @@ class DataBias(GeometryMeasure):
     def summary(self) -> str:
         if not self.defined:
             return (
-                f"the data's own bias is undefined: at {1.0 - self.defined_share:.0%} of points "
+                f"the bias of the data is undefined: at {1.0 - self.defined_share:.0%} of points "
                 "and factors another direction has nearly the same variance, or there is no step"
             )
         each = ", ".join(f"{angle:.1f}" for angle in self.per_factor)

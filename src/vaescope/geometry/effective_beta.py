@@ -222,12 +222,13 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         )
     if codes.d > 1 and np.ptp(codes.variance) <= SAME_WIDTH * float(np.max(codes.variance)):
         return unreadable(
-            "all posteriors of all latents have the same width, so that it was set and not trained"
+            "all posteriors of all latents have the same width, so the width was set and not "
+            "trained"
         )
     if not own_widths(codes):
         return unreadable(
-            "all latents of an example have the same width, so that the law of each alone does not "
-            "hold"
+            "all latents of an example have the same width, so the law for single latents does "
+            "not hold"
         )
     places = np.unique(np.linspace(0, codes.n - 1, min(rows, codes.n)).astype(np.int64))
     slopes = slopes_of(model, places, draws)
@@ -241,9 +242,9 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
     if wider:
         return unreadable(
             f"latent{'' if len(wider) == 1 else 's'} {listed(wider)} "
-            f"{'is' if len(wider) == 1 else 'are'} wider than the prior, "
-            "which no weight of a rate explains: a bonus for entropy does, another prior, or a "
-            "training that has only begun"
+            f"{'is' if len(wider) == 1 else 'are'} wider than the prior, which no weight of the "
+            "rate explains; a bonus for entropy, another prior or a training that has only begun "
+            "would"
         )
     read = [j for j in used if brackets[j] > LEAST_BRACKET]
     if not read:
@@ -281,7 +282,8 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         single = False if single is False else None
         meaning += (
             f" The Fisher form gives {fisher:.3g}: residuals bend the loss as much as the decoder "
-            "does, as before training has converged or on other data, so do not rely on either."
+            "does, as they do before training has converged or on other data, so do not rely on "
+            "either number."
         )
     if law is not None:
         single, meaning = _under_objective(law, value, single, meaning)
@@ -304,8 +306,8 @@ def _under_objective(
         return False, f"No single weight is that of the objective: {law.no_weight}."
     if law.weight is None:
         return None, (
-            f"The objective has no weight of the rate of its own ({law.no_weight}); this is that "
-            "of the beta-VAE that would have these posteriors."
+            f"The objective has no weight of the rate ({law.no_weight}); this is the weight of "
+            "the beta-VAE that would have these posteriors."
         )
     if not 1 / NEAR < value / law.weight < NEAR:
         return False, (
@@ -358,13 +360,19 @@ def _resampled(pull: Matrix, bracket: Matrix) -> tuple[tuple[float, float], Vect
 
 def _meaning(single: bool | None, spread: float | None, each: Vector) -> str:
     if spread is None:
-        return "Only one latent was read, so this does not show whether one weight explains all."
+        return (
+            "Only one latent could be used, so this does not show whether one weight explains all."
+        )
     if single is None:
-        return "Noise or too few latents leave open whether one weight explains the model."
+        return (
+            "Because of noise or too few latents, it remains open whether one weight explains "
+            "the model."
+        )
     if single:
         return f"One weight explains the model: beyond noise, latents differ by {spread:.0%}."
     return (
-        f"No single weight explains the model: single latents have {each.min():.3g} to "
+        "No single weight explains the model: estimates from single latents range from "
+        f"{each.min():.3g} to "
         f"{each.max():.3g}. That is usual for penalties on total correlation or capacity, before "
         "training has converged, and on data other than the training data."
     )

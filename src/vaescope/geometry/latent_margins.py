@@ -41,7 +41,7 @@ class LatentMargins:
         nearest = min(self.collapse, key=self.collapse.__getitem__)
         times = self.collapse[nearest] / self.beta
         lines = [
-            f"Latent {nearest} is nearest to collapse: it would become passive at about "
+            f"Latent {nearest} is nearest to collapse: it would become passive at a beta of about "
             f"{self.collapse[nearest]:.3g}, {times:.2g} times this beta."
         ]
         if self.more_at_half is not None and self.more_now is not None:
@@ -54,8 +54,8 @@ class LatentMargins:
             )
             if self.more_now:
                 lines.append(
-                    f"They would justify {self.more_now} at this beta already: the model has too "
-                    "few latents, or its training has not found them."
+                    f"At this beta they would already justify {self.more_now}: the model has too "
+                    "few latents, or training has not found them."
                 )
         return " ".join(lines)
 

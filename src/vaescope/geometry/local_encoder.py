@@ -47,9 +47,10 @@ class LocalEncoder(GeometryMeasure):
     def summary(self) -> str:
         left_out = f", {self.deficient} points without full rank left out" if self.deficient else ""
         return (
-            f"{self.value:.1%} of the directions that the encoder reads are the decoder's (chance "
-            f"{self.chance:.1%}); a small step of the decoder comes back with a squared error of "
-            f"{self.inversion.value:.3g} of its own ({self.n} points{left_out})"
+            f"{self.value:.1%} of the directions to which the encoder responds are those in which "
+            "the decoder moves (chance "
+            f"{self.chance:.1%}); a small step of the decoder, encoded again, has a relative "
+            f"squared error of {self.inversion.value:.3g} ({self.n} points{left_out})"
         )
 
 

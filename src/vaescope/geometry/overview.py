@@ -147,7 +147,7 @@ def overview(
     if np.any(unit != 1.0):
         notes.append("Jacobians are by latents in standard deviations of the prior.")
     if len(chosen) < 2:
-        alone = "one used latent has no other axis to be orthogonal to"
+        alone = "with one used latent there is no other axis to be orthogonal to"
         axes = ("dto", "dto_haar", "dto_random_decoder", "od_score", "column_cosine")
         skipped |= dict.fromkeys((*axes, "ima_contrast"), alone)
     else:
@@ -214,7 +214,7 @@ def _axes(
     notes = [f"Distance to orthogonality and OD-Score: {dto.warning}."] if dto.warning else []
     mechanism = ima_contrast_of(found)
     if not mechanism.n:
-        return measures, {"ima_contrast": "the Jacobian has full rank nowhere"}, notes
+        return measures, {"ima_contrast": "the Jacobian has full rank at no point"}, notes
     return measures | {"ima_contrast": mechanism}, {}, notes
 
 
@@ -227,7 +227,7 @@ def _untrained_distance(
 ) -> tuple[GeometryMeasure | None, str]:
     """The distance of untrained decoders, or why it is not available."""
     if untrained is None:
-        return None, "no way to initialise this decoder anew was given"
+        return None, "it is not known how to initialise this decoder anew"
     try:
         return random_decoder_baseline(
             untrained, points, space=space, likelihood=likelihood, columns=columns

@@ -54,7 +54,7 @@ class Coordinates(GeometryMeasure):
         }[self.kind]
         return (
             f"latents {i} and {j} are {self.kind}: {how} (explained: polar {self.polar:.2f}, "
-            f"cartesian {self.cartesian:.2f}, turned {self.turned:.2f}, n = {self.n:,})"
+            f"cartesian {self.cartesian:.2f}, rotated {self.turned:.2f}, n = {self.n:,})"
         )
 
 

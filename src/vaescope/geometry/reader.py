@@ -49,7 +49,7 @@ def as_points(points: Floats | Tensor, decode: object = None) -> Tensor:
         bad = int((~torch.isfinite(z)).any(1).sum())
         raise RangeError(
             f"{bad} of {len(z)} points are not finite; a decoder has no derivative there.",
-            "Leave these rows out, and find out why the encoder made them.",
+            "Leave out these rows, and find out why the encoder returns them.",
         )
     return z
 
@@ -133,7 +133,7 @@ def read_at(
         raise ShapeError(
             f"The decoder returned {coordinates.shape[1]} numbers of type {coordinates.dtype} per "
             "code; wanted at least one, of a real floating-point type.",
-            "Decode to means or logits: what is rounded to whole numbers has no derivative.",
+            "Decode to means or logits: outputs rounded to whole numbers have no derivative.",
         )
     if not bool(torch.isfinite(coordinates).all()):
         raise RangeError(

@@ -128,7 +128,7 @@ def _overlap_says(found: Overlap) -> str:
         f"{found.effective_number:.3g} of {found.n:,} data points share a code (pairs overlap by "
         f"{found.bhattacharyya:.2g}). 1 would be a lookup table, in which nearby codes say "
         f"nothing about nearby data; {found.n:,} would be codes that say nothing about the data. "
-        "Which values in between are good is not calibrated: compare models on the same data."
+        "It is not calibrated which values in between are good: compare models on the same data."
     )
 
 
@@ -153,7 +153,7 @@ def _delta_kl(seen: _Seen) -> Diagnostic:
         f"The rate differs by {rates.delta:.1%} from what its {rates.active} active latents alone "
         f"would cost ({rates.kl_nats:.3g} and {rates.approximate_kl_nats:.3g} nats): the "
         f"polarised regime, for which statements about a VAE's axes are derived, {holds} "
-        "(zietlow2022 takes 3% for its limit).",
+        "(limit 3%, as in zietlow2022).",
     )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def inspect(
             )
     with told(progress, "inspect") as tell:
         if not callable(progress):
-            tell("reading the model")
+            tell("interpreting the model")
         opened = open_model(
             model, data, factors=factors, encode=encode, decode=decode, posterior=posterior,
             output=output, value_range=value_range,

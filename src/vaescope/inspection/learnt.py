@@ -156,14 +156,14 @@ def _sentences(found: Inspection, used: int) -> tuple[str, ...]:
                 kinds.setdefault(seen.kind, []).append(str(z.index))
         named = _listed([f"{_listed(own)} {_are(own)} {kind}" for kind, own in kinds.items()])
         by_sight = f" By what the decoder draws, {named}." if named else ""
-        sentences = [f"{first}; there are no factors to name them by.{by_sight}"]
+        sentences = [f"{first}; there are no factors to name them.{by_sight}"]
     else:
         held = "; ".join(group.says for group in groups.groups)
         sentences = [f"{first}: {held}." if held else f"{first}, and no factor names one."]
         rest = []
         for word, standing in (
             ("spread over all used latents", "spread"),
-            ("known a little", "weak"),
+            ("encoded weakly", "weak"),
             (f"not found in any latent (n = {groups.n:,})", "none"),
         ):
             factors = [factor for factor in groups.factors if factor.standing == standing]

@@ -164,7 +164,7 @@ class _Tracer:
         columns = torch.eye(size)[:, None, :, None].expand(size, 1, size, size)
         grown = target(columns.contiguous(), *args[1:], **kwargs)
         if grown.shape[2] != grown.shape[3]:
-            raise Unsupported("it enlarges images to ones that are not square.")
+            raise Unsupported("it enlarges images to non-square ones.")
         matrix = grown[:, 0, :, 0].T.numpy()  # (grown, size)
         side = len(matrix)
         layer = Resize(np.ascontiguousarray(matrix, np.float32), x.shape[1], (x.layer,))
@@ -280,7 +280,7 @@ def _operation(tracer: _Tracer, target: Any, args: Any, kwargs: Any) -> Any:
         if name in _SAME:
             return [x] if name == "native_dropout" else x
         if name == "constant_pad_nd" and (args[2] if len(args) > 2 else 0) != 0:
-            raise Unsupported("it pads images with other numbers than zero.")
+            raise Unsupported("it pads images with numbers other than zero.")
         if name in _MOVES:
             return tracer.move(target, args, kwargs, x)
         if name in ("mm", "matmul"):

@@ -29,7 +29,9 @@ class Looks:
         """Looks at a batch, tells a warning once when it begins, and gives what to log."""
         known = {**self.prior, **{k: given[k] for k in (*POSTERIOR, *PRIOR) if k in given}}
         if self.seen is None and not set(PRIOR) & set(known):
-            _log.info("WatchLatents: the prior is taken as N(0, I); prior= says otherwise.")
+            _log.info(
+                "WatchLatents: the prior is assumed to be N(0, I); pass prior= if it is another."
+            )
         self.seen = watch(**known, state=self.seen, memory=self.memory)
         if self.seen.warning and not self._warned:
             _log.warning("Step %d: %s", step, self.seen.warning)

@@ -24,8 +24,8 @@ __all__ = ["Downstream", "downstream"]
 LOTS = 5
 _CONTROLS = {
     "passive_relabelled": "passive means, factors of other rows",
-    "mean_lot": "means without as many at random",
-    "sample_lot": "samples without as many at random",
+    "mean_lot": "means without as many latents at random",
+    "sample_lot": "samples without as many latents at random",
 }
 
 

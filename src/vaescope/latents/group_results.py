@@ -114,7 +114,7 @@ class LatentGroup:
         if self.angle is None:
             return f"in {latents}, mixed in a way that no rotation undoes"
         if self.straight:
-            return f"in {latents}, an axis each"
+            return f"in {latents}, one axis each"
         return f"in {latents}, rotated by about {self.angle:.0f} degrees"
 
 

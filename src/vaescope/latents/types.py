@@ -103,7 +103,7 @@ class Types(Typed):
         return (
             f"Of the passive latents, {listed(self.faint)} {'is' if one else 'are'} not quite "
             f"unused: in {'' if one else 'up to '}{most:.0%} of the examples the posterior is over "
-            f"{PASSIVE_KL_NATS:g} nats from an unused latent's."
+            f"{PASSIVE_KL_NATS:g} nats from that of an unused latent."
         )
 
     def summary(self) -> str:
@@ -295,7 +295,7 @@ def _why(codes: Codes) -> str:
         if len(none) == codes.d
         else (f"whether {listed(none)} ignore{'s' * (len(none) == 1)} x")
     )
-    return f"types cannot tell {which}: {reason}"
+    return f"the types cannot tell {which}: {reason}"
 
 
 def types(codes: Codes, *, criterion: str | None = None) -> Types:

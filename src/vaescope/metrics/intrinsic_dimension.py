@@ -266,11 +266,11 @@ def _doubts(found: Estimate, codes: Codes) -> tuple[str, ...]:
     if found.n < _CLOUD * looked_at:
         doubts.append(
             f"only {found.n:,} of {looked_at:,} points differ: they are not a cloud, and their "
-            "distances say little of a dimension"
+            "distances say little about its dimension"
         )
     if found.interval is not None and found.interval[0] > _ABOVE * codes.d:
         doubts.append(
-            f"{found.value:.3g} dimensions are more than the {codes.d} latents have: the points "
-            "lie on a grid or nearly repeat"
+            f"{found.value:.3g} dimensions are more than there are latents ({codes.d}): the "
+            "points lie on a grid or nearly repeat"
         )
     return tuple(doubts)

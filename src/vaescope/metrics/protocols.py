@@ -1,7 +1,7 @@
 """Protocols: every choice on which a score depends, by name. One literal table.
 
-`default` is what we hold right. `dlib` gives the values of disentanglement_lib's code, and so of
-most published numbers. `chen` and `kim` are the estimators of bhowal2024 and mathieu2019.
+`default` is what we consider right. `dlib` gives the values of disentanglement_lib's code, and so
+of most published numbers. `chen` and `kim` are the estimators of bhowal2024 and mathieu2019.
 docs/metrics.md says where they differ and why.
 """
 
@@ -42,7 +42,7 @@ class Preset:
 
 
 PROTOCOLS: Mapping[str, Preset] = {
-    "default": Preset("default", "what we hold right"),
+    "default": Preset("default", "what we consider right"),
     "dlib": Preset(
         "dlib",
         "disentanglement_lib by value",
@@ -62,7 +62,8 @@ PROTOCOLS: Mapping[str, Preset] = {
     ),
     "kim": Preset(
         "kim",
-        "FactorVAE score as in mathieu2019: 20,000 votes of 1,000 rows, judged by themselves",
+        "FactorVAE score as in mathieu2019: 20,000 votes of 1,000 rows, scored on the training "
+        "votes",
         votes=20_000,
         test_votes=0,
         factor_vae_batch=1_000,

@@ -105,18 +105,19 @@ def _of_factors(rows: Labelled, share: Double) -> list[BrokenAssumption]:
     scarce = int(np.argmin(least))
     if least[scarce] < FEWEST_ROWS:
         found.append(BrokenAssumption(
-            f"a value of {rows.names[scarce]} has {least[scarce]} rows", _EVERY, "small n",
+            f"one value of {rows.names[scarce]} has only {least[scarce]} rows", _EVERY, "small n",
         ))  # fmt: skip
     two = [rows.names[k] for k, v in enumerate(rows.factors.T) if len(np.unique(v)) == 2]
     if two:
         found.append(BrokenAssumption(
-            f"{listed(two)} {'has' if len(two) == 1 else 'have'} two values, of which a guess is "
-            "right in half of the rows or more", ("sap", "dci_informativeness", "downstream"),
-            "few values",
+            f"{listed(two)} {'has' if len(two) == 1 else 'have'} two values, so a guess is right in "
+            "half of the rows or more", ("sap", "dci_informativeness", "downstream"), "few values",
         ))  # fmt: skip
     if rows.codes.factor_values is not None:
         classes = tuple(name for name in _AXES if name not in _NUMBERS)
-        found.append(BrokenAssumption("classes are cuts of numbers here", classes, "continuous"))
+        found.append(
+            BrokenAssumption("the classes here are numbers cut into ranges", classes, "continuous")
+        )
     return found
 
 
@@ -149,7 +150,7 @@ def _of_latents(
     # A factor that another one determines leaves a latent nothing to encode of its own.
     lost = np.flatnonzero(~knows.any(axis=0) & (told < 1.0 - _SHARE))
     if len(lost) and len(idle) < codes.d:
-        beyond = " beyond what other factors tell" if told[lost].any() else ""
+        beyond = " beyond what other factors reveal" if told[lost].any() else ""
         unknown = listed([rows.names[k] for k in lost])
         found.append(
             BrokenAssumption(f"no single latent encodes {unknown}{beyond}", _EVERY, encoder="fewer")

@@ -46,5 +46,6 @@ class CapacityVAE(Objective):
             return BetaVAE(self.gamma).pull(step)
         why = f"the rate is held at a capacity of {capacity:g} nats, not weighed"
         return Pull(
-            no_weight=why, no_unused=f"{why}: latents that ignore x may share what is not needed"
+            no_weight=why,
+            no_unused=f"{why}: latents that ignore x may share the part of it that is not needed",
         )

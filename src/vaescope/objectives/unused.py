@@ -123,7 +123,7 @@ def rate_law(
             return None, "the law is of Gaussian priors"
         standard = bool((p.log_variance == 0.0).all())
     if pull.spread and not standard:
-        return None, "the penalty draws variances to 1, and the prior's are others"
+        return None, "the penalty draws variances to 1, but the prior has other variances"
     return pull.weight, ""
 
 
@@ -164,10 +164,12 @@ def _of_conditional(latent: int, pull: Pull) -> UnusedPosterior:
     if pull.factor is None:
         return _none(latent, pull.no_unused)
     if pull.spread:
-        why = "the penalty draws variances to 1, and those of the prior depend on u"
+        why = "the penalty draws variances to 1, but those of the prior depend on u"
         return _none(latent, why)
     if pull.deviation:
-        return _none(latent, "the transitions draw variances to one value, and the prior's differ")
+        return _none(
+            latent, "the transitions draw variances to one value, but those of the prior differ"
+        )
     floor = np.full(latent, _gaussian_floor(pull.factor))
     return UnusedPosterior(None, 1, floor, float(floor.sum()), None, pull.factor)
 
@@ -199,7 +201,7 @@ def _of_gaussian(s: Vector, pull: Pull) -> UnusedPosterior:
     return UnusedPosterior(v, 1, floor, float(floor.sum()), v)
 
 
-_HEAVY = "the prior's tails are too heavy for it: the more it spreads the less it costs"
+_HEAVY = "the prior's tails are too heavy: the wider the posterior, the less it costs"
 
 
 def _of_subspaces(p: Subspaces, pull: Pull) -> UnusedPosterior:
@@ -356,7 +358,7 @@ def _jointly(p: Reparameterised, pull: Pull) -> UnusedPosterior:
     least = min(one.fun for one in minima)
     alike = 1e-3 if d <= 3 else 0.05  # nats, and shares of a variance: what the quadrature can tell
     if not math.isfinite(least):
-        return _none(d, "the search for the posterior that costs least did not end")
+        return _none(d, "the search for the posterior of least cost did not converge")
     modes: list[Vector] = []
     for one in sorted(minima, key=lambda one: float(one.fun)):
         near = 0.1 * np.exp(0.5 * one.x[d:])

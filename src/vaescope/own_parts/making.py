@@ -70,8 +70,8 @@ def maker_of(group: str, path: str, sha256: str | None = None) -> tuple[Any, str
         raise UsageError(
             f"{group}.name={path} is {type(maker).__name__} {getattr(maker, '__name__', '')}, "
             f"wanted {_WANTED[group]}.",
-            f"Give a class of that kind, or a function that makes one and has a parameter latent "
-            f"(vaescope gives {', '.join(GIVEN)}; its other parameters are settings).",
+            "Give a class of that kind, or a function that makes one and has a parameter latent "
+            f"(vaescope passes {', '.join(GIVEN)}; its other parameters are settings).",
         )
     return maker, source.sha256
 
@@ -113,9 +113,9 @@ def _made(maker: Any, settings: dict[str, Any], path: str) -> Any:
         inspect.signature(maker).bind(**settings)
     except TypeError as error:
         raise UsageError(
-            f"{path} cannot be called to make the part: {error}.",
+            f"{path} cannot be called to build the part: {error}.",
             f"vaescope gives {', '.join(GIVEN)} by these names; other parameters need a default. "
-            f"A function that is an objective itself begins with {', '.join(STEP)}.",
+            f"A function that is itself an objective takes first {', '.join(STEP)}.",
         ) from error
     return maker(**settings)
 
@@ -134,9 +134,11 @@ def require_objects(spec: Experiment) -> None:
     asked = ", ".join(f"{keyword}=..." for keyword in keywords)
     says = ", ".join(dict.fromkeys(part.says for part in lacking))
     raise RunError(
-        f"This run was trained with objects of Python ({says}), which a run folder does not keep.",
-        f"Open it with vs.open_run(path, {asked}), given the same code, and use that in place of "
-        "the path. Parts by import path, e.g. mylab:Weighted, are found again without it.",
+        f"This run was trained with objects of Python ({says}), which a run folder does not "
+        "contain.",
+        f"Open it with vs.open_run(path, {asked}), given the same code, and use the result in "
+        "place of the path. Parts named by an import path, e.g. mylab:Weighted, are found "
+        "without this.",
     )
 
 
@@ -150,7 +152,8 @@ def _arguments(part: ImportedSpec, maker: Any) -> dict[str, Any]:
         return arguments(maker, model.model_validate(part.settings))
     except ValidationError as error:
         raise RunError(
-            f"The settings of {part.name} in the spec do not fit it: {error.errors()[0]['msg']}.",
+            f"The settings of {part.name} in the spec are not valid for it: "
+            f"{error.errors()[0]['msg']}.",
             "Restore the spec, or train again elsewhere.",
         ) from error
 
@@ -199,15 +202,16 @@ def check_model(vae: VAE, shape: tuple[int, ...], latent: int, name: str) -> Non
         raise UsageError(
             f"{name} fails on a batch of zeros of shape {(2, *shape)} with {latent} latents: "
             f"{type(error).__name__}: {lines[0][:160] if lines else ''}.",
-            "Correct it, or give the settings that it is for (latent, posterior, likelihood).",
+            "Correct it, or give the settings that it was written for (latent, posterior, "
+            "likelihood).",
         ) from error
     for what, size in sizes.items():
         if size != (2, latent):
             raise ShapeError(
                 f"The encoder of {name} gives posterior {what} of shape {tuple(size)}; wanted "
                 f"(2, {latent}).",
-                "An encoder gives the parameters of posterior.name: of a diagonal one mean and "
-                "log-variance, 2 * latent values. Give latent=... accordingly.",
+                "An encoder returns the parameters of posterior.name: a diagonal one has mean "
+                "and log-variance, 2 * latent values. Set latent=... accordingly.",
             )
     if x != (2, *shape):
         raise ShapeError(

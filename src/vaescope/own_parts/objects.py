@@ -169,9 +169,9 @@ def attach(spec: Experiment, objects: Mapping[str, Any], where: str) -> Experime
             )
         if fingerprint(value) != part.sha256:
             raise RunError(
-                f"{', '.join(part.given)} of {where} was {part.says}; the one given has other "
+                f"{', '.join(part.given)} of {where} was {part.says}; the given object has other "
                 "code, structure or settings.",
-                "Give what it was trained with.",
+                "Give the objects that it was trained with.",
             )
         update[group] = part.holding(value)
     return spec.model_copy(update=update)

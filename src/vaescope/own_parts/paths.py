@@ -104,8 +104,8 @@ def load(source: SourceFile, sha256: str | None = None) -> Any:
         raise RunError(
             f"{source.file} is not the source that {source.path} had when this run began "
             f"(sha256 {source.sha256[:8]}, not {str(sha256)[:8]}). It was not imported.",
-            "Restore that version of the file; or train again with the new one, in another --out "
-            "or after deleting the run.",
+            "Restore that version of the file; or train again with the new version, in another "
+            "--out or after deleting the run.",
         )
     key = (source.file, source.sha256)
     if key not in _MODULES:

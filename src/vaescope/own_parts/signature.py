@@ -41,7 +41,7 @@ def _parameters(maker: Callable[..., Any], path: str) -> Mapping[str, inspect.Pa
         return {name: part for name, part in parameters.items() if name not in per_step}
     except (TypeError, ValueError) as error:
         raise UsageError(
-            f"{path} has no parameters that can be read.", "Give a class or a function."
+            f"{path} has no signature that can be inspected.", "Give a class or a function."
         ) from error
 
 
@@ -84,8 +84,8 @@ def settings_model(maker: Callable[..., Any], path: str) -> type[BaseModel]:
                 raise UsageError(
                     f"{path} needs {name}, which is not a setting: those are numbers, text, true "
                     "or false, lists of these, and schedules, under any name but name and sha256.",
-                    f"Say which it is by a default or a type, e.g. {name}=1.0 or {name}: float; or "
-                    f"give a function that makes it of its settings and of {', '.join(GIVEN)}; or "
+                    f"Give it a default or a type, e.g. {name}=1.0 or {name}: float; or give a "
+                    f"function that makes it from its settings and from {', '.join(GIVEN)}; or "
                     "pass the object itself in Python.",
                 )
             continue

@@ -178,15 +178,16 @@ def _train(
 def _require(data: Dataset) -> None:
     if data.factors is None:
         raise UsageError(
-            f"{data.name} has no factors, and the perturbation is a function of them: m(w) makes "
-            "one image of changes for each combination.",
+            f"{data.name} has no factors, but the perturbation is a function of factors: m(w) "
+            "gives one image of changes for each combination.",
             "Use a dataset with factors, e.g. shapes3d-rendered; data.pixel_noise needs none.",
         )
     varied = [name for name, size in zip(data.factors.names, data.factors.sizes, strict=True)
               if size > 1]  # fmt: skip
     if len(varied) < 2:
         raise UsageError(
-            f"perturb needs two factors that vary, as models are chosen by MIG; {data.name} has "
+            f"perturb needs two factors that vary, because it chooses models by MIG; {data.name} "
+            "has "
             f"{len(varied)} ({', '.join(varied) or 'none'}).",
             "Use a dataset with more factors, e.g. shapes3d-rendered.",
         )
@@ -211,7 +212,7 @@ def _claim(folder: Path, facts: Mapping[str, Any]) -> None:
         if begun != wanted:
             raise UsageError(
                 f"{folder} holds a perturbation of other data or with other settings.",
-                "Give the same command again to resume that one, or choose another --out.",
+                "Run that perturbation's own command to resume it, or choose another --out.",
             )
         return
     replace_file(path, (strict_json(wanted, indent=1) + "\n").encode())

@@ -110,8 +110,8 @@ def select(models: list[PoolModel], factors: int, settings: PerturbSettings) -> 
     whole = [model for model in models if model.used >= factors or not settings.filtered]
     if len(whole) < 2 * settings.ensemble:
         raise UsageError(
-            f"Of {len(models)} models {len(models) - len(whole)} use fewer than {factors} latents, "
-            f"so that {2 * settings.ensemble} cannot be taken.",
+            f"Of {len(models)} models {len(models) - len(whole)} use fewer than {factors} "
+            f"latents, so {2 * settings.ensemble} cannot be chosen.",
             "Lower the strength (objective.beta), train longer (steps), or take a larger pool.",
         )
     ranked = sorted(whole, key=lambda model: (model.mig, model.seed))
@@ -120,9 +120,9 @@ def select(models: list[PoolModel], factors: int, settings: PerturbSettings) -> 
     )
     if chosen.contrast < settings.least_contrast:
         raise UsageError(
-            f"MIG of the pool goes from {ranked[0].mig:.2f} to {ranked[-1].mig:.2f}: the models "
-            f"taken differ by {chosen.contrast:.2f}, wanted {settings.least_contrast:g}.",
-            "Take a larger pool, train longer (steps), or ask for less (least_contrast).",
+            f"The pool's MIG ranges from {ranked[0].mig:.2f} to {ranked[-1].mig:.2f}: the chosen "
+            f"models differ by {chosen.contrast:.2f}; wanted {settings.least_contrast:g}.",
+            "Take a larger pool, train longer (steps), or lower least_contrast.",
         )
     return chosen
 

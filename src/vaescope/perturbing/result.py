@@ -56,7 +56,7 @@ class Perturbation:
 
     def summary(self) -> str:
         lines = [
-            f"{self.n:,} images of {self.source}, {self.settings.kind}: each pixel moved by at "
+            f"{self.n:,} images of {self.source}, {self.settings.kind}: each pixel changed by at "
             f"most {self.largest:.4f} (epsilon {self.settings.epsilon:g}), RMS {self.rms:.4f}.",
         ]
         if self.selection is not None:

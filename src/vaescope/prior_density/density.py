@@ -210,5 +210,5 @@ def check(
             bad = np.max(values) if np.min(values) > 0 else np.min(values)
             raise RangeError(
                 f"{key} of a {name} prior has the value {bad:g}; wanted positive, finite ones.",
-                "A KL to a point does not exist: look at the prior's parameters.",
+                "The KL to a point is infinite: look at the prior's parameters.",
             )

@@ -69,5 +69,7 @@ def _value(key: str, value: Any, arrays: Mapping[str, Floats]) -> Any:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"`prior` has a {key} that is not of numbers: {error}.", _REMEDY) from error
+        raise DataError(
+            f"`prior` has a {key} that does not consist of numbers: {error}.", _REMEDY
+        ) from error
     return array if array.ndim else float(array)

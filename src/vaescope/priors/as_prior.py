@@ -114,7 +114,7 @@ def _described(value: td.Distribution, latent: int) -> PriorDensity:
         return GaussianDensity(_each(value.loc, latent), _each(variance, latent))
     if isinstance(value, td.MixtureSameFamily):
         return _mixture(value)
-    raise UsageError(f"prior is {type(value).__name__}, of which no density is known.", _WANTED)
+    raise UsageError(f"prior is {type(value).__name__}, whose density is not known.", _WANTED)
 
 
 def _mixture(value: td.MixtureSameFamily) -> MixtureDensity:

@@ -76,8 +76,8 @@ def _sentence(who: str, loss: Loss) -> str:
     figures = f"{loss.before:.3f} with them, {loss.after:.3f} without them, {used}"
     if loss.matters:
         return (
-            f"{who} on means {verb} accuracy on the factors ({figures}): keep these means for this "
-            "use."
+            f"{who} on means {verb} accuracy on the factors ({figures}): keep the passive means "
+            "for this use."
         )
     most = f"; a loss of at most {loss.most:.3f}" if loss.most >= 0.0005 else ""
     nothing = f"{who} on means {verb} no accuracy on the factors beyond noise"

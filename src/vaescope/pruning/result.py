@@ -81,10 +81,10 @@ class Pruning:
 
     def _verdict(self) -> str:
         if self.elbo_change > 2 * self.elbo_error:
-            return "So the model is better without them."
+            return "The model is better without them."
         if self.elbo_change < -2 * self.elbo_error:
-            return "So the model is worse without them, by that much."
-        return "That is within two standard errors: the model does without them."
+            return "The model is worse without them by that amount."
+        return "That is within two standard errors: the model does not need them."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, without the model."""

@@ -19,7 +19,7 @@ def likelihood(inspection: Inspection) -> Section | None:
     if found.contrast is not None and found.rest is not None:
         rows += [
             ("of it, the price of a diagonal posterior (IMA contrast)", found.contrast),
-            ("of it, the encoder's", found.rest),
+            ("of it, due to the encoder", found.rest),
         ]
     table = PageTable(
         "likelihood", f"Nats per example, means over {found.n:,} examples.",
@@ -27,7 +27,8 @@ def likelihood(inspection: Inspection) -> Section | None:
     )  # fmt: skip
     parts: list[Part] = [table, Prose(found.summary(), aside=True)]
     lead = (
-        "How probable the model finds the data, whatever it was trained for. Models with the same "
+        "How probable the data are under the model, whatever its objective was. Models with the "
+        "same "
         "kind of likelihood can be compared by it."
     )
     return Section("likelihood", "Log-likelihood", lead, tuple(parts), open=False)

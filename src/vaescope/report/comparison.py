@@ -118,7 +118,7 @@ def _runs(comparison: Comparison) -> Section:
         Column("Passive", "number", 0),
     )  # fmt: skip
     parts: list[Part] = [
-        PageTable("runs", "Runs and the letters they have here.", columns, tuple(rows))
+        PageTable("runs", "The runs and their letters on this page.", columns, tuple(rows))
     ]
     parts += [Prose(note) for note in comparison.notes]
     return Section("runs", "Runs", "Runs of one setting differ in their seeds only.", tuple(parts))
@@ -139,8 +139,8 @@ def _latents(comparison: Comparison) -> Section:
     chart = comparison_chart(comparison, SHOWN)
     if chart is not None:
         caption = (
-            "KL of each latent that some run uses, and how much it differs. An interval that "
-            "excludes the dashed line is a difference."
+            "KL of each latent that some run uses, and how much it differs between runs. Where "
+            "the interval excludes the dashed line, runs differ."
         )
         alt = "Dots of the KL of each latent in each run, beside differences with intervals. "
         alt += "; ".join(_alt(latent) for latent in _ordered(comparison) if any(latent.judged))
@@ -148,8 +148,8 @@ def _latents(comparison: Comparison) -> Section:
     parts += [_latents_table(comparison, place) for place in range(len(comparison.sides))]
     rule = (
         "Latents that are not passive are assigned so that the sum of |rank correlation| of their "
-        "means is largest; signs do not count. Passive ones are paired among themselves: which "
-        "with which means little, so that their differences have no interval. A number in "
+        "means is largest; signs do not count. Passive latents are paired among themselves; "
+        "these pairs mean little, so their differences have no interval. A number in "
         "brackets is the correlation; (rest) marks latents that were paired because no others "
         "were left."
     )
@@ -273,14 +273,15 @@ def _exchanges(comparison: Comparison) -> Section:
         (own.a, own.b, own.own, *(own.costs[name] for name in CLASSES), own.mean_image, own.says)
         for own in comparison.exchanges
     )
-    table = PageTable("exchange", "What an image costs where one encodes and another decodes, by "
-                      "the map between their latents.", columns, rows)  # fmt: skip
+    table = PageTable("exchange",
+    "The cost of an image when one model encodes and another decodes, by the map between "
+    "their latents.", columns, rows)  # fmt: skip
     text = (
         "Maps act on posterior means in units of each latent's standard deviation, and are fitted "
-        "on half of the images and measured on the others. Constant: the mean image for all. A "
-        "class of maps suffices if it recovers 90% of what the constant loses."
+        "on half of the images and measured on the others. Constant: the mean image for every "
+        "image. A class of maps suffices if it recovers 90% of what the constant loses."
     )
-    lead = "Whether one model can decode what another has encoded: nats per image, lower is better."
+    lead = "Whether one model can decode what another has encoded: nats per image; lower is better."
     return Section("exchange", "Exchanged latents", lead, (table, Prose(text, aside=True)))
 
 
@@ -350,9 +351,9 @@ def _traversals(comparison: Comparison) -> Section | None:
     marks = tuple(f"{value:g}".replace("-", MINUS) for value in shown.values)
     more = len(comparison.members) - shown.runs
     caption = (
-        "Matched latents below each other, with their rank correlation; mirrored ones are drawn "
-        "backwards, so that rows agree. Passive ones are left out."
+        "Matched latents below each other, with their rank correlation; mirrored latents are "
+        "drawn backwards, so that rows agree. Passive latents are left out."
     )
     caption += f" The last {more} runs are left out." if more > 0 else ""
-    lead = "What the decoders make of the same latents, from the same image."
+    lead = "What the decoders draw from the same latents, starting from the same image."
     return Section("traversals", "Traversals", lead, (Pictures(caption, pictures, "rows", marks),))

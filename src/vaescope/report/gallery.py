@@ -54,8 +54,8 @@ def action(inspection: Inspection) -> list[Part]:
         for j, png in zip(gallery.acting, heat_of(maps), strict=True)
     )  # fmt: skip
     caption = (
-        "Where each used latent acts: the mean size of the change of each pixel with the latent, "
-        "|dx/dz| over the data. Each map has its own scale."
+        "Where each used latent acts: the mean absolute change of each pixel with the latent, "
+        "|dx/dz|, over the data. Each map has its own scale."
     )
     return [Pictures(caption, pictures, "maps"), *_feeding(inspection, gallery)]
 
@@ -73,8 +73,8 @@ def _feeding(inspection: Inspection, gallery: Gallery) -> list[Part]:
         for j, png in zip(gallery.acting, heat_of(images.mean(axis=1)), strict=True)
     )
     caption = (
-        "Which pixels feed each used latent: the mean size of the change of its posterior mean "
-        "with each pixel, |d mean/dx| over the data. Each map has its own scale."
+        "Which pixels feed each used latent: the mean absolute change of its posterior mean with "
+        "each pixel, |d mean/dx|, over the data. Each map has its own scale."
     )
     return [Pictures(caption, pictures, "maps")]
 

@@ -21,7 +21,7 @@ HOLD = "\N{NO-BREAK SPACE}"
 
 #: Said of models whose encoder saw the factors.
 SUPERVISED = (
-    " The encoder saw the factors (supervised): a score does not show what it finds without them."
+    " The encoder saw the factors (supervised): a score does not show what it learns without them."
 )
 
 
@@ -60,7 +60,8 @@ _BY_RATIO = (
     "is mixed."
 )
 _BY_SPIKE = (
-    "A latent that ignores the data sits in a spike of the prior. Passive: the mean ratio to its "
+    "The posterior of a latent that ignores the data lies in the prior's spike. Passive: the "
+    "mean ratio to its "
     "variance is from 0.9 to 1.1 with a variance below 0.1, and means move by less than 0.1. "
     "Active: variances are at most a tenth of the whole prior's. Any other latent is mixed."
 )

@@ -51,7 +51,7 @@ def _share(inspection: Inspection, passive: tuple[int, ...]) -> str:
     moved = inspection.traversals
     if moved is None or not moved.share.any() or len(passive) == len(inspection.latents):
         return ""
-    makes = "it makes" if len(passive) == 1 else "together they make"
+    makes = "it accounts for" if len(passive) == 1 else "together they account for"
     return f"; {makes} {moved.share[list(passive)].sum():.1%} of the change along the traversals"
 
 

@@ -61,14 +61,15 @@ def correlation(inspection: Inspection) -> Section | None:
         for name, matrix in matrices.items()
     )
     caption = "Absolute correlation between latents, of the means and of the samples."
-    lead = "Whether latents are correlated, and whether passive ones are the reason."
+    lead = "Whether latents are correlated, and whether the passive latents are the reason."
     text = (
         "Total correlation and mutual information in nats: 0 for independent latents. The "
         "effective rank counts the directions that vary; that of the correlation matrix ignores "
         "their size (Bonheme and Grzes 2023). Means of passive latents hardly vary, but may still "
         "be correlated; their samples are noise and are not. Fewer latents always have a lower "
-        "total correlation: passive ones are the reason only if dropping them leaves less than "
-        "dropping as many at random (mean of 20 draws). Independent latents have about d(d - 1) / "
+        "total correlation: passive latents are the reason only if dropping them leaves less "
+        "than dropping as many latents at random (mean of 20 draws). Independent latents have "
+        "about d(d - 1) / "
         "4n by chance."
     )
     chart = correlations_chart(matrices, shown)
@@ -224,7 +225,7 @@ def decomposition(inspection: Inspection) -> Section | None:
     overlap = overlap_to_dict(measures.decomposition.overlap)
     if overlap is not None:
         parts.append(Prose(f"Overlap: {overlap['says']}", aside=True))
-    lead = "How much encodings overlap, and how well they fill the prior (Mathieu et al. 2019)."
+    lead = "How much encodings overlap, and how well they match the prior (Mathieu et al. 2019)."
     return Section("decomposition", "Decomposition", lead, tuple(parts), open=False)
 
 
@@ -287,8 +288,8 @@ def inferred(inspection: Inspection) -> Section | None:
         return None
     rows = tuple((one.what, one.read, one.why) for one in inspection.inferred)
     table = PageTable(
-        "inferred", "How the outputs were interpreted, and the evidence for it.",
+        "inferred", "How the outputs were interpreted, and the evidence.",
         (Column("What"), Column("Read as"), Column("Because")), rows,
     )  # fmt: skip
-    lead = "How this model was interpreted. If a line is wrong, so are all numbers: correct it."
+    lead = "How this model was interpreted. If a line is wrong, all numbers are wrong: correct it."
     return Section("inferred", "Inferred about the model", lead, (table,), open=False)

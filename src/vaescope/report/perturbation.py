@@ -40,14 +40,14 @@ def preview_page(found: Perturbation) -> Page:
     )
     sections = [
         Section("images", "Images", "", (Pictures("", pictures, "rows"),)),
-        Section("models", "Models used to make the change", "", (_models(found),)),
+        Section("models", "Models that the change was trained against", "", (_models(found),)),
         Section(
             "use", "How to use it", "",
             (Prose(f"Train on it with data.name=perturbed data.path={found.path.name}, compare "
                    "with the original and with pixel noise of the same epsilon (data.pixel_noise): "
-                   "a method whose scores fall on the first alone relies on local structure. A "
-                   "control of the same form (reversed, one-factor) may do the same: compare with "
-                   "these before you name a cause."),),
+                   "a method whose scores fall on the perturbed data alone relies on local "
+                   "structure. A control of the same form (reversed, one-factor) may have "
+                   "the same effect: compare with the controls before you name a cause."),),
         ),
     ]  # fmt: skip
     kind = found.settings.kind

@@ -157,8 +157,8 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
     if moved is None:
         return None
     lead = (
-        "One latent varies; the others stay at the code of a typical example. Its share is its "
-        "part of the total change over all rows."
+        "One latent varies; the others stay at the code of a typical example. Its share is the "
+        "part of the total change over all rows that it accounts for."
     )
     shares = PageTable(
         "traversals", "Share of each latent in the total change over all rows.",
@@ -183,7 +183,7 @@ def _traversals(inspection: Inspection, *, images: bool) -> Section | None:
         pictures = tuple(
             Picture(
                 png,
-                f"Outputs as {named(z)}, moves from {ends}. It makes "
+                f"Outputs as {named(z)}, moves from {ends}. It accounts for "
                 f"{_percent(moved.share[z.index])} of all change.",
                 label=str(z.index), note=_percent(moved.share[z.index]),
                 extra=factor_of(inspection, z), type=z.type,
@@ -247,8 +247,8 @@ def _mean_or_sample(inspection: Inspection, fit: Fit) -> list[str]:
     if fit.distortion_of_means is not None:
         more = fit.distortion_nats - fit.distortion_of_means
         lines.append(
-            f"Decoding means costs {fit.distortion_of_means:.1f} nats per example, samples "
-            f"{more:.1f} nats more."
+            f"Decoding the means costs {fit.distortion_of_means:.1f} nats per example, decoding "
+            f"samples {more:.1f} nats more."
         )
     noise = {
         z.index: z.mean_variance / z.variance_of_mean
@@ -258,8 +258,8 @@ def _mean_or_sample(inspection: Inspection, fit: Fit) -> list[str]:
     if noise:
         least, most = min(noise, key=noise.__getitem__), max(noise, key=noise.__getitem__)
         lines.append(
-            f"Noise to signal (mean variance over variance of means) of used latents is "
-            f"{noise[least]:.2g} (latent {least}) to {noise[most]:.2g} (latent {most})."
+            "Noise to signal (mean variance over variance of means) of the used latents ranges "
+            f"from {noise[least]:.2g} (latent {least}) to {noise[most]:.2g} (latent {most})."
         )
     return lines
 
@@ -323,7 +323,7 @@ def _prior(inspection: Inspection, *, images: bool) -> Section:
         "means of a passive latent are a spike."
         f"{cut(latents)}"
     )
-    lead = "Whether codes drawn from the prior are like those that the decoder was trained on."
+    lead = "Whether codes drawn from the prior resemble those that the decoder was trained on."
     samples = gallery.drawn(inspection) if images else []
     return Section("prior", "Prior", lead, (*samples, figure("prior", chart, caption, alt)))
 
@@ -372,5 +372,5 @@ def _settings(inspection: Inspection) -> Section | None:
     parts = [Listing("spec.yaml: all settings, with defaults filled in", dump_yaml(settings.spec))]
     if settings.environment:
         parts.append(Listing("Environment of the training", dump_yaml(settings.environment)))
-    lead = "All that is needed to train this model again."
+    lead = "Everything needed to train this model again."
     return Section("settings", "Settings", lead, tuple(parts), open=False)

@@ -44,7 +44,7 @@ def sliders(inspection: Inspection, *, images: bool) -> Section | None:
         "Move one or several latents. The sliders start where the traversals do; passive latents "
         "are "
         f"dimmed.{rest}" + (f" Values are in {moved.units}." if moved.units else ""),
-        "The image that the decoder makes of the latents as they are set.",
+        "The decoder's image at these latents.",
         dials,
         {**packed(network), **_places(moved)},
     )
@@ -162,7 +162,7 @@ def budget_beside(network: Network | None) -> int:
 def without_room(inspection: Inspection, size: int) -> Inspection:
     """The same without its decoder, which would make the page this large."""
     reason = (
-        f"with the decoder in it this file would have {size / 1e6:.1f} MB, and "
+        f"with the decoder this file would have {size / 1e6:.1f} MB, and "
         f"{ROOM / 1e6:.0f} MB is the most."
     )
     return replace(inspection, network=None, skipped={**inspection.skipped, "sliders": reason})

@@ -176,7 +176,7 @@ def _front(runs: Runs) -> Section | None:
     found = pareto(runs)
     if found is None or len(found.names) < 2:
         return None
-    lead = "The rate of each setting, and the reconstruction that it achieves."
+    lead = "The rate of each setting, and its distortion."
     return Section("front", "Rate and distortion", lead, (front_figure(found),))
 
 
@@ -198,7 +198,7 @@ def _means(runs: Runs, measures: Sequence[str]) -> Section | None:
 def _correlations(runs: Runs, measures: Sequence[str]) -> Section | None:
     if len(measures) < 2 or len(runs) < 3:
         return None
-    lead = "Spearman's correlation of each two measures over all runs that have both."
+    lead = "Spearman's correlation of each pair of measures over all runs that have both."
     return Section(
         "correlations", "Do measures agree?", lead, (correlations_figure(runs, measures),)
     )

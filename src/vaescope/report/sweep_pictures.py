@@ -55,7 +55,7 @@ def strips_section(runs: Runs, folder: Path) -> Section | None:
     )  # fmt: skip
     caption = (
         f"Outputs at {DRAWN} codes from the prior, of the first run of each setting. A decoder "
-        "that ignores its latents draws the same image at all of them."
+        "that ignores its latents draws the same image at every code."
     )
     parts: list[Part] = [Pictures(caption, pictures, "rows")]
     more = len([place for place in chosen.values() if place is not None]) - len(few)

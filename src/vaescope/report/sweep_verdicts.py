@@ -103,7 +103,7 @@ def _in_use(runs: Runs) -> PageStatement | None:
     name = _name(strength)
     change = "fall" if last < first else "rise" if last > first else "stay"
     says = (
-        f"{first:.3g} latents are in use at {name} {ends[0]:g} and at {ends[-1]:g} alike, on "
+        f"{first:.3g} latents are in use both at {name} {ends[0]:g} and at {ends[-1]:g}, on "
         "average over runs."
         if change == "stay"
         else f"Latents in use {change} from {first:.3g} at {name} {ends[0]:g} to {last:.3g} at "
@@ -111,7 +111,7 @@ def _in_use(runs: Runs) -> PageStatement | None:
     )
     return PageStatement(
         "note", f"{first:.3g} to {last:.3g}", says, "Active and mixed latents, by bonheme2023",
-        f"See where along {name} they go: the curves have all settings.", "curves",
+        f"The curves show where along {name} this happens.", "curves",
     )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def _front(runs: Runs) -> PageStatement | None:
     beaten = len(found.names) - len(best)
     what = "setting is" if len(best) == 1 else "settings are"
     says = f"{len(best)} of {len(found.names)} {what} on the Pareto front: no other has both a "
-    says += "lower rate and a lower distortion in the mean over seeds."
+    says += "lower rate and a lower distortion on average over seeds."
     if beaten:
         says += f" On it: {listed(best)}."
     return PageStatement(
@@ -142,7 +142,7 @@ def _seeds(shares: Mapping[str, Shares]) -> PageStatement | None:
     name = max(loud, key=lambda one: loud[one].share["seed"])
     share = loud[name].share["seed"]
     others = (
-        f" So they do for {len(loud) - 1} other measure{'s' * (len(loud) > 2)}."
+        f" The same holds for {len(loud) - 1} other measure{'s' * (len(loud) > 2)}."
         if len(loud) > 1
         else ""
     )

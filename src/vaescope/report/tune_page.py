@@ -35,7 +35,8 @@ def tuning_page(found: Tuning) -> Page:
     sections = (
         Section(
             "variance", "Latents",
-            "Mean posterior variance of each latent: near 0 it is used, at 1 it is the prior.",
+            "Mean posterior variance of each latent: near 0 the latent is used, at 1 its "
+            "posterior is the prior.",
             (_variances(found),),
         ),
         Section(

@@ -76,7 +76,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(MovedError)
     async def moved(request: Request, error: MovedError) -> Response:
-        return answer(request, 404, "This run is not here any more", str(error), error.path)
+        return answer(request, 404, "This run is no longer here", str(error), error.path)
 
     @app.exception_handler(OutsideError)
     async def outside(request: Request, error: OutsideError) -> Response:
@@ -84,14 +84,14 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(VaescopeError)
     async def refused(request: Request, error: VaescopeError) -> Response:
-        return answer(request, 400, "That cannot be shown", str(error), None)
+        return answer(request, 400, "This page cannot be shown", str(error), None)
 
     @app.exception_handler(RequestValidationError)
     async def misread(request: Request, error: RequestValidationError) -> Response:
         # What was sent is not repeated: it may be no text at all.
         names = sorted({str(own["loc"][-1]) for own in error.errors()})
         says = f"The request lacks or misstates {', '.join(names)[:200]}."
-        return answer(request, 422, "That was not understood", says, None)
+        return answer(request, 422, "The request was not understood", says, None)
 
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> Response:

@@ -104,7 +104,11 @@ class Guard:
         """Status, words and headers of an answer that is not the application's."""
         host = headers.get("host", "")
         if not self._is_ours(host):
-            return 421, "This server does not answer to that name. Use the address it printed.", []
+            return (
+                421,
+                "This server does not answer to that name. Use the address that it printed.",
+                [],
+            )
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 18:
             return 400, "The length of the request is not a number.", []

@@ -28,7 +28,7 @@ def require_allowed(run: Run, task: Mapping[str, Any]) -> None:
     spec = run.open()
     if spec.own and not task["imports"]:
         raise RunError(
-            f"{run.path.name} has parts of its own, whose code would be imported.",
+            f"{run.path.name} has custom parts, whose code would be imported.",
             "Start the server with --allow-imports if you trust it.",
         )
     paths = [path for name in ("path", "factors") if (path := getattr(spec.data, name, None))]
@@ -51,7 +51,7 @@ def _report(task: Mapping[str, Any], say: Say) -> str:
 
     run = Run(Path(task["runs"][0]))
     require_allowed(run, task)
-    say("reading the model")
+    say("interpreting the model")
     found = inspect(run, progress=lambda p: say(f"{PARTS.index(p) + 1} of {len(PARTS)}: {p}"))
     say("drawing")
     return render(page_of(found))
@@ -73,7 +73,7 @@ def _sweep(task: Mapping[str, Any], say: Say) -> str:
     from vaescope.tables import read_table
 
     folder = Path(task["runs"][0])
-    say("reading the runs")
+    say("opening the runs")
     table = read_table(folder)
     say("drawing")
     return sweep_page(table, folder / "none" / "sweep.html", folder=folder)

@@ -124,7 +124,7 @@ def _train(
     if failures:
         raise RunError(
             f"{len(failures)} of {len(specs)} runs failed; the first: {failures[0].message}",
-            f"See {out / failures[0].run / 'failed.json'}, then give the same command again.",
+            f"See {out / failures[0].run / 'failed.json'}, then run the same command again.",
         )
     return [out / name for name in _names(work, specs)]
 
@@ -203,7 +203,7 @@ def _measure(
         note(sum(place.exists() for place in left))
         raise RunError(
             "A process that measured runs died.",
-            "Memory may be too small: try --workers 1; the same command resumes.",
+            "It may have run out of memory: try --workers 1; the same command resumes.",
         ) from error
 
 

@@ -48,7 +48,7 @@ def weights_bytes(module: nn.Module) -> bytes:
 
 def load_weights(path: Path, module: nn.Module, *, sha256: str | None) -> None:
     """Copies weights into a module that they fit; their file must have that digest, if any."""
-    remedy = "Delete it, then give the `vaescope train` command again: the last checkpoint is kept."
+    remedy = "Delete it, then run the `vaescope train` command again: the last checkpoint is kept."
     content = _read(path, remedy)
     tensors, _ = _unpack(path, content, remedy)
     _require_fit(path, module, tensors)

@@ -87,7 +87,7 @@ def train_group(
                 if number := stop():
                     raise Interrupted(
                         f"Stopped by signal {number}; these {len(runs)} runs start again together.",
-                        "Give the same command again.",
+                        "Run the same command again.",
                         number,
                     )
                 yield last

@@ -86,4 +86,4 @@ def _wanted(price: "Price | None", known: Sequence[str]) -> str:
     if price is None:
         return f"their means encode {listed(known)} best" if known else ""
     loses = price.linear.matters or price.neighbours.matters
-    return "some models on the means lose accuracy" if loses else ""
+    return "some models that take the means lose accuracy" if loses else ""

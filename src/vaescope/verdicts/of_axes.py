@@ -63,8 +63,9 @@ def correlated(
         if len(passive) == 1
         else f"{len(passive)} of {d} latents are passive ({which}; {spread}). "
     ) + (
-        f"The total correlation of the means is {mean.total_correlation:.2f} nats, of the samples "
-        f"{sample.total_correlation:.2f}, and of the means without the passive latents {rest:.2f}"
+        f"The total correlation is {mean.total_correlation:.2f} nats for the means, "
+        f"{sample.total_correlation:.2f} for the samples, and {rest:.2f} for the means without "
+        "the passive latents"
     )
     rule = (
         f"dropping the passive latents lowers the total correlation by less than {limit:.2g} nats"
@@ -73,30 +74,31 @@ def correlated(
     by_lot = left_by_lot(of.mean, len(passive))  # None: one used latent, and no pair without them
     tone: Tone = "note"
     if gap >= limit and by_lot is not None:
-        says += f", or {by_lot.total_correlation:.2f} without as many chosen at random"
+        says += f" ({by_lot.total_correlation:.2f} after dropping as many latents at random)"
     if gap >= limit and (by_lot is None or by_lot.total_correlation - rest >= limit):
         tone = "warning"
         says += ": the passive latents make the means look correlated."
         advice = (
-            "Before you leave them out of a model on means, measure what that costs: with labels "
-            "`vaescope prune` does. bonheme2023 advises it, but in our runs linear classifiers "
-            f"lost accuracy by it. Used: {used}."
+            "Before you leave them out of a model that takes the means, measure what that costs; "
+            "`vaescope prune` does so if the data have labels. bonheme2023 advises leaving them "
+            f"out, but in our runs linear classifiers lost accuracy. Used: {used}."
         )
     elif gap >= limit and rest < limit:
         says += (
-            ": the used latents are hardly correlated, and neither are as many chosen at random."
+            ": the used latents are hardly correlated, but neither are the latents that remain "
+            "when as many are dropped at random."
         )
         advice = f"Look at the used latents alone: {used}."
     elif gap >= limit:
         says += (
-            ": dropping as many at random lowers it about as much, so the passive latents are not "
-            "the whole reason."
+            ": dropping as many latents at random lowers it about as much, so the passive "
+            "latents are not the whole reason."
         )
         advice = f"Look for correlated pairs among the used latents: {used}."
     else:
         says += ": the passive latents add little to it."
         advice = (
-            "Drop the passive latents where you feed samples to another model: their samples are "
+            "Drop the passive latents if you feed samples to another model: their samples are "
             f"noise. Keep {used}."
         )
     undecided = close(gap, limit, unit="nats")
@@ -107,9 +109,12 @@ def correlated(
     elif price is not None:
         advice = price.advice()
     elif known:
-        advice = f"Keep them where you need {listed(known)}: their means encode it best."
+        advice = f"Keep them if you need {listed(known)}: their means encode it best."
     elif faint:
-        advice += f" That loses the little that {listed(faint)} encode{'s' * (len(faint) == 1)}."
+        advice += (
+            f" That loses the little information that {listed(faint)} "
+            f"encode{'s' * (len(faint) == 1)}."
+        )
     return Verdict(
         "passive", tone, says, number=gap, shown=f"{gap:.2f} nats", threshold=limit, rule=rule,
         advice=advice, section="correlation", latents=numbers(passive), paper="bonheme2023",
@@ -176,7 +181,7 @@ def _known(factors: "FactorSummary", latents: "Sequence[Latent]") -> _Known:
     copied = names[clear & (most - second < THRESHOLDS["gap"].value)].tolist()
     said = [
         f"Best encoded: {', '.join(pairs)}." if pairs else "",
-        f"Not found in any latent: {', '.join(lost)}." if lost else "",
+        f"No latent encodes {listed(lost)}." if lost else "",
         f"Borderline: {', '.join(near)}." if near else "",
         f"There are too few examples to tell what encodes {listed(names[few].tolist())}."
         if few.any() and not few.all()
@@ -213,7 +218,7 @@ def separated(
     joined = [own for own in found if own.angle is None and set(own.factors) & set(known.apart)]
     tone: Tone = "note"
     if factors.supervised:
-        says = "the encoder saw the factors, so this does not show what it finds without them."
+        says = "the encoder saw the factors, so this does not show what it learns without them."
         advice = (
             "Test it on data whose factors it did not see, or compare it with a model without u."
         )
@@ -223,7 +228,9 @@ def separated(
     elif len(apart) == k and known.gap >= high:
         tone = "good"
         says = f"the axes separate the factors.{undecided}"
-        advice = "Train other seeds before you rely on it: they can differ as much as methods do."
+        advice = (
+            "Train other seeds before you rely on this: seeds can differ as much as methods do."
+        )
     elif len(apart) == k:
         says = f"the axes separate the factors by a small gap only.{undecided}"
         advice = "Look at the table of factors for latents that encode the same factor."
@@ -236,7 +243,7 @@ def separated(
     else:
         tone = "warning"
         says = "the axes do not separate the factors."
-        advice = "Treat the latents as coordinates without meaning; do not name them."
+        advice = "Treat the latents as coordinates without a meaning, and do not name them."
     if joined:
         says += f" Encoded by several latents: {'; '.join(group.says for group in joined)}."
     rotated = () if groups is None or factors.supervised else groups.rotated
@@ -251,8 +258,8 @@ def separated(
     return Verdict(
         "mig", tone, f"{number}{says}{known.says}", number=value, shown=f"{value:.2f}",
         threshold=high,
-        rule=f"MIG is {high:g} or more, and the gap of each factor {THRESHOLDS['gap'].value:g} or "
-        "more, each in a latent of its own",
+        rule=f"MIG is {high:g} or more, the gap of each factor is {THRESHOLDS['gap'].value:g} "
+        "or more, and each factor has a latent of its own",
         advice=advice, section="factors", latents=tuple(sorted(which)), paper="mig",
         borderline=bool(undecided) and undecided in says,
     )  # fmt: skip

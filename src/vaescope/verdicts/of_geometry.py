@@ -57,7 +57,8 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
     undecided = bool(close_by)
     if near:
         close_by = (
-            f" Orthogonal columns that are equally long within {THRESHOLDS['near'].value:.0%} may "
+            " Orthogonal columns whose lengths differ by less than "
+            f"{THRESHOLDS['near'].value:.0%} may "
             f"rotate into each other: {pairs}.{close_by}"
         )
     tone: Tone = "note"
@@ -71,14 +72,14 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
         if near:
             advice = "Interpret latents one by one, except pairs that may rotate into each other."
         if named is not None and named.tone == "warning":
-            advice = "Directions of the decoder need not be your factors: here they are not."
+            advice = "The decoder's directions need not be your factors: here they are not."
     elif dto < limit:
         key = "skewed"
         says = (
             "the axes are close to the local principal components of the decoder's output, but its "
             f"directions are not orthogonal: {parallel}."
         )
-        advice = "Moving one latent may show another: look at the traversals."
+        advice = "Moving one latent may change what another encodes: look at the traversals."
     elif apart:
         key = "free"
         says = (
@@ -92,7 +93,9 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
             "the axes are closer to the local principal components of the decoder's output than "
             f"chance, but not close ({largest})."
         )
-        advice = "Moving one latent may show a little of another: look at the traversals."
+        advice = (
+            "Moving one latent may change a little of what another encodes: look at the traversals."
+        )
     else:
         key, tone = "turned", "warning"
         says = (
@@ -104,14 +107,14 @@ def orthogonal(geometry: "Overview | None", named: Verdict | None = None) -> Ver
             "used latents."
         )
         if named is not None and named.tone == "good":
-            advice = "Rely on the table of factors rather than on directions of the decoder."
+            advice = "Rely on the table of factors rather than on the decoder's directions."
     turning = tuple(sorted({index for pair in near for index in pair}))
     return Verdict(
         key, tone,
         f"DtO is {dto:.2f} against {haar:.2f} for randomly rotated axes: {says}{close_by}",
         number=dto, shown=f"{dto:.2f}", threshold=limit,
-        rule=f"DtO is below {limit:.2f}, half of what random axes have, and the largest |cosine| "
-        f"below {THRESHOLDS['cosine'].value:g}"
+        rule=f"DtO is below {limit:.2f}, half of the value for random axes, and the largest "
+        f"|cosine| is below {THRESHOLDS['cosine'].value:g}"
         + (f"; a warning from {random:.2f}, four fifths of it, on" if neither else ""),
         advice=advice, section="geometry", paper="zietlow2022",
         latents=geometry.columns if key == "turned" else turning, borderline=undecided,

@@ -103,7 +103,7 @@ def polarised(
         f"The model is polarised: {are(len(active), 'latent')} active "
         f"({listed(numbers(active))}), {len(passive)} passive, none mixed.{beside}",
         number=0, shown="0 mixed", threshold=THRESHOLDS["mixed"].value, rule="no latent is mixed",
-        advice=f"Look at the active latents first{_share_of_rate(latents, active)}.",
+        advice=f"Start with the active latents{_share_of_rate(latents, active)}.",
         section="latents", latents=numbers(active), paper="bonheme2023",
     )  # fmt: skip
 
@@ -273,8 +273,8 @@ def silent(
             "The decoder's output is the same along every traversal: around a typical example it "
             "ignores all latents.",
             number=0.0, shown="0%", threshold=0.0, rule="the output changes with some latent",
-            advice="Check that decode() uses its argument. If it does, the decoder models the data "
-            "without the codes: weaken it, or lower beta.",
+            advice="Check that decode() uses its argument. If it does, the decoder models "
+            "the data without the codes: use a weaker decoder, or lower beta.",
             section="traversals",
         )  # fmt: skip
     if not passive:
@@ -284,7 +284,8 @@ def silent(
     shares = [float(traversals.share[latent.index]) for latent in passive]
     most, total = max(shares), sum(shares)
     rule = (
-        f"each passive latent makes less than {limit * 100:.2g}% of the change along the traversals"
+        f"each passive latent accounts for less than {limit * 100:.2g}% of the change along the "
+        "traversals"
     )
     undecided = close(most, limit, unit="%")
     if loud:
@@ -293,18 +294,18 @@ def silent(
         return Verdict(
             "heard", "warning",
             f"The decoder still uses {which} passive ({listed(loud)}): "
-            f"{'it' if len(loud) == 1 else 'the strongest'} makes {most:.1%} of the change along "
-            f"the traversals.{undecided}",
+            f"{'it' if len(loud) == 1 else 'the strongest'} accounts for {most:.1%} of the "
+            f"change along the traversals.{undecided}",
             number=most, shown=f"{most:.1%}", threshold=limit, rule=rule,
             advice=f"Do not drop {them} yet: train longer, then look again."
             if more
-            else f"Do not drop {them} before `vaescope prune` says what that costs.",
+            else f"Do not drop {them} before you know the cost: `vaescope prune` measures it.",
             section="traversals", latents=loud, paper="bonheme2023",
             borderline=bool(undecided),
         )  # fmt: skip
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
     them = "it" if len(passive) == 1 else "them"
-    makes = ("it" if len(passive) == 1 else "together they") + f" make{'s' * (len(passive) == 1)}"
+    makes = "it accounts for" if len(passive) == 1 else "together they account for"
     advice = f"The decoder can do without {them}: `vaescope prune` removes {them}."
     if wanted:
         advice = f"The decoder can do without {them}, but {wanted}."
@@ -358,17 +359,18 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
         other = _other_shape(samples, used, which)
         return other or Verdict(
             "prior", "good",
-            "Samples of each used latent have about the mean and standard deviation of the prior"
+            "The samples of each used latent have about the mean and standard deviation of the "
+            "prior"
             f"{which}; the furthest off is latent {worst} ({shape}).{undecided}",
             number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
-            advice="Each latent by itself can be drawn from the prior.",
+            advice="Each latent can be drawn from the prior on its own.",
             section="prior", latents=(worst,), borderline=bool(undecided),
         )  # fmt: skip
     return Verdict(
         "prior", "warning",
-        f"Samples of latent {worst} do not follow the prior{which} ({shape}).{undecided}",
+        f"The samples of latent {worst} do not follow the prior{which} ({shape}).{undecided}",
         number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
-        advice="Draw codes from the samples of the data rather than from the prior."
+        advice="Draw codes from the posteriors of the data rather than from the prior."
         + (" If the model has another prior, pass prior=." if samples.assumed else ""),
         section="prior", latents=tuple(index for index in used if off[index] >= limit),
         borderline=bool(undecided),
@@ -390,7 +392,7 @@ def _other_shape(samples: "MomentSummary", used: Sequence[int], which: str) -> V
     number = float(distance[worst])
     return Verdict(
         "prior", "note",
-        f"Samples have the mean and standard deviation of the prior{which} but not its shape: "
+        f"The samples have the mean and standard deviation of the prior{which} but not its shape: "
         f"those of latent {worst} are {number:.2f} from it by Kolmogorov's distance."
         f"{close(number, limit)}",
         number=number, shown=f"{number:.2f}", threshold=limit,

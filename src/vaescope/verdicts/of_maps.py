@@ -21,7 +21,8 @@ def scaled(maps: "Maps | None") -> Verdict | None:
     limit = THRESHOLDS["scaling"].value
     if not (math.isfinite(maps.scaling) and maps.scaling > 0):
         return Verdict(
-            "scaling", "warning", "The latents are the same on all examples: they have no scale.",
+            "scaling", "warning",
+            "The latents are the same for all examples, so they have no scale.",
             number=0.0, shown="0", threshold=limit, rule="their standard deviation is above 0",
             advice="Check that the data differ and that the encoder uses them.",
             section="maps", paper="ldm",

@@ -9,8 +9,8 @@ __all__ = ["reconstructs"]
 
 _READ = (
     "Either the model is untrained or collapsed, or these are not its data, or its outputs were "
-    "misread. Check what was inferred, and correct it with posterior=, output=, value_range= or "
-    "likelihood= before you trust any number below."
+    "misinterpreted. Check what was inferred, and correct it with posterior=, output=, "
+    "value_range= or likelihood= before you trust any number below."
 )
 
 

@@ -45,7 +45,7 @@ def settled(training: "Training | None") -> Verdict | None:
             "unclear", "note",
             f"The loss is too noisy to tell whether training has converged: {change}",
             number=fall, shown=f"{fall:.1%}", threshold=limit, rule=rule,
-            advice="Look at the curve of the loss, or average it over more steps.",
+            advice="Look at the curve of the loss, or average the loss over more steps.",
             section="training",
         )  # fmt: skip
     undecided = close(abs(fall), limit, unit="%")

@@ -88,8 +88,8 @@ THRESHOLDS: Mapping[str, Threshold] = {
     ),
     "share": Threshold(
         0.01,
-        "an active latent of the demo makes 20% or more, a passive one 0.1%; above ten latents a "
-        "tenth of an equal share",
+        "an active latent of the demo accounts for 20% or more, a passive one for 0.1%; above "
+        "ten latents the limit is a tenth of an equal share",
     ),
     "mig": Threshold(0.3, "what the demo reaches, where each factor has a latent of its own"),
     "gap": Threshold(0.1, "what the demo reaches where x and y are alike and axes may rotate"),
