@@ -296,6 +296,6 @@ def test_where_there_is_no_unused_posterior_types_say_why_they_cannot_tell(
     run = trained(tmp_path / "run", OBJECTIVES[objective], PRIORS[prior], data)
     kinds = types(vs.open_model(run, data).codes)
     assert not len(kinds.passive)
-    assert kinds.why.startswith("types cannot tell which latents ignore x: ")
+    assert kinds.why.startswith("the types cannot tell which latents ignore x: ")
     result = vs.prune(run, data, out=tmp_path / "pruned")
     assert not result.dropped and kinds.why in result.reason

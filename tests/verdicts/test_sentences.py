@@ -162,7 +162,7 @@ CONTRADICTIONS = (
     (r"(?i)lower beta", r"(?i)raise beta|larger beta|higher beta"),
     (r"Give it more latents", r"(?i)lower beta\b|closer to the data"),
     (r"can be drawn from the prior", r"before you trust any number|gives values that are"),
-    (r"Interpret latents one by one", r"Do not interpret|do not name|without meaning"),
+    (r"Interpret latents one by one", r"Do not interpret|do not name|without a meaning"),
     (r"Do not interpret latents", r"the axes separate the factors\."),
     (r"larger beta|raise beta", r"lower beta|Lower beta"),
     (r"(?i)train longer, then|^Train longer|\. Train longer", r"(?i)lower learning rate"),

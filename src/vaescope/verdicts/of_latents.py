@@ -305,7 +305,8 @@ def silent(
         )  # fmt: skip
     which = "passive latent" if len(passive) == 1 else f"{len(passive)} passive latents"
     them = "it" if len(passive) == 1 else "them"
-    makes = "it accounts for" if len(passive) == 1 else "together they account for"
+    one = len(passive) == 1
+    makes = f"{'it' if one else 'together they'} account{'s' * one} for"
     advice = f"The decoder can do without {them}: `vaescope prune` removes {them}."
     if wanted:
         advice = f"The decoder can do without {them}, but {wanted}."
