@@ -28,7 +28,7 @@ def ends(
     [
         (lambda: ValueError("oh"), "ValueError", "ValueError: oh", 1),
         (lambda: MemoryError("Unable to allocate 9 TiB"), "MemoryError", "9 TiB", 1),
-        (lambda: RuntimeError("can't allocate memory"), "MemoryError", "too small", 1),
+        (lambda: RuntimeError("can't allocate memory"), "MemoryError", "Out of memory", 1),
         (lambda: PermissionError(13, "denied", "file"), "PermissionError", "denied", 1),
         (KeyboardInterrupt, "Interrupted", "Stopped", 130),
     ],

@@ -238,7 +238,9 @@ OF_COMPARISONS: Mapping[str, Truth] = {
         _least_shared(s) >= 0.5
     ),
     r"\d+ shares? less than half of the variance: there the runs have different axes, and a "
-    r"difference in KL is a difference between two unlike latents": lambda s, _: _least_shared(s) < 0.5,
+    r"difference in KL is a difference between two unlike latents": (
+        lambda s, _: _least_shared(s) < 0.5
+    ),
     r"No latents are matched: all latents of .* are passive": lambda s, says: (
         set(re.findall(r"[AB]", says.split(" are passive")[0].split("latents of")[1]))
         == {run for run, kinds in (("A", s.latents), ("B", _second(s))) if not _used(kinds)}

@@ -79,8 +79,9 @@ def test_passive_latents_are_listed_with_what_the_decoder_makes_of_them() -> Non
         inspected(Situation(("passive", "passive"), loud=(0, 1))), images=False
     )
     assert heard and silent and collapsed
-    assert heard.folded == ("Passive: 1; it accounts for 50.0% of the change along the traversals.",)
-    assert silent.folded == ("Passive: 1; it accounts for 0.0% of the change along the traversals.",)
+    share = "of the change along the traversals."
+    assert heard.folded == (f"Passive: 1; it accounts for 50.0% {share}",)
+    assert silent.folded == (f"Passive: 1; it accounts for 0.0% {share}",)
     assert collapsed.folded == ("Passive: 0, 1.",)  # shares of nothing
 
 

@@ -132,7 +132,9 @@ OF_MODELS: Mapping[str, Truth] = {
     ),
     r"The decoder's output is the same along every traversal: around a typical example it "
     r"ignores all latents": lambda s, _: s.deaf,
-    r"Check that decode\(\) uses its argument. .* use a weaker decoder, or lower beta": lambda s, _: s.deaf,
+    r"Check that decode\(\) uses its argument. .* use a weaker decoder, or lower beta": (
+        lambda s, _: s.deaf
+    ),
     r"The decoder hardly uses the (\d+ )?passive latents? \(.*\): (it|they) .* of the change along "
     r"the traversals": lambda s, _: not heard(s) and bool(s.loud),
     r"(it accounts for|together they account for) less than 0\.1%": lambda s, _: not heard(s),
@@ -166,8 +168,8 @@ OF_MODELS: Mapping[str, Truth] = {
     r": the passive latents make the means look correlated": (
         lambda s, _: correlated(s) and most_of_it(s)
     ),
-    r": the used latents are hardly correlated, but neither are the latents that remain when as many "
-    r"are dropped at random": (
+    r": the used latents are hardly correlated, but neither are the latents that remain when as "
+    r"many are dropped at random": (
         lambda s, _: correlated(s) and not most_of_it(s) and not used_correlated(s)
     ),
     r"Look at the used latents alone: [\d, and]+": lambda s, _: (
@@ -183,9 +185,9 @@ OF_MODELS: Mapping[str, Truth] = {
         and not heard(s) and s.price is None
     ),
     r": the passive latents add little to it": lambda s, _: not correlated(s),
-    r"Before you leave them out of a model that takes the means, measure what that costs; `vaescope "
-    r"prune` does so if the data have labels\. bonheme2023 advises leaving them out, but in our runs "
-    r"linear classifiers lost accuracy\. Used: [\d, and]+": lambda s, _: (
+    r"Before you leave them out of a model that takes the means, measure what that costs; "
+    r"`vaescope prune` does so if the data have labels\. bonheme2023 advises leaving them out, but "
+    r"in our runs linear classifiers lost accuracy\. Used: [\d, and]+": lambda s, _: (
         correlated(s) and most_of_it(s) and not heard(s) and s.price is None
     ),
     r"Drop the passive latents if you feed samples to another model: their samples are noise": (
@@ -209,8 +211,8 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Look at the histograms: codes from the prior may lie where few examples do": lambda s, _: (
         other_shape(s)
     ),
-    r"The samples of latent \d+ do not follow the prior.*\(mean .*, standard dev.*\)": lambda s, _: (
-        bool(s.shift) or bool(s.indices("constant", "wide"))
+    r"The samples of latent \d+ do not follow the prior.*\(mean .*, standard dev.*\)": (
+        lambda s, _: bool(s.shift) or bool(s.indices("constant", "wide"))
     ),
     r"Draw codes from the posteriors of the data rather than from the prior": lambda s, _: (
         bool(s.shift) or bool(s.indices("constant", "wide"))
@@ -265,8 +267,8 @@ OF_MODELS: Mapping[str, Truth] = {
         (s.factors in ("shared", "rotated") or (s.factors == "passive" and s.correlated))
         and not named(re.findall(r"Latent (\d+) encodes", says)[0]) & s.passive
     ),
-    r"the encoder saw the factors, so this does not show what it learns without them": lambda s, _: (
-        s.supervised
+    r"the encoder saw the factors, so this does not show what it learns without them": (
+        lambda s, _: s.supervised
     ),
     r"Test it on data whose factors it did not see, or compare it with a model without u": (
         lambda s, _: s.supervised
@@ -310,8 +312,8 @@ OF_MODELS: Mapping[str, Truth] = {
     r"The decoder's directions need not be your factors: here they are not": lambda s, _: (
         not known_factors(s) and bool(s.factors)
     ),
-    r"Moving one latent may change (a little of )?what another encodes: look at the traversals": lambda s, _: (
-        cosine(s) > 0.05
+    r"Moving one latent may change (a little of )?what another encodes: look at the traversals": (
+        lambda s, _: cosine(s) > 0.05
     ),
     r"Compare seeds before you give latents names: their axes may rotate": lambda s, _: (
         s.axes == "free"
@@ -331,7 +333,9 @@ OF_MODELS: Mapping[str, Truth] = {
         s.maps == "places" and named(re.findall(r"channels? ([\d, and]+)", says)[0]) == s.passive
     ),
     r"Judge these channels by position, and keep them": lambda s, _: s.maps == "places",
-    r"The latents are the same for all examples, so they have no scale": lambda s, _: s.maps == "flat",
+    r"The latents are the same for all examples, so they have no scale": (
+        lambda s, _: s.maps == "flat"
+    ),
     r"Check that the data differ and that the encoder uses them": lambda s, _: s.maps == "flat",
     r"The latents have a standard deviation of 5 on these data": lambda s, _: (
         s.maps in ("plain", "places")

@@ -19,7 +19,7 @@ def check(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check the files that other commands rely on for damage. Exit code 1 if a file is damaged.
+    """Check for damage the files that other commands rely on. Exit code 1 if a file is damaged.
 
     Example: vaescope check runs/beta-vae-s0-1a2b3c4d --repair
     """

@@ -57,7 +57,7 @@ def compare(
     """Compare models: match their latents and show what differs, with intervals.
 
     Runs that differ only in their seed are one setting; intervals are over seeds where there are
-    enough of them, else over images. What checkpoints return is said for all of them at once.
+    enough of them, else over images. Options such as --posterior apply to all checkpoints.
 
     Example: vaescope compare runs/demo-s0-1a2b3c4d runs/demo-s1-5e6f7a8b
     """

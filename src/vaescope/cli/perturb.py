@@ -60,8 +60,8 @@ def perturb(
     """Change images slightly, so that methods that rely on local structure fail. Factors do not
     change.
 
-    The same command resumes if it was stopped. A name without settings is a subset that trains in
-    minutes on a laptop.
+    The same command resumes if it was stopped. A name without settings means a subset that trains
+    in minutes on a laptop.
 
     Example: vaescope perturb shapes3d-rendered --out perturbed
     """

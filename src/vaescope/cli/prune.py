@@ -46,8 +46,8 @@ def prune(
 ) -> None:
     """Write a run without its passive latents, and say how much that changes.
 
-    Nothing is written if no latent can be dropped. Of a checkpoint it says which latents those are
-    and what dropping them changes; vs.prune in Python gives the smaller module.
+    Nothing is written if no latent can be dropped. For a checkpoint it reports which latents could
+    be dropped and what that changes; in Python, vs.prune gives the smaller module.
 
     Example: vaescope prune runs/beta-vae-s0-1a2b3c4d --out runs/pruned
     """

@@ -363,31 +363,31 @@ def _disagreements(
     notes = []
     if wide.used > recommended + 1:
         notes.append(
-            f"The wide model spreads {recommended} dimensions over {wide.used} latents: factors "
-            "that close on themselves (angles) or jump (classes) take more than one latent each, "
-            f"and short training does it too. With up to {wide.used} nothing is lost."
+            f"The wide model spreads {recommended} dimensions over {wide.used} latents: cyclic "
+            "factors (angles) and classes take more than one latent each, and short training has "
+            f"the same effect. With up to {wide.used} nothing is lost."
         )
     if wide.used == wide.latents:
         notes.append(f"All {wide.latents} latents of the wide model are in use: raise most.")
     if own is not None and own.value > recommended + 1.5:
         notes.append(
-            f"The data look like {own.value:.1f} dimensions: noise of single values counts there, "
-            "and a model leaves it out."
+            f"The data appear to have {own.value:.1f} dimensions: that includes the noise of "
+            "single values, which a model leaves out."
         )
     if own is not None and own.value < recommended - 1.5:
         notes.append(
-            f"The data look like {own.value:.1f} dimensions only: neighbours are far apart "
-            "(too few examples), or weak factors are hidden by strong ones."
+            f"The data appear to have only {own.value:.1f} dimensions: neighbours are far apart "
+            "(too few examples), or strong factors hide weak ones."
         )
     if fondue is not None and abs(fondue - recommended) > 1:
         notes.append(
-            f"FONDUE says {fondue}: it asks when the noise of samples fills dimensions of its own, "
-            "which the preset's beta decides too."
+            f"FONDUE gives {fondue}: it depends on when the noise of samples fills further "
+            "dimensions, and so on the preset's beta."
         )
     if by_types is not None and abs(by_types - recommended) > 1:
         notes.append(
-            f"By types it is {by_types}: latents are active where the preset's beta lets them be "
-            "narrow, whether data need them or not."
+            f"By types the number is {by_types}: latents are active where the preset's beta "
+            "allows narrow posteriors, whether the data need them or not."
         )
     return notes
 
