@@ -111,7 +111,8 @@ def _of_factors(rows: Labelled, share: Double) -> list[BrokenAssumption]:
     if two:
         found.append(BrokenAssumption(
             f"{listed(two)} {'has' if len(two) == 1 else 'have'} two values, so a guess is right "
-            "in half of the rows or more", ("sap", "dci_informativeness", "downstream"), "few values",
+            "in half of the rows or more",
+            ("sap", "dci_informativeness", "downstream"), "few values",
         ))  # fmt: skip
     if rows.codes.factor_values is not None:
         classes = tuple(name for name in _AXES if name not in _NUMBERS)
