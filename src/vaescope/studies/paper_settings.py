@@ -346,6 +346,8 @@ OWN: Mapping[str, str] = {
     "zietlow2022/figure-4.1": _CLOSED,
     "zietlow2022/local-global": _CLOSED,
     "zietlow2022/coordinates": _CLOSED,
+    "zietlow2022/trained-gap": "a question of ours: the section has a computation alone",
+    "zietlow2022/held-out": "a question of ours: the thesis has no experiment on it",
     "mathieu2019/subspaces": "rotations without networks: the paper has no experiment on it",
     "mathieu2019/towards-modes": "posteriors without networks: the paper has no experiment on it",
     **{

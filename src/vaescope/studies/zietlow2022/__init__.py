@@ -12,6 +12,7 @@ from vaescope.studies.zietlow2022 import (
     figure_4_1,
     figure_7_6,
     figures_4,
+    held_out,
     local_global,
     orthogonal,
     seeds,
@@ -23,6 +24,7 @@ from vaescope.studies.zietlow2022 import (
     table_3_4,
     tables_4,
     theorem_2,
+    trained_gap,
     worked_example,
 )
 
@@ -49,6 +51,8 @@ STUDIES: tuple[Study, ...] = (
     cause.STUDY,
     figures_4.STUDY,
     figure_7_6.STUDY,
+    trained_gap.STUDY,
     local_global.STUDY,
     coordinates.STUDY,
+    held_out.STUDY,
 )
