@@ -144,6 +144,7 @@ def test_posterior_prior_and_likelihood_are_those_of_the_programs(
     assert_kl(vs.inspect(vae, digits, effort="latents"), mean, std, 0.5, 2.0)
     assert not opened.prior_assumed
     assert output in next(one.why for one in opened.inferred if one.what == "output")
+    assert "condition" not in {one.what for one in opened.inferred}  # its guide takes x alone
     places = np.arange(len(digits))
     elbo = [opened.elbo(places, np.random.default_rng(seed).normal(size=(1024, 4))).mean()
             for seed in range(20)]  # fmt: skip
@@ -157,6 +158,16 @@ def test_a_model_that_was_never_trained_leaves_nothing_in_pyros_store(digits: Te
     pyro.clear_param_store()
     vs.open_model(VAE(), digits, value_range=(0, 1))
     assert not list(pyro.get_param_store().keys())
+
+
+def test_labels_that_a_guide_may_be_given_and_was_not_are_said(digits: Tensor) -> None:
+    class Optional(VAE):
+        def guide(self, x: Tensor, y: Tensor | None = None) -> None:
+            super().guide(x)
+
+    opened = vs.open_model(Optional(), digits, value_range=(0, 1))
+    (said,) = [one.why for one in opened.inferred if one.what == "condition"]
+    assert "guide can be given y too" in said
 
 
 @pytest.mark.slow

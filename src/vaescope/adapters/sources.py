@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vaescope.adapters.arguments import Call, fed
+from vaescope.adapters.arguments import Call, fed, required_of
 from vaescope.adapters.condition import Form
 from vaescope.adapters.losses import loss_passes
 from vaescope.adapters.output_format import UNIT
@@ -92,6 +92,7 @@ def source_of(
             )
     called = [tuple((word, _placed(f, module, form, batch_axis, data=found is decoders))
                     for word, f in found) for found in (encoders, decoders)]  # fmt: skip
+    called = [_whole(functions, form) for functions in called]
     passes = tuple(_placed(f, module, form, batch_axis) for f in forwards)
     losses: Functions = (("forward", passes[0]),) if passes else ()
     if passes:
@@ -190,6 +191,17 @@ def _placed(
     return placed
 
 
+def _whole(functions: Functions, form: Form | None) -> Functions:
+    """Those that take what is given beside, or need it where nothing is, if there are any: encode(x,
+    y) may call encoder(x), which would leave y out without a word."""
+    needing = tuple((word, f) for word, f in functions if _needs_more(f, form))
+    return needing or functions
+
+
+def _needs_more(function: Any, form: Form | None) -> bool:
+    return bool(required_of(function.__wrapped__) > 1 if form is None else function.takes_more)
+
+
 def _module(model: Any, *functions: Any) -> nn.Module | None:
     """The modules behind a model or functions: themselves, or what they hold and name."""
     held = [value for owner in (model, *functions) for value in _held(owner)]
@@ -238,10 +250,13 @@ def _pyro(model: Any, form: Form | None) -> Source:
     from vaescope.adapters.pyro import Programs
 
     programs, module = Programs(model), _module(model)
+    posterior = _placed(programs.posterior, module, form)
+    likelihood = _placed(programs.likelihood, module, form)
+    for function, program in ((posterior, model.guide), (likelihood, model.model)):
+        function.__wrapped__ = program  # type: ignore[attr-defined] # its parameters say what it takes
     return Source(
-        type(model).__name__, (("guide", _placed(programs.posterior, module, form)),),
-        (("model", _placed(programs.likelihood, module, form)),), module, model=model,
-        prior=programs.prior,
+        type(model).__name__, (("guide", posterior),), (("model", likelihood),), module,
+        model=model, prior=programs.prior,
     )  # fmt: skip
 
 

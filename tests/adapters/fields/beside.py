@@ -107,18 +107,19 @@ class Labelled(nn.Module):
 
 
 class Embedded(nn.Module):
-    """Labels as numbers, which an embedding takes; from a loader of (x, label)."""
+    """Labels as numbers, which an embedding takes; from a loader of (x, label). Its encoder and
+    decoder work without them too, and are not the whole model."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.embed = nn.Embedding(3, 2)
-        self.enc, self.dec = nn.Linear(12, 8), nn.Linear(4 + 2, 10)
+        self.embed = nn.Embedding(3, 10)
+        self.encoder, self.decoder = nn.Linear(10, 8), nn.Linear(4, 10)
 
     def encode(self, x: Tensor, label: Tensor) -> Any:
-        return self.enc(torch.cat([x, self.embed(label)], 1)).chunk(2, 1)
+        return self.encoder(x - self.embed(label)).chunk(2, 1)
 
     def decode(self, z: Tensor, label: Tensor) -> Tensor:
-        return self.dec(torch.cat([z, self.embed(label)], 1))
+        return self.decoder(z) + self.embed(label)
 
     def forward(self, x: Tensor, label: Tensor) -> Any:
         mu, logvar = self.encode(x, label)
