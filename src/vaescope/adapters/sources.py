@@ -192,8 +192,8 @@ def _placed(
 
 
 def _whole(functions: Functions, form: Form | None) -> Functions:
-    """Those that take what is given beside, or need it where nothing is, if there are any: encode(x,
-    y) may call encoder(x), which would leave y out without a word."""
+    """Those that take what is given beside, or need it where nothing is, if there are any:
+    encode(x, y) may call encoder(x), which would leave y out without a word."""
     needing = tuple((word, f) for word, f in functions if _needs_more(f, form))
     return needing or functions
 
