@@ -25,7 +25,6 @@ STUDIES: tuple[Study, ...] = (
 #: until they stand in `STUDIES` and are registered.
 PREPARED: tuple[Study, ...] = tables_4.PREPARED
 
-_AMSGRAD = "models now train with AMSGrad, as the paper has it"
 _SPLIT = "models now train on 80% of the rows and are scored on another 10%, as in the thesis"
 #: Studies whose settings were corrected after their tables were made, and how. Their pages show
 #: the old tables and say so, until they are run again.
@@ -34,9 +33,6 @@ OUTDATED: Mapping[str, str] = {
     "there in place of 2,000, in small nets",
     "zietlow2022/orthogonal": f"{_SPLIT} (synthetic tasks), and the nonlinear task has beta 0.03 "
     "in place of 0.3, at which six of twelve beta-VAEs have no DtO",
-    "mathieu2019/figure-2-anisotropic": _AMSGRAD,
-    "mathieu2019/figure-2-student-t": _AMSGRAD,
-    "mathieu2019/seed-share": _AMSGRAD,
 }
 
 #: What was changed after a look at results, in the tables of before there were registrations.
