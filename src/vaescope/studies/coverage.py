@@ -39,14 +39,16 @@ _GRZES = (
         "grzes2023", "figures",
         "Tab 1-2", "Fig 1 a-c", "Fig 2 a-c", "Fig 3 a-c", "Fig 4 a-b", "text", missing=_LONG,
     ),
-    *_all("grzes2023", "pressure", "collapse under KL pressure", missing=_LINEAR),
+    Covered("grzes2023", "collapse under KL pressure",
+            ("grzes2023/pressure", "grzes2023/trained-pressure")),
     Covered(
-        "grzes2023", "bonheme2023's analysis on iVAEs", ("grzes2023/learned-means",),
+        "grzes2023", "bonheme2023's analysis on iVAEs",
+        ("grzes2023/learned-means", "grzes2023/trained-means"),
         tests=("tests/latents/test_polarised.py::"
                "test_passive_latents_of_a_conditional_prior_follow_that_prior",),
-        missing=_LINEAR,
     ),
-    *_all("grzes2023", "discarded", "latents beyond r discarded", missing=_LINEAR),
+    Covered("grzes2023", "latents beyond r discarded",
+            ("grzes2023/discarded", "grzes2023/trained-discarded")),
     Covered(
         "grzes2023", "eq. 11 with full Sigma, eq. 12", ("grzes2023/discarded",),
         tests=("tests/test_errata.py::"
@@ -187,9 +189,9 @@ _BHOWAL = (
         tests=("tests/geometry/test_neighbours.py::"
                "test_the_printed_sum_rises_with_less_rate_because_more_posteriors_overlap",),
     ),
-    Covered("bhowal2024", "correlated factors (section 3.3)", ("bhowal2024/correlated",),
-            tests=("tests/data/test_splits.py::test_data_correlated_draws_rows_and_is_named",),
-            missing="correlations between 0 and .9: two levels fit a laptop"),
+    Covered("bhowal2024", "correlated factors (section 3.3)",
+            ("bhowal2024/correlated", "bhowal2024/correlation-levels"),
+            tests=("tests/data/test_splits.py::test_data_correlated_draws_rows_and_is_named",)),
     Covered(
         "bhowal2024", "the encoder's side (Lemma 2)", ("bhowal2024/theorem-1",),
         tests=(

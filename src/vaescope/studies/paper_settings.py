@@ -354,6 +354,12 @@ OWN: Mapping[str, str] = {
         f"grzes2023/{name}": "linear models brought to their optimum: no setting is printed for it"
         for name in ("discarded", "pressure", "learned-means")
     },
+    **{
+        f"grzes2023/trained-{name}": "what the paper says without an experiment, at other betas "
+        "and numbers of latents"
+        for name in ("discarded", "pressure", "means")
+    },
+    "bhowal2024/correlation-levels": "section 3.3 has no experiment",
     "mathieu2019/figure-6": _CLOSED,
     "mathieu2019/theorems": _CLOSED,
     "mathieu2019/appendix-c-estimator": _CLOSED,

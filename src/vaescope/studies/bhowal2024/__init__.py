@@ -2,6 +2,7 @@
 
 from vaescope.studies.bhowal2024 import (
     correlated,
+    correlation_levels,
     local_models,
     single_latent,
     table_5,
@@ -23,5 +24,6 @@ STUDIES: tuple[Study, ...] = (
     theorem_1.STUDY,
     theorem_2.STUDY,
     correlated.STUDY,
+    correlation_levels.STUDY,
     single_latent.STUDY,
 )

@@ -22,14 +22,14 @@ from vaescope.studies.measuring import distortion, dto, subject, used
 from vaescope.studies.panels import Curves
 from vaescope.studies.study import Measured, Scale, Study, Trained, cells
 
-__all__ = ["STUDY", "diagonal_lead", "measure"]
+__all__ = ["GRID", "PAIR", "ROWS", "STUDY", "diagonal_lead", "measure"]
 
 #: The two factors, and their correlations.
 PAIR = ("x", "y")
 RHOS = (0.0, 0.9)
 #: 432 squares of six scales; as many rows as table 1 has are drawn of them.
-_ROWS = 1296
-_GRID = {**SPRITES["data.grid"], "shape": [0]}
+ROWS = 1296
+GRID = {**SPRITES["data.grid"], "shape": [0]}
 
 
 def _work(scale: Scale) -> Trained:
@@ -41,7 +41,7 @@ def _work(scale: Scale) -> Trained:
         }  # fmt: skip
     else:
         fixed = {
-            **SPRITES, "data.grid": _GRID, "data.correlated_rows": _ROWS, **NETS, "latent": 6,
+            **SPRITES, "data.grid": GRID, "data.correlated_rows": ROWS, **NETS, "latent": 6,
             "steps": 20 if scale == "smoke" else 3000,
         }  # fmt: skip
     return Trained(

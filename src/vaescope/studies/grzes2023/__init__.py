@@ -1,6 +1,6 @@
 """Studies of grzes2023."""
 
-from vaescope.studies.grzes2023 import figures, open_questions
+from vaescope.studies.grzes2023 import figures, open_questions, trained
 from vaescope.studies.study import Study
 
 __all__ = ["STUDIES"]
@@ -10,4 +10,7 @@ STUDIES: tuple[Study, ...] = (
     open_questions.DISCARDED,
     open_questions.PRESSURE,
     open_questions.LEARNED_MEANS,
+    trained.DISCARDED,
+    trained.PRESSURE,
+    trained.LEARNED_MEANS,
 )
