@@ -341,7 +341,16 @@ OWN: Mapping[str, str] = {
     **{
         f"zietlow2022/{name}": "a computation that trains pools and models itself, with "
         "strengths chosen on exploratory seeds in place of table 4.1's, which presets have"
-        for name in ("table-4.2", "table-4.3", "table-4.4", "table-4.5", "perturbation-cause")
+        for name in (
+            "table-4.2",
+            "table-4.2-compared",
+            "table-4.2-slow-vae",
+            "table-4.3",
+            "table-4.4",
+            "table-4.5",
+            "figures-4.4-4.8",
+            "perturbation-cause",
+        )
     },
     "zietlow2022/figure-4.1": _CLOSED,
     "zietlow2022/local-global": _CLOSED,

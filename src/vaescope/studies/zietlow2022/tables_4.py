@@ -8,7 +8,13 @@ from vaescope.studies.claims import Claim, Condition, Control, Test
 from vaescope.studies.effects import Level, Ratio
 from vaescope.studies.panels import Dots, Images, Panel, Together
 from vaescope.studies.study import Computed, Scale, Study
-from vaescope.studies.zietlow2022.perturbation import COMPARED, MAIN, SLOW, work_of
+from vaescope.studies.zietlow2022.perturbation import (
+    COMPARED,
+    MAIN,
+    PAIRED,
+    SLOW,
+    work_of,
+)
 
 __all__ = ["DESIGN", "PREPARED", "STUDIES"]
 
@@ -84,8 +90,8 @@ DESIGN = (
 )
 _ABOUT = (
     f"{DESIGN} Noise is uniform with the same epsilon, 0.175, drawn once. Only the beta-VAE is run "
-    "here; PCL and the beta-TCVAE are in table-4.2-compared, the autoencoder, FactorVAE, SlowVAE "
-    "and the weakly supervised GAN in table-4.2-slow."
+    "here; PCL and the beta-TCVAE are in table-4.2-compared, SlowVAE and the autoencoder in "
+    "table-4.2-slow-vae, FactorVAE and the weakly supervised GAN in table-4.2-slow."
 )
 _COMPARED_ABOUT = (
     "The data and the design of table 4.2, in replicates of their own from 2000: those from 1000 "
@@ -188,29 +194,51 @@ def _compared() -> Study:
     )
 
 
-def _slow() -> Study:
-    """The methods whose training is slow, by MIG alone."""
+def _slow_vae() -> Study:
+    """SlowVAE, by MIG alone."""
     primary = replace(
-        _falls("mig", "slow-vae"), primary=True,
+        _falls("mig", "slow-vae"), primary=True, paper="0.53 - 0.13; noise 0.53 - 0.60",
         quote="Interestingly, the disentanglement reduces even for SlowVAE, an architecture that "
         "supposedly circumvents the non-identifiability problem",
     )  # fmt: skip
+    return Study(
+        "zietlow2022/table-4.2-slow-vae",
+        "MIG of SlowVAE on perturbed data",
+        _work_of_slow_vae,
+        (primary,),
+        _panels("mig")[:2],
+        ("zietlow2022 Tab 4.2",),
+        "The data, replicates and perturbations of table-4.2-compared, with four seeds of SlowVAE "
+        "on each dataset, and of the autoencoder, which starts at the floor and is no evidence. "
+        "SlowVAE's beta and gamma, 1 to 10 as released, grow together from 0 to its strength. By "
+        "the one rule of table 4.2 that is 0.25 and 2.5: medians of eight exploratory seeds were "
+        "0.62 at a beta of 0.06, 0.93 at 0.12 and 0.96 at 0.25; at 0.5 two of eight were "
+        "over-pruned and at 1, the thesis's value, five. Latents in use are counted in units of "
+        "the variance that an unused one of SlowVAE has. 6,000 steps of 16 pairs.",
+        extend=_work_of_slow_vae,
+        cap=24,
+    )
+
+
+def _slow() -> Study:
+    """The methods whose training is slow, by MIG alone."""
+    primary = replace(_falls("mig", "factor-vae"), primary=True, quote=_QUOTE)
     gan = Claim(
         "The weakly supervised GAN has the same MIG on perturbed as on original data, within 0.05.",
         "zietlow2022 Tab. 4.2", Level("fall_mig", {"method": "weak-gan"}), "within", 0.0,
         "0.69 - 0.66", _SUBSTITUTED, margin=0.05,
-        control=Control("SlowVAE", Level("fall_mig", {"method": "slow-vae"})),
+        control=Control("FactorVAE", Level("fall_mig", {"method": "factor-vae"})),
     )  # fmt: skip
     return Study(
         "zietlow2022/table-4.2-slow",
         "MIG of the methods whose training is slow, on perturbed data",
         _work_of_slow,
-        (primary, _falls("mig", "factor-vae"), gan),
+        (primary, gan),
         _panels("mig")[:2],
         ("zietlow2022 Tab 4.2",),
-        "The data, replicates and perturbations of table 4.2, with the methods that would take "
-        "hours: the autoencoder, FactorVAE, SlowVAE and the weakly supervised GAN. Prepared: their "
-        "strengths are those of a trial, and nothing is registered or run.",
+        "The data and the design of table 4.2, with the methods that would take hours: FactorVAE "
+        "and the weakly supervised GAN. Prepared: their strengths are those of a trial, and "
+        "nothing is registered or run.",
         extend=_work_of_slow,
         cap=24,
     )
@@ -224,10 +252,14 @@ def _work_of_compared(scale: Scale, units: Sequence[int] | None = None) -> Compu
     return work_of(COMPARED, scale, units)
 
 
+def _work_of_slow_vae(scale: Scale, units: Sequence[int] | None = None) -> Computed:
+    return work_of(PAIRED, scale, units)
+
+
 def _work_of_slow(scale: Scale, units: Sequence[int] | None = None) -> Computed:
     return work_of(SLOW, scale, units)
 
 
-STUDIES = (*(_study(metric) for metric in _TABLES), _compared())
+STUDIES = (*(_study(metric) for metric in _TABLES), _compared(), _slow_vae())
 #: This one runs, and is not final.
 PREPARED = (_slow(),)
