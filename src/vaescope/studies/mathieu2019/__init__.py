@@ -11,6 +11,7 @@ from vaescope.studies.mathieu2019 import (
     subspaces,
     theorems,
     towards_modes,
+    towards_modes_trained,
 )
 from vaescope.studies.study import Study
 
@@ -29,5 +30,6 @@ STUDIES: tuple[Study, ...] = (
     appendix_c_dimension.STUDY,
     isotropic_encoder.STUDY,
     towards_modes.STUDY,
+    towards_modes_trained.STUDY,
     subspaces.STUDY,
 )
