@@ -19,10 +19,10 @@ arguments = parser.parse_args()
 data = vs.load_dataset("digits")
 net = {"name": "mlp", "encoder": [64], "decoder": [64]}
 run = vs.train("beta-vae", data, beta=2.0, latent=8, lr=3e-3, steps=arguments.steps, net=net)
-found = vs.inspect(run, effort="latents")
-print(found.summary())
+inspection = vs.inspect(run, effort="latents")
+print(inspection.summary())
 
-latents = sorted(found.latents, key=lambda one: one.index)
+latents = sorted(inspection.latents, key=lambda one: one.index)
 colours = {"active": "tab:blue", "mixed": "tab:orange", "passive": "lightgrey"}
 figure, axes = plt.subplots(figsize=(5, 2.6))
 axes.bar([str(one.index) for one in latents], [one.kl_nats for one in latents],

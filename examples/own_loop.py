@@ -51,7 +51,7 @@ def main() -> None:
     model = SpriteVAE()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
 
-    seen = None
+    state = None
     for step in range(1, options.steps + 1):
         x = images[torch.randint(len(images), (64,))]
         mean, logvar = model.encode(x)
@@ -63,11 +63,11 @@ def main() -> None:
         loss.backward()
         optimiser.step()
 
-        seen = vs.watch(mean, logvar=logvar, state=seen)
+        state = vs.watch(mean, logvar=logvar, state=state)
         if step % 200 == 0 or step == options.steps:
-            print(f"{step:6,}  loss {loss.item():.1f}  {seen.summary()}")
-            if seen.warning:
-                print(f"        {seen.warning}")
+            print(f"{step:6,}  loss {loss.item():.1f}  {state.summary()}")
+            if state.warning:
+                print(f"        {state.warning}")
 
 
 if __name__ == "__main__":

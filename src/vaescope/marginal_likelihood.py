@@ -164,8 +164,8 @@ def log_likelihood(
     Example:
         >>> import vaescope as vs
         >>> x = vs.known.signals()
-        >>> found = vs.log_likelihood(vs.known.linear_vae(x), x, examples=50)
-        >>> found.believable, round(found.gap, 1)  # its posterior is exact
+        >>> likelihood = vs.log_likelihood(vs.known.linear_vae(x), x, examples=50)
+        >>> likelihood.believable, round(likelihood.gap, 1)  # its posterior is exact
         (True, 0.0)
     """
     opened = open_model(model, data, **reading)

@@ -289,8 +289,8 @@ def test_results_of_another_run_do_not_get_on_the_card(small: Run, tmp_path: Pat
     other = run_of(tmp_path, from_command_line("vae", [*VECTORS, "seed=5"]))
     found = vs.inspect(other, effort="fast", images=False)
     with pytest.raises(UsageError, match="not hand-s0"):
-        vs.save_pretrained(small, tmp_path / "hf", found=found)
-    vs.save_pretrained(other, tmp_path / "hf", found=found)
+        vs.save_pretrained(small, tmp_path / "hf", inspection=found)
+    vs.save_pretrained(other, tmp_path / "hf", inspection=found)
 
 
 def test_a_run_on_own_arrays_needs_them_for_its_card(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_names_of_factors_are_text_on_the_card(run: Run, tmp_path: Path) -> None
 
     found = vs.inspect(run, effort="fast", images=False)
     latents = tuple(replace(latent, factor=EVIL) for latent in found.latents)
-    out = save_pretrained(run, tmp_path / "hf", found=replace(found, latents=latents)).run
+    out = save_pretrained(run, tmp_path / "hf", inspection=replace(found, latents=latents)).run
     card = out.card.read_text()
     assert "onerror" in card and "<img" not in card and "\x1b" not in card
     assert markdown("a < b") == "a &lt; b"

@@ -96,8 +96,8 @@ def compare(
         >>> import vaescope as vs
         >>> x = vs.known.signals()
         >>> model = vs.known.linear_vae(x)
-        >>> found = vs.compare(model, vs.known.linear_vae(x, latent=4), data=x, images=False)
-        >>> [len(kinds.passive) for kinds in found.kinds]
+        >>> comparison = vs.compare(model, vs.known.linear_vae(x, latent=4), data=x, images=False)
+        >>> [len(kinds.passive) for kinds in comparison.kinds]
         [3, 1]
     """
     asked = {

@@ -151,8 +151,8 @@ def overlap_of_densities(log_density: Floats, own: Integers) -> Overlap:
         >>> import numpy as np
         >>> import vaescope as vs
         >>> apart = np.array([[0.0, -50.0], [-50.0, 0.0]])
-        >>> found = vs.decomposition.overlap_of_densities(apart, np.array([0, 1]))
-        >>> round(found.effective_number, 2)
+        >>> overlap = vs.decomposition.overlap_of_densities(apart, np.array([0, 1]))
+        >>> round(overlap.effective_number, 2)
         1.0
     """
     if log_density.ndim != 2 or log_density.shape[1] < 2 or own.shape != log_density.shape[:1]:

@@ -65,12 +65,12 @@ def save_pretrained(
     folder: str | Path,
     data: Any = None,
     *,
-    found: Inspection | None = None,
+    inspection: Inspection | None = None,
     licence: str = "unknown",
 ) -> Published:
     """Writes a finished run to `folder` in the Hugging Face layout, with a model card.
 
-    The verdicts and metrics on the card are those of `found`, or of a fast inspection. `data` is
+    The verdicts and metrics on the card are those of `inspection`, or of a fast one. `data` is
     needed only where the run was trained on the user's own arrays. `licence` is the model's, by
     the hub's identifier, e.g. "apache-2.0": only its owner knows it.
 
@@ -78,7 +78,7 @@ def save_pretrained(
         run: a run or its folder.
         folder: where files are written, or read.
         data: of the run, where it was trained on your own arrays.
-        found: an inspection whose numbers go on the card; None makes a fast one.
+        inspection: an inspection whose numbers go on the card; None makes a fast one.
         licence: of the model, for the card.
 
     Returns:
@@ -104,15 +104,15 @@ def save_pretrained(
     """
     run = _run(run)
     spec = resolve(run.open())
-    if found is None:
+    if inspection is None:
         rows = data_of(spec, None if data is None else as_dataset(data))
-        found = inspect(run, rows, effort="fast", images=False)
-    elif found.settings is None or found.settings.spec != to_dict(run.open()):
+        inspection = inspect(run, rows, effort="fast", images=False)
+    elif inspection.settings is None or inspection.settings.spec != to_dict(run.open()):
         raise UsageError(
-            f"These results describe {found.subject.name}, not {run.path.name}.",
-            "Pass the result of vs.inspect(run), or leave out found=.",
+            f"These results describe {inspection.subject.name}, not {run.path.name}.",
+            "Pass the result of vs.inspect(run), or leave out inspection=.",
         )
-    card = model_card(found, public(spec), name=_name(run), licence=licence)
+    card = model_card(inspection, public(spec), name=_name(run), licence=licence)
     return publish(run, Path(folder), card.text, verdicts=card.verdicts, metrics=card.metrics)
 
 

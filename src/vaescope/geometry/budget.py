@@ -105,11 +105,11 @@ class Budget(GeometryMeasure):
         )
 
 
-def precision_budget_of(found: Grams, variance: Floats) -> Budget:
+def precision_budget_of(grams: Grams, variance: Floats) -> Budget:
     """Of Gram matrices that are at hand; `variance` (n, columns) belongs to the same points.
 
     Args:
-        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+        grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
         variance: (n, latent) posterior variances.
 
     Returns:
@@ -122,28 +122,28 @@ def precision_budget_of(found: Grams, variance: Floats) -> Budget:
     Example:
         >>> import numpy as np
         >>> import vaescope as vs
-        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
-        >>> vs.geometry.precision_budget_of(found, np.full((1, 2), 0.1)).n
+        >>> grams = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> vs.geometry.precision_budget_of(grams, np.full((1, 2), 0.1)).n
         1
     """
     noise = np.asarray(variance, dtype=np.float64)
-    squares = np.diagonal(found.values, axis1=1, axis2=2)
+    squares = np.diagonal(grams.values, axis1=1, axis2=2)
     if noise.shape != squares.shape or np.any(noise <= 0):
         raise ShapeError(
             f"variance has shape {noise.shape} and least value {noise.min(initial=np.inf):g}; "
             f"wanted positive numbers of shape {squares.shape}.",
             "Give the posterior variances of the same points and latents.",
         )
-    full = found.full_rank
-    noise, squares, metric = noise[full], squares[full], found.values[full]
+    full = grams.full_rank
+    noise, squares, metric = noise[full], squares[full], grams.values[full]
     spent = -np.log(noise).sum(axis=1)
     best = budget_bound(squares, spent)
     ratio = (noise * squares).sum(axis=1) / best
     rotation = best / budget_bound_over_rotations(metric, spent)
     value = float(ratio.mean()) if len(ratio) else float("nan")
     return Budget(
-        value, interval_of_mean(ratio), len(ratio), found.space, measure_of(rotation, found.space),
-        measure_of(spent, found.space), found.columns,
+        value, interval_of_mean(ratio), len(ratio), grams.space, measure_of(rotation, grams.space),
+        measure_of(spent, grams.space), grams.columns,
     )  # fmt: skip
 
 

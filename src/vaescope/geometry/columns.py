@@ -54,11 +54,11 @@ class ColumnNorm(GeometryMeasure):
         return f"column norms over {self.n} points in {self.space} space: {each}"
 
 
-def column_cosine_of(found: Grams) -> ColumnCosine:
+def column_cosine_of(grams: Grams) -> ColumnCosine:
     """Of Gram matrices that are at hand. One column alone gives 0.
 
     Args:
-        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+        grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
 
     Returns:
         `ColumnCosine`: mean |cosine| over pairs of columns, and the mean of each pair.
@@ -66,31 +66,31 @@ def column_cosine_of(found: Grams) -> ColumnCosine:
     Example:
         >>> import numpy as np
         >>> import vaescope as vs
-        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
-        >>> round(vs.geometry.column_cosine_of(found).value, 2)
+        >>> grams = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> round(vs.geometry.column_cosine_of(grams).value, 2)
         0.45
     """
-    norms = found.norms
+    norms = grams.norms
     scale = norms[:, :, None] * norms[:, None, :]
     # A column of 0 has no direction; it counts as orthogonal.
-    cosine = np.divide(found.values, scale, out=np.zeros_like(found.values), where=scale > 0)
+    cosine = np.divide(grams.values, scale, out=np.zeros_like(grams.values), where=scale > 0)
     size = np.clip(np.abs(cosine), 0.0, 1.0)
     d = size.shape[-1]
     rows, others = np.triu_indices(d, 1)
-    per_point = size[:, rows, others].mean(axis=1) if d > 1 else np.zeros(found.n)
+    per_point = size[:, rows, others].mean(axis=1) if d > 1 else np.zeros(grams.n)
     pairs = size.mean(axis=0)
     np.fill_diagonal(pairs, 1.0)
     return ColumnCosine(
-        float(per_point.mean()), interval_of_mean(per_point), found.n, found.space, per_point,
-        pairs, found.columns,
+        float(per_point.mean()), interval_of_mean(per_point), grams.n, grams.space, per_point,
+        pairs, grams.columns,
     )  # fmt: skip
 
 
-def column_norm_of(found: Grams) -> ColumnNorm:
+def column_norm_of(grams: Grams) -> ColumnNorm:
     """Of Gram matrices that are at hand.
 
     Args:
-        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+        grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
 
     Returns:
         `ColumnNorm`: mean column norm over columns and points, and that of each column.
@@ -98,15 +98,15 @@ def column_norm_of(found: Grams) -> ColumnNorm:
     Example:
         >>> import numpy as np
         >>> import vaescope as vs
-        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
-        >>> round(vs.geometry.column_norm_of(found).value, 2)
+        >>> grams = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> round(vs.geometry.column_norm_of(grams).value, 2)
         1.56
     """
-    norms = found.norms
+    norms = grams.norms
     per_point = norms.mean(axis=1)
     return ColumnNorm(
-        float(per_point.mean()), interval_of_mean(per_point), found.n, found.space,
-        norms.mean(axis=0), found.columns,
+        float(per_point.mean()), interval_of_mean(per_point), grams.n, grams.space,
+        norms.mean(axis=0), grams.columns,
     )  # fmt: skip
 
 

@@ -33,11 +33,11 @@ class Mechanism(GeometryMeasure):
         )
 
 
-def ima_contrast_of(found: Grams) -> Mechanism:
+def ima_contrast_of(grams: Grams) -> Mechanism:
     """Of Gram matrices that are at hand; the value is NaN where no point has full rank.
 
     Args:
-        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+        grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
 
     Returns:
         `Mechanism`: the contrast in nats; n counts points of full rank, elsewhere it is infinite.
@@ -45,18 +45,18 @@ def ima_contrast_of(found: Grams) -> Mechanism:
     Example:
         >>> import numpy as np
         >>> import vaescope as vs
-        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
-        >>> round(vs.geometry.ima_contrast_of(found).value, 2)
+        >>> grams = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> round(vs.geometry.ima_contrast_of(grams).value, 2)
         0.11
     """
-    full = found.full_rank
-    log_columns = np.log(found.norms[full]).sum(axis=1)
-    per_point = log_columns - 0.5 * np.linalg.slogdet(found.values[full])[1]
+    full = grams.full_rank
+    log_columns = np.log(grams.norms[full]).sum(axis=1)
+    per_point = log_columns - 0.5 * np.linalg.slogdet(grams.values[full])[1]
     per_point = np.clip(per_point, 0.0, None)  # Hadamard; rounding may fall just below
     value = float(per_point.mean()) if len(per_point) else float("nan")
     return Mechanism(
-        value, interval_of_mean(per_point), len(per_point), found.space, per_point,
-        int((~full).sum()), found.columns,
+        value, interval_of_mean(per_point), len(per_point), grams.space, per_point,
+        int((~full).sum()), grams.columns,
     )  # fmt: skip
 
 

@@ -206,8 +206,8 @@ def local_encoder_of(encoders: Floats, decoders: Floats) -> LocalEncoder:
         >>> import vaescope as vs
         >>> decoder = np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
         >>> inverse = np.linalg.pinv(decoder)
-        >>> found = vs.geometry.local_encoder_of(inverse[None], decoder[None])
-        >>> round(found.value, 3), round(found.projection.value, 3), round(found.chance, 3)
+        >>> measured = vs.geometry.local_encoder_of(inverse[None], decoder[None])
+        >>> round(measured.value, 3), round(measured.projection.value, 3), round(measured.chance, 3)
         (1.0, 0.0, 0.667)
     """
     compared = _compared(encoders, decoders)
@@ -256,8 +256,8 @@ def local_encoder(
         >>> model = vs.known.linear_vae(x, latent=3)
         >>> encode = lambda x: model.encode(x)[0]
         >>> decode = lambda z: model.decode(z).mean
-        >>> found = vs.geometry.local_encoder(encode, decode, x[:50])
-        >>> round(found.value, 4), round(found.rows.value, 4), found.chance
+        >>> measured = vs.geometry.local_encoder(encode, decode, x[:50])
+        >>> round(measured.value, 4), round(measured.rows.value, 4), measured.chance
         (1.0, 0.0, 0.375)
     """
     rows = _as_rows(x, encode)

@@ -109,8 +109,8 @@ def neighbours(
         >>> import vaescope as vs
         >>> x = vs.known.signals()
         >>> codes = vs.encode(vs.known.linear_vae(x), x)
-        >>> found = vs.geometry.neighbours(x, codes.mean, codes.variance)
-        >>> found.value > found.chance
+        >>> neighbours = vs.geometry.neighbours(x, codes.mean, codes.variance)
+        >>> neighbours.value > neighbours.chance
         True
     """
     data = np.asarray(x, dtype=np.float64).reshape(len(x), -1)

@@ -97,11 +97,11 @@ def _chance(singular: Matrix, space: str) -> GeometryMeasure:
     return measure_of(_score(*_terms(turned, v, norms), d), space)
 
 
-def od_score_of(found: Grams) -> ODScore:
+def od_score_of(grams: Grams) -> ODScore:
     """The score of Gram matrices that are at hand, e.g. `grams_of(fit.matrices)`.
 
     Args:
-        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+        grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
 
     Returns:
         `ODScore`: (u^2 / 2d + s^2 + v^2 / 2d) / 3: 0 for orthogonal columns, less than 4/3 -
@@ -110,17 +110,17 @@ def od_score_of(found: Grams) -> ODScore:
     Example:
         >>> import numpy as np
         >>> import vaescope as vs
-        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
-        >>> round(vs.geometry.od_score_of(found).value, 2)
+        >>> grams = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> round(vs.geometry.od_score_of(grams).value, 2)
         0.05
     """
-    singular, v = found.singular()
-    d_u, d_s, d_v = _terms(singular, v, found.norms)
-    value = _score(d_u, d_s, d_v, len(found.columns))
+    singular, v = grams.singular()
+    d_u, d_s, d_v = _terms(singular, v, grams.norms)
+    value = _score(d_u, d_s, d_v, len(grams.columns))
     return ODScore(
-        float(value.mean()), interval_of_mean(value), found.n, found.space,
-        measure_of(d_u, found.space), measure_of(d_s, found.space), measure_of(d_v, found.space),
-        _chance(singular, found.space), float(degenerate(singular).mean()), found.columns,
+        float(value.mean()), interval_of_mean(value), grams.n, grams.space,
+        measure_of(d_u, grams.space), measure_of(d_s, grams.space), measure_of(d_v, grams.space),
+        _chance(singular, grams.space), float(degenerate(singular).mean()), grams.columns,
     )  # fmt: skip
 
 

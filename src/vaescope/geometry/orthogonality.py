@@ -158,11 +158,11 @@ class Orthogonality(GeometryMeasure):
         )
 
 
-def distance_of(found: Grams, *, random_decoder: GeometryMeasure | None = None) -> Orthogonality:
+def distance_of(grams: Grams, *, random_decoder: GeometryMeasure | None = None) -> Orthogonality:
     """DtO of Gram matrices that are at hand.
 
     Args:
-        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+        grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
         random_decoder: the same of untrained decoders, to stand beside it.
 
     Returns:
@@ -172,17 +172,17 @@ def distance_of(found: Grams, *, random_decoder: GeometryMeasure | None = None) 
     Example:
         >>> import numpy as np
         >>> import vaescope as vs
-        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
-        >>> round(vs.geometry.distance_of(found).value, 2)
+        >>> grams = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> round(vs.geometry.distance_of(grams).value, 2)
         0.44
     """
-    singular, v = found.singular()
+    singular, v = grams.singular()
     per_point = distances(v)
     interval: Interval | None = interval_of_mean(per_point)
     return Orthogonality(
-        float(per_point.mean()), interval, found.n, found.space, per_point,
-        haar_baseline(len(found.columns)), random_decoder,
-        float(degenerate(singular).mean()), found.columns, found.method,
+        float(per_point.mean()), interval, grams.n, grams.space, per_point,
+        haar_baseline(len(grams.columns)), random_decoder,
+        float(degenerate(singular).mean()), grams.columns, grams.method,
     )  # fmt: skip
 
 

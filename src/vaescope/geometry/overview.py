@@ -118,8 +118,8 @@ def overview(
         >>> model = vs.known.linear_vae(x, latent=3)
         >>> codes = vs.encode(model, x[:60])
         >>> decode = lambda z: model.decode(z).mean
-        >>> found = vs.geometry.overview(decode, codes.mean, codes.variance)
-        >>> round(found.measures["dto"].value, 2)
+        >>> overview = vs.geometry.overview(decode, codes.mean, codes.variance)
+        >>> round(overview.measures["dto"].value, 2)
         0.0
     """
     z = as_points(mean, decode)

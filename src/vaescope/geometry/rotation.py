@@ -289,8 +289,8 @@ def score_under_rotation(
         >>> import vaescope as vs
         >>> codes = vs.known.codes()
         >>> score = lambda one: vs.metrics.mig(one, resamples=0).value
-        >>> found = vs.geometry.score_under_rotation(codes, score, rotations=5)
-        >>> found.share_below
+        >>> scores = vs.geometry.score_under_rotation(codes, score, rotations=5)
+        >>> scores.share_below
         1.0
     """
     value = score(codes)

@@ -69,8 +69,8 @@ def self_consistency(
         >>> model = vs.known.linear_vae(x, latent=3)
         >>> decode = lambda z: model.decode(z).mean
         >>> encode = lambda x: model.encode(x)[0]
-        >>> found = vs.geometry.self_consistency(encode, decode, vs.encode(model, x).mean)
-        >>> found.n
+        >>> consistency = vs.geometry.self_consistency(encode, decode, vs.encode(model, x).mean)
+        >>> consistency.n
         600
     """
     z = as_points(points, decode)

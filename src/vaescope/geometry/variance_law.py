@@ -100,7 +100,7 @@ def _typical(logs: Matrix) -> Matrix:
 
 
 def variance_law_of(
-    found: Grams,
+    grams: Grams,
     variance: Floats,
     *,
     weight: float | None = None,
@@ -114,7 +114,7 @@ def variance_law_of(
     or of shape (columns,) or (n, columns); where it is NaN no law is tested.
 
     Args:
-        found: Gram matrices of Jacobians, from `grams` or `grams_of`.
+        grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
         variance: (n, latent) posterior variances.
         weight: weight of the rate in the objective; None where it is not known.
         reason: why the weight is not known.
@@ -130,11 +130,11 @@ def variance_law_of(
     Example:
         >>> import numpy as np
         >>> import vaescope as vs
-        >>> found = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
-        >>> vs.geometry.variance_law_of(found, np.full((1, 2), 0.1), weight=1.0).n
+        >>> grams = vs.geometry.grams_of(np.array([[[2.0, 0.5], [0.0, 1.0]]]))
+        >>> vs.geometry.variance_law_of(grams, np.full((1, 2), 0.1), weight=1.0).n
         1
     """
-    metric = np.diagonal(found.values, axis1=1, axis2=2)
+    metric = np.diagonal(grams.values, axis1=1, axis2=2)
     measured = np.asarray(variance, dtype=np.float64)
     if measured.shape != metric.shape:
         raise ShapeError(
@@ -152,13 +152,13 @@ def variance_law_of(
     value, interval = _slope(x, y)
     ratio, law_slope, predicted = None, None, None
     prior = np.asarray(prior_variance, dtype=np.float64)
-    prior = np.broadcast_to(prior, (*usable.shape, len(found.columns)))[usable]
+    prior = np.broadcast_to(prior, (*usable.shape, len(grams.columns)))[usable]
     if weight is not None and weight <= 0.0:
         weight, reason = None, f"the weight of the rate is {weight:g}"
     if weight is not None and not np.isfinite(prior).all():
         weight, reason = None, "what a latent that ignores x becomes is not known"
-    if found.space != "likelihood":
-        weight, reason = None, f"it is a law of likelihood space, not of {found.space} space"
+    if grams.space != "likelihood":
+        weight, reason = None, f"it is a law of likelihood space, not of {grams.space} space"
     if weight is not None and len(x):
         reason = ""
         expected = predicted_variance(metric, weight=weight, prior_variance=prior)
@@ -166,8 +166,8 @@ def variance_law_of(
         law_slope = _slope(np.log(expected), y)[0]
         predicted = _typical(np.log(expected))
     return VarianceLaw(
-        value, interval, len(x), found.space, ratio, law_slope, _typical(y), _typical(x), predicted,
-        found.columns, reason,
+        value, interval, len(x), grams.space, ratio, law_slope, _typical(y), _typical(x), predicted,
+        grams.columns, reason,
     )  # fmt: skip
 
 

@@ -67,8 +67,8 @@ def information_replicates(
         >>> import numpy as np
         >>> from vaescope.information.resampling import information_replicates
         >>> a = np.array([[0], [1]] * 50)
-        >>> found = information_replicates(a, a, resamples=3, rng=np.random.default_rng(0))
-        >>> found.information.shape
+        >>> replicates = information_replicates(a, a, resamples=3, rng=np.random.default_rng(0))
+        >>> replicates.information.shape
         (3, 1, 1)
     """
     of_rows, weights = block_weights(len(a), resamples=resamples, rng=rng)

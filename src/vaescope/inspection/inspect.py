@@ -92,8 +92,8 @@ def inspect(
         >>> import vaescope as vs
         >>> x = vs.known.signals()
         >>> model = vs.known.linear_vae(x)
-        >>> found = vs.inspect(model, x, effort="latents")
-        >>> [latent.index for latent in found.latents if latent.type == "passive"]
+        >>> inspection = vs.inspect(model, x, effort="latents")
+        >>> [latent.index for latent in inspection.latents if latent.type == "passive"]
         [3, 4, 5]
     """
     size = effort_named(effort)

@@ -105,8 +105,8 @@ def stability(
     Example:
         >>> import vaescope as vs
         >>> codes = vs.known.codes()
-        >>> found = vs.latents.stability(codes, resamples=10)
-        >>> found.condition_number >= found.condition_number_without_passive
+        >>> stability = vs.latents.stability(codes, resamples=10)
+        >>> stability.condition_number >= stability.condition_number_without_passive
         True
     """
     kinds = types(codes) if kinds is None else kinds

@@ -81,8 +81,8 @@ class SeparatePosterior(nn.Module):
     Example:
         >>> import torch
         >>> import vaescope as vs
-        >>> found = vs.nets.SeparatePosterior(8, 2, hidden=[4], activation=torch.nn.ReLU)
-        >>> found(torch.zeros(3, 8)).mean.shape
+        >>> posterior = vs.nets.SeparatePosterior(8, 2, hidden=[4], activation=torch.nn.ReLU)
+        >>> posterior(torch.zeros(3, 8)).mean.shape
         torch.Size([3, 2])
     """
 
@@ -203,8 +203,8 @@ class ParameterPosterior(nn.Module):
     Example:
         >>> import torch
         >>> import vaescope as vs
-        >>> found = vs.nets.ParameterPosterior(vs.nets.DiagonalPosterior(1, 2))
-        >>> found(torch.zeros(3, 4)).mean.shape
+        >>> posterior = vs.nets.ParameterPosterior(vs.nets.DiagonalPosterior(1, 2))
+        >>> posterior(torch.zeros(3, 4)).mean.shape
         torch.Size([3, 2])
     """
 
