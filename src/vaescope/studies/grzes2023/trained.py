@@ -24,7 +24,7 @@ from vaescope.studies.panels import Curves, Dots
 from vaescope.studies.study import Measured, Scale, Study, Trained, cells
 from vaescope.types import Floats, Integers
 
-__all__ = ["DISCARDED", "LEARNED_MEANS", "PRESSURE", "measure"]
+__all__ = ["DISCARDED", "LEARNED_MEANS", "PRESSURE", "accuracy_of_u", "measure", "place_explained"]
 
 #: The factor that is u, and those that are not.
 TOLD, LEFT = "scale", ("x", "y")
@@ -82,15 +82,15 @@ def measure(run: Run) -> Measured:
     ratio = (codes.variance.astype(np.float64) / codes.prior_variance).mean(axis=0)
     mean, sample = codes.mean.astype(np.float64), codes.sample.astype(np.float64)
     every, few = np.arange(codes.d), used[: len(idle)]
-    told = {
-        "all": _told(codes, mean), "passive_alone": _told(codes, mean[:, idle]),
-        "passive_samples": _told(codes, sample[:, idle]),
-        "without_passive": _told(codes, mean[:, used]),
-        "without_used": _told(codes, mean[:, np.setdiff1d(every, few)]),
+    told: dict[str, float] = {
+        "all": accuracy_of_u(codes, mean), "passive_alone": accuracy_of_u(codes, mean[:, idle]),
+        "passive_samples": accuracy_of_u(codes, sample[:, idle]),
+        "without_passive": accuracy_of_u(codes, mean[:, used]),
+        "without_used": accuracy_of_u(codes, mean[:, np.setdiff1d(every, few)]),
     }  # fmt: skip
     place = {
-        "": _placed(codes, mean), "_passive": _placed(codes, mean[:, used]),
-        "_used": _placed(codes, mean[:, np.setdiff1d(every, few)]),
+        "": place_explained(codes, mean), "_passive": place_explained(codes, mean[:, used]),
+        "_used": place_explained(codes, mean[:, np.setdiff1d(every, few)]),
     }  # fmt: skip
     return {
         "price": _price(of, idle), "price_used": _price(of, used[:1]),
@@ -128,7 +128,7 @@ def _classes(codes: Codes, name: str) -> Integers:
     return np.asarray(codes.factors[:, codes.factor_names.index(name)], dtype=np.int64)
 
 
-def _told(codes: Codes, values: Floats) -> float:
+def accuracy_of_u(codes: Codes, values: Floats) -> float:
     """Accuracy of u by a logistic regression, on a third of the images."""
     labels = _classes(codes, TOLD)
     if not values.shape[1]:
@@ -138,7 +138,7 @@ def _told(codes: Codes, values: Floats) -> float:
     return float((model.predict(values[second]) == labels[second]).mean())
 
 
-def _placed(codes: Codes, values: Floats) -> float:
+def place_explained(codes: Codes, values: Floats) -> float:
     """Share of the variance of x and y that squares and products of the means explain, on a third
     of the images, mean over both."""
     scaled = (values - values.mean(axis=0)) / np.maximum(values.std(axis=0), 1e-12)

@@ -1,0 +1,49 @@
+"""Measures of studies of trained models, on cases whose answers are known."""
+
+import numpy as np
+import pytest
+
+import vaescope as vs
+from vaescope.codes import Codes
+from vaescope.marginal_likelihood import posterior_contrast
+from vaescope.studies.grzes2023.trained import LEFT, TOLD, accuracy_of_u, place_explained
+from vaescope.studies.zietlow2022.held_out import shown_before
+from vaescope.studies.zietlow2022.trained_gap import turned
+
+
+def test_an_image_is_seen_by_its_pixels_under_whatever_combination() -> None:
+    images = vs.load_dataset("dsprites", size=16, grid={"shape": [0], "orientation": [0]})
+    half = images.pick(np.arange(0, len(images), 2))
+    seen = shown_before(images, half)
+    assert seen[::2].all()
+    rows = images.rows(np.arange(len(images))).reshape(len(images), -1)
+    there = {tuple(row) for row in rows[::2]}
+    assert seen.tolist() == [tuple(row) in there for row in rows]
+    assert 0 < seen[1::2].sum() < len(images) // 2  # some, and not all, look like another one
+
+
+def test_rotation_costs_orthogonal_columns_of_unlike_length_and_no_others() -> None:
+    unlike = np.diag([100.0, 1.0])[None]
+    assert posterior_contrast(unlike, np.ones(2))[0] == pytest.approx(0.0)
+    assert turned(unlike) > 0.3
+    assert turned(9.0 * np.eye(2)[None]) == pytest.approx(0.0, abs=1e-12)
+
+
+def _codes(mean: np.ndarray, factors: np.ndarray) -> Codes:
+    return Codes(
+        mean, np.ones_like(mean), mean, factors=factors, factor_names=(TOLD, *LEFT),
+        factor_sizes=(6, 12, 6),
+    )  # fmt: skip
+
+
+def test_u_and_place_are_told_by_what_holds_them_and_by_nothing_else() -> None:
+    size, x, y = np.meshgrid(np.arange(6), np.arange(12), np.arange(6), indexing="ij")
+    factors = np.column_stack([size.ravel(), x.ravel(), y.ravel()])
+    one_hot = np.eye(6)[factors[:, 0]]
+    place = factors[:, 1:].astype(np.float64)
+    codes = _codes(np.column_stack([one_hot, place]), factors)
+    assert accuracy_of_u(codes, one_hot) == 1.0
+    assert accuracy_of_u(codes, place) < 0.3
+    assert accuracy_of_u(codes, place[:, :0]) == pytest.approx(1 / 6)
+    assert place_explained(codes, place) == pytest.approx(1.0)
+    assert place_explained(codes, one_hot) < 0.05
