@@ -13,7 +13,8 @@ from torch import Tensor
 from vaescope.adapters.condition import Form
 
 __all__ = [
-    "RECORDED", "Call", "beside_names", "fed", "optional_beside", "parameters_of", "required_of",
+    "RECORDED", "Call", "beside_names", "fed", "of_function", "optional_beside", "parameters_of",
+    "required_of",
 ]  # fmt: skip
 
 #: What arguments are called that are given beside x or z.
@@ -41,6 +42,12 @@ def parameters_of(function: Any) -> list[inspect.Parameter] | None:
     return [one for one in known if one.kind in kinds]
 
 
+def of_function(wrapper: Callable[..., Any], function: Any) -> Callable[..., Any]:
+    """A function of ours around somebody's: what it may be given is asked of theirs."""
+    wrapper.__wrapped__ = getattr(function, "__wrapped__", function)  # type: ignore[attr-defined]
+    return wrapper
+
+
 def required_of(function: Any) -> int:
     """How many arguments a function needs by place; 1 where that cannot be known."""
     known = parameters_of(function)
@@ -58,6 +65,8 @@ def beside_names(names: list[str]) -> list[str]:
 
 def optional_beside(function: Any) -> list[str]:
     """What a function may be given beside x or z and works without, by names: decode(z, y=None)."""
+    if str(getattr(function, "__module__", "")).startswith("vaescope."):
+        return []  # ours, around what has no parameters to look at
     known = parameters_of(function) or []
     names = [one.name for one in known[1:] if one.default is None]
     return [name for name in names if _BESIDE.search(name) and not _FIRST.search(name)]

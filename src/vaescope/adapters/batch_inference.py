@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vaescope.adapters.arguments import of_function
 from vaescope.adapters.fixed_batches import in_batches
 from vaescope.adapters.input_format import FORMS, forms_of
 from vaescope.adapters.sources import Function, Source
@@ -39,8 +40,7 @@ def with_batches_that_work(
         def call(values: Tensor, u: Tensor | None = None) -> Any:
             return in_batches(function, size, values, u)
 
-        call.__wrapped__ = getattr(function, "__wrapped__", function)  # type: ignore[attr-defined]
-        return call
+        return of_function(call, function)
 
     encoders, decoders = (
         tuple((name, filled(function)) for name, function in named)

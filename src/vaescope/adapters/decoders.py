@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, distributions
 from torch.nn import functional
 
+from vaescope.adapters.arguments import of_function
 from vaescope.adapters.draws import Forward, recorded
 from vaescope.adapters.noise import Noise, sampling
 from vaescope.adapters.output_format import NEVER, Decoded, decoded, error_of, event_of
@@ -111,7 +112,7 @@ def vocabulary_told(
             f"Pass decode=model.{name} where it is the last, else "
             f"decode=lambda z: model.{name}(z).transpose(1, 2){said}.",
         )
-    return (name, turned) if nats[1] < nats[0] else decoder
+    return (name, of_function(turned, decode)) if nats[1] < nats[0] else decoder
 
 
 def levels_told(decoder: tuple[str, Function], levels: int, x: Tensor) -> tuple[str, Function]:
@@ -129,7 +130,7 @@ def levels_told(decoder: tuple[str, Function], levels: int, x: Tensor) -> tuple[
             logits=functional.pad(logits, (0, BYTES - levels), value=NEVER)
         )
 
-    return name, of_bytes
+    return name, of_function(of_bytes, decode)
 
 
 def _numbered_any(x: Tensor, levels: int) -> bool:

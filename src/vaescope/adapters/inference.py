@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vaescope.adapters.arguments import parameters_of
+from vaescope.adapters.arguments import of_function, parameters_of
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.batch_inference import with_batches_that_work
 from vaescope.adapters.decoders import (
@@ -50,6 +50,7 @@ from vaescope.adapters.output_format import (
     pixels,
     values_first,
 )
+from vaescope.adapters.output_spread import refuse_outputs, unexplained
 from vaescope.adapters.posterior_format import Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
 from vaescope.adapters.reading import CLEARLY, POOR, Reading, refuse_absurd, refuse_company
@@ -132,6 +133,8 @@ def choose(
     if first.spread == "none" and forward is not None and not asked.posterior:
         refuse_detour(source, first.decoder[1], _means(first), first.shape, forward)
     refuse_company(source, first, x, u)
+    if first.unsaid:
+        refuse_outputs(source.name, first.unsaid)
     first = of_counts(source, first, x, u, asked)
     return with_spread(source, first, x, u, asked.kind), len(tried)
 
@@ -160,7 +163,7 @@ def _after(decode: Function, likelihood: Callable[[Any], Any]) -> Function:
     def decode_to_distribution(z: Tensor, u: Tensor | None = None) -> Any:
         return likelihood(decode(z, u))
 
-    return decode_to_distribution
+    return of_function(decode_to_distribution, decode)
 
 
 def _in_range(tried: list[Reading], default: Range, values: bool) -> Reading:
@@ -315,7 +318,9 @@ def _readings(
                                     why, output, x),
                             stated=bool(shown.loss or asked.output or asked.likelihood),
                             assumed=assumption(likelihood, shown, asked),
-                            unexplained=bool(shown.unexplained))
+                            unexplained=bool(shown.unexplained),
+                            unsaid=() if shown.loss or asked.likelihood or likelihood.spread
+                            else unexplained(output, x))
                 )  # fmt: skip
             if not found:
                 seen = ends_of(output.values)

@@ -39,10 +39,12 @@ from vaescope.adapters.output_format import (
     pixels,
     values_first,
 )
-from vaescope.adapters.posterior_format import SPREADS, Parts, posterior_of
+from vaescope.adapters.output_spread import output_spread
+from vaescope.adapters.posterior_format import Parts, posterior_of
 from vaescope.adapters.reading import CLEARLY, POOR, Reading
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.tensors import leaves
+from vaescope.adapters.whole_outputs import Whole, whole_of
 from vaescope.errors import UnscoredError
 
 __all__ = [
@@ -112,9 +114,14 @@ def shown_by(
         rates = rates_of(q.mean, q.variance)
     own = fed[:few].to(outputs[0])
     others: list[str] = []
-    loss = _passed_loss(source, own, given, outputs, decoder[1], rates, others) or _shown_loss(
-        source, own, outputs, first_few, rates, others
-    )
+    loss = _passed_loss(source, own, given, outputs, decoder[1], rates, others)
+    if loss is None:
+        raw = decoder[1](z[:few].reshape(few, *shape), given)
+        y = next(leaf for _, leaf in leaves(raw) if leaf.ndim > 1)
+        whole = None
+        if source.forwards and isinstance(source.model, nn.Module):
+            whole = whole_of(source.forwards[0], source.model, own, given, y, first_few)
+        loss = _shown_loss(source, own, outputs, first_few, rates, others, whole)
     if loss is None:
         return StatedLikelihood(_ending(values, z), "", "", unexplained=", ".join(others[:1]))
     return StatedLikelihood(_ending(values, z), *loss)
@@ -153,7 +160,7 @@ def likelihoods(
             why += f"; the decoder ends in a {shown.end}"
         kind = None
         if output.spread is not None and word in ("", "gaussian") and not (number or loss):
-            kind = _output_spread(output, span, x)
+            kind = output_spread(output, span, x, told=bool(word))
         if kind is not None:
             family, why = "gaussian", f"{why}; the second output is taken as its {kind}"
         scale = float(number) if number else None
@@ -214,23 +221,6 @@ def _are_shares(values: Tensor) -> bool:
     return float(values.min()) >= 0 and torch.allclose(sums, torch.ones_like(sums), atol=1e-3)
 
 
-def _output_spread(output: Decoded, span: Range, x: Tensor) -> str | None:
-    """What a second output is, by the likelihood of the images: None where it is none, but for
-    example the logits of the first."""
-    assert output.spread is not None
-    low, high = span
-    values, wanted = output.values.to(x), low + (high - low) * x
-    if torch.allclose(output.spread.to(x).sigmoid(), values, atol=1e-4):
-        return None
-    nats = {}
-    for kind in ("logvar", "std", "variance", "logstd"):
-        variance = SPREADS[kind](output.spread.to(x))
-        log_p = -0.5 * ((wanted - values).square() / variance + variance.log()).flatten(1).sum(1)
-        if bool((variance > 0).all()) and bool(torch.isfinite(log_p).all()):
-            nats[kind] = float(log_p.mean())
-    return max(nats, key=nats.__getitem__, default=None)
-
-
 def _fitted(y: Tensor, family: str, meaning: str, span: Range, units: Range, x: Tensor) -> float:
     """The variance or scale under which the images are likeliest, in the model's units."""
     size = units[1] - units[0]
@@ -253,7 +243,7 @@ def _ending(decode: Callable[[Tensor], Tensor], z: Tensor) -> str:
 
 def _shown_loss(
     source: Source, x: Tensor, outputs: Sequence[Tensor], parts: Parts, rates: Sequence[float],
-    others: list[str],
+    others: list[str], whole: Whole | None,
 ) -> Shown | None:  # fmt: skip
     """The distortion that the model's own loss has, and where it is shown: "bernoulli", "logits"
     (of which a Bernoulli), "squared-error" or "laplace".
@@ -266,7 +256,7 @@ def _shown_loss(
     spread = torch.zeros_like(mean) if spread is None else spread
     for name, loss in named_losses(source.model):
         for call in calls_of(loss):
-            given = Given(x=x, mean=mean, spread=spread)
+            given = Given(x=x, mean=mean, spread=spread, whole=whole)
             found, changes = _explained(partial(_called, call, given), x, outputs, rates)
             if found is not None:
                 family, scale = found

@@ -8,7 +8,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from vaescope.adapters.draws import Forward, answering, recorded, trace_forward
 from vaescope.adapters.noise import Noise, sampling
 from vaescope.adapters.posterior_format import SPREADS, Parts
 from vaescope.adapters.tensors import leaves, same
+from vaescope.adapters.whole_outputs import Whole
 
 __all__ = [
     "DISTORTIONS",
@@ -48,6 +49,11 @@ _ROLES: Mapping[str, re.Pattern[str]] = {
     "mean": re.compile(r"mu|mean|loc"),
     "z": re.compile(r"^z$|latent|sample"),
 }
+#: What an argument is called that is all that forward returns.
+_WHOLE = re.compile(
+    r"^((vae|model|forward|fwd|net)_?)?(outs?|outputs?|results?|res|ret|returned|preds?|predictions?"
+    r"|args)$"
+)
 #: Means and spreads with which a rate is called, and the share of its variance that may be left.
 POINTS = 16
 UNEXPLAINED = 1e-8
@@ -66,6 +72,8 @@ class Given:
     x: Tensor
     mean: Tensor
     spread: Tensor
+    #: What a whole pass returns, with a reconstruction, means and spreads in place of its own.
+    whole: Whole | None = None
 
 
 Call = Callable[[Tensor, Given], Any]
@@ -122,6 +130,10 @@ def calls_of(loss: Callable[..., Any]) -> Iterator[Call]:
              and one.kind is not inspect.Parameter.VAR_KEYWORD]  # fmt: skip
     if roles and None not in roles:
         yield lambda y, g: loss(*(_argument(str(role), y, g) for role in roles))
+    names = [one.name.lower() for one in known if one.default is inspect.Parameter.empty]
+    wholes = ["whole" if _WHOLE.search(name) else _role(name) for name in names]
+    if wholes.count("whole") == 1 and None not in wholes:
+        yield lambda y, g: loss(*(_argument(str(role), y, g) for role in wholes))
 
 
 def losses_of(
@@ -171,7 +183,11 @@ def _role(name: str) -> str | None:
     return next((role for role, names in _ROLES.items() if names.search(name.lower())), None)
 
 
-def _argument(role: str, y: Tensor, given: Given) -> Tensor:
+def _argument(role: str, y: Tensor, given: Given) -> Any:
+    if role == "whole":
+        if given.whole is None:
+            raise ValueError("the model's forward does not show what it returns")
+        return given.whole(y, given.mean, given.spread)
     values = {"recon": y, "x": given.x, "mean": given.mean, "spread": given.spread, "z": given.mean}
     return values[role]
 
@@ -190,7 +206,9 @@ def terms_of(call: Callable[[Any], Any], points: Sequence[Any]) -> Tensor | None
     )
 
 
-def rate_of(model: Any, x: Tensor, y: Tensor, parts: Parts) -> Rate | None:
+def rate_of(
+    model: Any, x: Tensor, y: Tensor, parts: Parts, whole: Whole | None = None
+) -> Rate | None:
     """The KL in a model's own loss, by how it changes with means and spreads.
 
     KL(N(m, v) || N(0, s)) = (m^2 + v) / 2s - log(v) / 2 + constant: the loss must be linear in
@@ -199,7 +217,7 @@ def rate_of(model: Any, x: Tensor, y: Tensor, parts: Parts) -> Rate | None:
     """
     if parts.spread is None or parts.spread.shape != parts.mean.shape:
         return None
-    points = _points(x, parts)
+    points = [replace(given, whole=whole) for given in _points(x, parts)]
     for name, loss in named_losses(model):
         for call in calls_of(loss):
             terms = terms_of(partial(call, y), points)

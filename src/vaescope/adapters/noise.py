@@ -107,16 +107,24 @@ _REPLACED: Mapping[Any, Callable[[Noise, Any, tuple[Any, ...], Any], Any]] = {
     _aten.native_dropout.default: _no_dropout,
 }
 
-#: Layers that behave otherwise in training, beside drawing z.
+#: Layers that behave otherwise in training, beside drawing z, whoever derived a class of them.
 _STEADY = (nn.modules.batchnorm._NormBase, nn.modules.dropout._DropoutNd)
+
+
+def _draws_nothing(part: nn.Module) -> bool:
+    """Whether a part is a layer of torch: none of these draws z in training, and some do other
+    things there, such as spectral norm, whose weights change with every call."""
+    kinds = (kind.__module__ for kind in type(part).__mro__)
+    own = next(home for home in kinds if home != nn.utils.parametrize.__name__)
+    return own.startswith("torch.nn.") or isinstance(part, _STEADY)
 
 
 @contextmanager
 def sampling(module: nn.Module | None) -> Iterator[None]:
-    """In training mode but for dropout and batch norm: many models draw z only there."""
+    """In training mode but for the layers of torch: many models draw z only there."""
     modes = {} if module is None else {part: part.training for part in module.modules()}
     for part in modes:
-        part.training = not isinstance(part, _STEADY)
+        part.training = not _draws_nothing(part)
     try:
         yield
     finally:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, distributions
 from torch.nn import functional
 
+from vaescope.adapters.posterior_format import kind_named
 from vaescope.adapters.tensors import leaves
 from vaescope.errors import ShapeError, UsageError
 
@@ -68,6 +69,9 @@ class Decoded:
     values: Tensor
     distribution: distributions.Distribution | None = None
     spread: Tensor | None = None  # a second output for each pixel
+    kind: str | None = None  # what that is by its name
+    #: Outputs for each pixel beside the first that are not its spread, by name or number.
+    beside: tuple[str, ...] = ()
     levels: Tensor | None = None  # logits of each level of a pixel, levels last
     tokens: bool = False  # values are log-probabilities of tokens, the vocabulary last
 
@@ -99,20 +103,23 @@ def decoded(output: Any, event: tuple[int, ...]) -> Decoded:
     if isinstance(output, distributions.Distribution):
         return _of_distribution(output, event)
     if isinstance(output, tuple | list) and output:
-        return _first_of(output, event)
+        names = getattr(output, "_fields", range(len(output)))
+        return _first_of({(name,): part for name, part in zip(names, output, strict=True)}, event)
     if isinstance(output, Tensor):
         return _of_tensor(output, event)
     name = _named(output, _NAMES)
-    if name is None:
-        parts = [part for _, part in leaves(output)]
-        if parts:
-            return _first_of(parts, event)
-        raise UsageError(
-            f"decode returned {type(output).__name__}; wanted a tensor of shape "
-            f"(batch, {', '.join(map(str, event))}).",
-            "Pass decode= as a function that returns that tensor.",
-        )
-    return decoded(output[name] if isinstance(output, Mapping) else getattr(output, name), event)
+    parts: dict[tuple[Any, ...], Any] = dict(leaves(output))
+    if name is not None:
+        first = output[name] if isinstance(output, Mapping) else getattr(output, name)
+        named = {path: part for path, part in parts.items() if _kind(path) is not None}
+        return _first_of({(name,): first, **named}, event)
+    if parts:
+        return _first_of(parts, event)
+    raise UsageError(
+        f"decode returned {type(output).__name__}; wanted a tensor of shape "
+        f"(batch, {', '.join(map(str, event))}).",
+        "Pass decode= as a function that returns that tensor.",
+    )
 
 
 def _named(output: Any, names: Sequence[str]) -> str | None:
@@ -129,14 +136,20 @@ class _Attributes:
         return getattr(self.owner, name, None)
 
 
-def _first_of(parts: Sequence[Any], event: tuple[int, ...]) -> Decoded:
-    """The first of several that has the size of the data; one of the same size right behind it is
-    what its distribution has for a spread."""
-    fitting = []
+def _kind(path: tuple[Any, ...]) -> str | None:
+    """What a spread is by the last name on the way to it."""
+    return kind_named(path[-1]) if isinstance(path[-1], str) else None
+
+
+def _first_of(parts: Mapping[tuple[Any, ...], Any], event: tuple[int, ...]) -> Decoded:
+    """The first of several that has the size of the data; one of the same size right behind it may
+    be what its distribution has for a spread, unless it is called something else or there are
+    more."""
+    fitting: dict[tuple[Any, ...], Decoded] = {}
     problem: Exception | None = None
-    for part in parts:
+    for path, part in parts.items():
         try:
-            fitting.append(decoded(part, event))
+            fitting[path] = decoded(part, event)
         except (ShapeError, UsageError) as error:
             problem = problem or error
             if fitting:
@@ -144,10 +157,18 @@ def _first_of(parts: Sequence[Any], event: tuple[int, ...]) -> Decoded:
     if not fitting:
         assert problem is not None
         raise problem
-    first, *rest = fitting
-    if rest and first.distribution is None and first.levels is None:
-        return Decoded(first.values, spread=rest[0].values)
-    return first
+    first, *rest = fitting.values()
+    if not rest or first.distribution is not None or first.levels is not None:
+        return first
+    _, second, *more = fitting
+    kind = _kind(second)
+    if more or (isinstance(second[-1], str) and kind is None):
+        return Decoded(first.values, beside=tuple(map(_worded, (second, *more))))
+    return Decoded(first.values, spread=rest[0].values, kind=kind)
+
+
+def _worded(path: tuple[Any, ...]) -> str:
+    return path[-1] if isinstance(path[-1], str) else f"output {path[-1] + 1}"
 
 
 def _of_distribution(output: distributions.Distribution, event: tuple[int, ...]) -> Decoded:

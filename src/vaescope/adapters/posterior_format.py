@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, distributions, nn
 from torch.nn import functional
 
+from vaescope.adapters.arguments import of_function
 from vaescope.adapters.tensors import same
 
 __all__ = [
@@ -382,4 +383,8 @@ def moved_first(one: Candidate) -> Candidate:
 
 def moved_back(decode: Callable[..., Any]) -> Callable[..., Any]:
     """A decoder of latents with their channels last, given them first."""
-    return lambda z, u=None: decode(z.movedim(1, -1), u)
+
+    def decode_last(z: Tensor, u: Tensor | None = None) -> Any:
+        return decode(z.movedim(1, -1), u)
+
+    return of_function(decode_last, decode)

@@ -54,6 +54,7 @@ class Reading:
     stated: bool = False  # whether the model or the user says what the output means
     assumed: str = ""  # why its likelihood, or the scale of it, is only assumed; else empty
     unexplained: bool = False  # whether the model shows a loss that is none of those known here
+    unsaid: tuple[str, ...] = ()  # outputs of its decoder of which nothing shows what they are
     margin: float | None = None  # nats by which the next best range or output is worse
 
     @property

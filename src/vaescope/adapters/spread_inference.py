@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vaescope.adapters.likelihood_inference import LOSSES
 from vaescope.adapters.losses import Rate, rate_of
@@ -24,6 +24,7 @@ from vaescope.adapters.posterior_format import SPREADS, Parts, kind_named, poste
 from vaescope.adapters.reading import Reading
 from vaescope.adapters.sources import Source
 from vaescope.adapters.tensors import leaves
+from vaescope.adapters.whole_outputs import whole_of
 from vaescope.distributions import Distribution
 from vaescope.errors import ReadingError
 
@@ -117,7 +118,11 @@ def rate_shown(
     if image is None:
         return None
     fed = reading.way.formed(x[:few]).to(image)
-    return rate_of(source.model, fed, image, Parts(z, parts.spread[:few]))
+    first = Parts(z, parts.spread[:few])
+    whole = None
+    if source.forwards and isinstance(source.model, nn.Module):
+        whole = whole_of(source.forwards[0], source.model, fed, given, image, first)
+    return rate_of(source.model, fed, image, first, whole)
 
 
 def costs_of(parts: Parts, x: Tensor, decode: Density) -> list[Cost]:

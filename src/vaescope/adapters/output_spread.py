@@ -1,0 +1,60 @@
+"""A second output of a decoder: whether it is the spread of the first, and in which form."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from vaescope.adapters.output_format import Decoded, Range
+from vaescope.adapters.posterior_format import SPREADS
+from vaescope.errors import UnscoredError
+
+__all__ = ["output_spread", "refuse_outputs", "unexplained"]
+
+
+def unexplained(output: Decoded, x: Tensor) -> tuple[str, ...]:
+    """Outputs for each value of the data that are neither its spread nor the first in other
+    words."""
+    second = output.spread is not None and not logits_of(output, x)
+    return output.beside or (("a second output",) if second else ())
+
+
+def refuse_outputs(model: str, names: Sequence[str]) -> None:
+    """A decoder that gives more than means, and of which nothing shows what they are."""
+    raise UnscoredError(
+        f"The decoder of {model} gives {' and '.join(names)} for each value beside the first "
+        "output, and no loss shows what they are.",
+        "Say the likelihood with likelihood=: a function of all that the decoder returns that "
+        "gives a distribution of torch, or a name, e.g. squared-error, for the first output alone.",
+        tuple(names),
+    )
+
+
+def logits_of(output: Decoded, x: Tensor) -> bool:
+    """Whether the second output is the logits of the first."""
+    assert output.spread is not None
+    return torch.allclose(output.spread.to(x).sigmoid(), output.values.to(x), atol=1e-4)
+
+
+def output_spread(output: Decoded, span: Range, x: Tensor, *, told: bool) -> str | None:
+    """What a second output is, by its name and by the likelihood of the images: None where these
+    are likelier with one variance for all, as of no trained spread, unless it is `told` that it is
+    one; or where it is the logits of the first."""
+    assert output.spread is not None
+    low, high = span
+    values, wanted = output.values.to(x), low + (high - low) * x
+    if logits_of(output, x):
+        return None
+    nats = {}
+    squares = (wanted - values).square()
+    one = float(-0.5 * x[0].numel() * (1 + squares.mean().clamp_min(1e-12).log()))
+    for kind in ("logvar", "std", "variance", "logstd") if output.kind is None else (output.kind,):
+        if kind in ("std", "variance") and float(output.spread.min()) <= 0:
+            continue
+        variance = SPREADS[kind](output.spread.to(x))
+        log_p = -0.5 * (squares / variance + variance.log()).flatten(1).sum(1)
+        if bool((variance > 0).all()) and bool(torch.isfinite(log_p).all()):
+            nats[kind] = float(log_p.mean())
+    best = max(nats, key=nats.__getitem__, default=None)
+    known = told or output.kind is not None
+    return best if best is not None and (known or nats[best] > one) else None
