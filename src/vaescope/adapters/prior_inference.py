@@ -45,7 +45,8 @@ def prior_of(
     """
     if asked is not None:
         prior = as_prior(asked, latent)
-        return prior, Inference("prior", prior.density().says, "as given", told=True)
+        why = f"as given{getattr(prior, 'note', '')}"
+        return prior, Inference("prior", prior.density().says, why, told=True)
     found: list[tuple[PriorDensity, str]] = []
     unread: list[str] = []
     for density, why in _candidates(model, latent, event, encode, unread):
@@ -81,9 +82,8 @@ def _unreadable(model: Any, name: str) -> ReadingError:
     return ReadingError(
         f"{type(model).__name__} has {name}, so its prior may not be N(0, I), and it could not "
         "be inferred.",
-        "State it with prior=: a torch.distributions object, one of vaescope.priors, or a name "
-        "such as normal. For any other prior, such as a flow, prior=normal gives types and "
-        "rates with respect to N(0, I).",
+        "State it with prior=: a torch.distributions object, one of vaescope.priors, a name such "
+        "as normal, or (log_density, draws) of any other prior, such as a flow or an energy.",
         (name,),
     )
 

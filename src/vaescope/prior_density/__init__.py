@@ -10,6 +10,7 @@ from vaescope.prior_density.gaussian import GaussianDensity, standard_normal
 from vaescope.prior_density.json_text import FAMILIES, from_json
 from vaescope.prior_density.laplace import LaplaceDensity
 from vaescope.prior_density.mixture import MixtureDensity
+from vaescope.prior_density.sampled import SampledDensity
 from vaescope.prior_density.sparse import SparseDensity
 from vaescope.prior_density.student_t import StudentTDensity
 from vaescope.prior_density.subspaces import SubspacesDensity
@@ -20,6 +21,7 @@ __all__ = [
     "LaplaceDensity",
     "MixtureDensity",
     "PriorDensity",
+    "SampledDensity",
     "SparseDensity",
     "StudentTDensity",
     "SubspacesDensity",

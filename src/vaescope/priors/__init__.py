@@ -7,6 +7,7 @@ from vaescope.priors.fixed import FixedPrior
 from vaescope.priors.gaussian import StandardNormal
 from vaescope.priors.mixture import MixturePrior
 from vaescope.priors.sparse import SparsePrior
+from vaescope.priors.stated import StatedPrior
 from vaescope.priors.student_t import StudentTPrior
 from vaescope.priors.subspaces import SubspacesPrior
 
@@ -17,6 +18,7 @@ __all__ = [
     "MixturePrior",
     "SparsePrior",
     "StandardNormal",
+    "StatedPrior",
     "StudentTPrior",
     "SubspacesPrior",
     "as_prior",

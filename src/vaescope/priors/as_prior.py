@@ -19,6 +19,7 @@ from vaescope.prior_density import (
     standard_normal,
 )
 from vaescope.priors.fixed import FixedPrior
+from vaescope.priors.stated import stated_prior
 from vaescope.types import Floats
 from vaescope.vae import Prior
 
@@ -34,9 +35,9 @@ NAMES: Mapping[str, Callable[[int, float | None], PriorDensity]] = {
 
 _WANTED = (
     f"Give a name ({', '.join(NAMES)}; e.g. student-t:5, sparse:0.8), one of vaescope.priors or "
-    "vaescope.prior_density, or a torch.distributions object: Normal, Laplace, StudentT, "
-    "Independent of these, MultivariateNormal with diagonal covariance, MixtureSameFamily of "
-    "diagonal Normals."
+    "vaescope.prior_density, a torch.distributions object, "
+    "which flows are too, an object with log_prob and sample, or a pair of a log-density and draws "
+    "(points, or a function of their number)."
 )
 
 
@@ -44,8 +45,11 @@ def as_prior(value: Any, latent: int) -> Prior:
     """The prior that `value` names, is or describes, over `latent` latents.
 
     Args:
-        value: a name, a `Prior`, a `PriorDensity` or an object of `torch.distributions`. Numbers of
-            one-dimensional distributions hold for all latents.
+        value: a name, a `Prior`, a `PriorDensity`, an object of `torch.distributions` or another
+            one with `log_prob` and `sample`, such as a flow, or a pair of a function that gives
+            log p(z) of points and draws from p (points, or a function of their number), with a
+            name as a third. Numbers of one-dimensional distributions hold for all latents. What
+            has no closed form is taken by Monte Carlo.
         latent: how many latents the model has.
 
     Raises:
@@ -66,8 +70,13 @@ def as_prior(value: Any, latent: int) -> Prior:
         density = _named(value, latent)
     elif isinstance(value, PriorDensity):
         density = value
-    elif isinstance(value, td.Distribution):
-        density = _described(value, latent)
+    elif isinstance(value, td.Distribution) and (known := _described(value, latent)) is not None:
+        density = known
+    elif isinstance(value, tuple | list) and len(value) in (2, 3) and callable(value[0]):
+        log_density, draws, *name = value
+        return stated_prior(log_density, draws, latent, str(name[0]) if name else "the given one")
+    elif callable(log_prob := getattr(value, "log_prob", None)) and hasattr(value, "sample"):
+        return stated_prior(log_prob, _drawing(value, latent), latent, f"a {type(value).__name__}")
     else:
         raise UsageError(f"prior is {type(value).__name__}, which is not a prior.", _WANTED)
     if density.d != latent:
@@ -76,6 +85,35 @@ def as_prior(value: Any, latent: int) -> Prior:
             "Give a prior over as many latents as the model has.",
         )
     return FixedPrior(density)
+
+
+def _drawing(value: Any, latent: int) -> Callable[[int], Tensor]:
+    """Draws of an object with `sample`, which takes a shape or a number, and may give more than
+    points."""
+
+    def draw(n: int) -> Tensor:
+        for size in ((n,), n):
+            points = _drawn(value, size)
+            if points is not None and points.ndim == 1 and len(points) == n:
+                each = [points, *(_drawn(value, size) for _ in range(latent - 1))]
+                points = torch.stack([one for one in each if one is not None], 1)
+            if points is not None and len(points) == n:
+                return points
+        raise UsageError(
+            f"sample of {type(value).__name__} takes neither a shape nor a number of draws.",
+            "Give prior=(log_density, draws).",
+        )
+
+    return draw
+
+
+def _drawn(value: Any, size: Any) -> Tensor | None:
+    try:
+        found = value.sample(size)
+    except Exception:  # anybody's code: it takes another size
+        return None
+    points = found[0] if isinstance(found, tuple | list) and found else found
+    return points if isinstance(points, Tensor) and points.ndim else None
 
 
 def _needed(example: str, number: float | None) -> float:
@@ -97,7 +135,8 @@ def _named(text: str, latent: int) -> PriorDensity:
     return NAMES[name](latent, value)
 
 
-def _described(value: td.Distribution, latent: int) -> PriorDensity:
+def _described(value: td.Distribution, latent: int) -> PriorDensity | None:
+    """The density of a family that is known in closed form; None of another."""
     if isinstance(value, td.Independent):
         return _described(value.base_dist, latent)
     if isinstance(value, td.Normal):
@@ -114,10 +153,10 @@ def _described(value: td.Distribution, latent: int) -> PriorDensity:
         return GaussianDensity(_each(value.loc, latent), _each(variance, latent))
     if isinstance(value, td.MixtureSameFamily):
         return _mixture(value)
-    raise UsageError(f"prior is {type(value).__name__}, whose density is not known.", _WANTED)
+    return None
 
 
-def _mixture(value: td.MixtureSameFamily) -> MixtureDensity:
+def _mixture(value: td.MixtureSameFamily) -> MixtureDensity | None:
     parts = value.component_distribution
     if isinstance(parts, td.Independent):
         parts = parts.base_dist
@@ -127,7 +166,7 @@ def _mixture(value: td.MixtureSameFamily) -> MixtureDensity:
         means = _array(parts.loc)
         variances = _array(torch.diagonal(parts.covariance_matrix, dim1=-2, dim2=-1))
     else:
-        raise UsageError("prior is a mixture, but not of diagonal Normals.", _WANTED)
+        return None
     weights = _array(value.mixture_distribution.probs)
     if means.ndim == 1:  # of one latent
         means, variances = means[:, None], variances[:, None]
