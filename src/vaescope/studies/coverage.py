@@ -82,10 +82,9 @@ _BONHEME = (
     *_all("bonheme2023", "consumers", "other consumers than least squares"),
     *_all("bonheme2023", "factor-vae", "FactorVAE in the bank"),
     Covered(
-        "bonheme2023", "the unpolarised case",
+        "bonheme2023", "the unpolarised case", ("bonheme2023/unpolarised",),
         tests=("tests/latents/test_polarised.py::"
                "test_a_statement_fails_outside_the_polarised_regime",),
-        missing="on trained models: no study yet",
     ),
 )  # fmt: skip
 

@@ -329,6 +329,7 @@ OWN: Mapping[str, str] = {
     "zietlow2022/table-3.2-images": "a computation that takes the settings of table 3.3",
     "zietlow2022/theorem-2": "a drawn cloud without numbers; the nonlinear task is that of "
     "table 3.3",
+    "bonheme2023/unpolarised": "a question of ours about the models of figure 6",
     "bonheme2023/readouts": "a question of ours about the models of figure 6",
     "bonheme2023/threshold": "a question of ours about the models of figure 6",
     "bonheme2023/factor-vae": "a question of ours; disentanglement_lib's settings but the critic",

@@ -10,6 +10,7 @@ from vaescope.studies.bonheme2023 import (
     questions,
     traces,
     type_counts,
+    unpolarised,
 )
 from vaescope.studies.study import Study
 
@@ -35,4 +36,5 @@ STUDIES: tuple[Study, ...] = (
     questions.THRESHOLD,
     questions.CONSUMERS,
     factor_vae.STUDY,
+    unpolarised.STUDY,
 )
