@@ -268,7 +268,7 @@ def _check_array(name: str, array: object, shape: tuple[int | str, ...]) -> None
     if not fits:
         raise ShapeError(
             f"{name} has shape {array.shape}; wanted ({', '.join(map(str, shape))}).",
-            "All arrays have one row per example; leave out what is empty.",
+            "All arrays have one row per example; leave out empty arrays.",
         )
     if name != "factors":  # of which more can be said
         numbers(name, array)

@@ -238,7 +238,7 @@ def _posterior(model: "OpenModel", x: Tensor, u: Tensor | None, start: int) -> R
     """The posterior of a batch. Batches that come later may be smaller, and hold other data, than
     those on which somebody else's model was read."""
     says = f"{model.name} fails on a batch of {len(x)} after {start} rows"
-    remedy = "Make its encoder take batches of any size, and look for what is odd in these rows."
+    remedy = "Make its encoder accept batches of any size, and check these rows."
     try:
         q = model.encode(x, u)
     except VaescopeError:

@@ -281,7 +281,7 @@ def _batches(data: Any, most: int, factors: Any) -> list[Any]:
     rows."""
     if factors is not None and isinstance(getattr(data, "sampler", None), RandomSampler):
         raise UsageError(
-            "The loader shuffles, so that its rows are not those of factors=.",
+            "The loader shuffles, so its rows are not those of factors=.",
             "Pass one with shuffle=False, or the data as an array.",
         )
     plain = (Tensor, np.ndarray, tuple, list, Mapping)  # what loaders join

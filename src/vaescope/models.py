@@ -130,7 +130,7 @@ class OpenModel:
 
     def __repr__(self) -> str:
         read = "; ".join(f"{one.what} {one.read}" for one in self.inferred)
-        read = f", read as {read}" if read else ""
+        read = f", interpreted as {read}" if read else ""
         return f"OpenModel({self.name} on {len(self.rows):,} rows of {self.data.name}{read})"
 
     @property

@@ -221,7 +221,7 @@ def _plain(data: Any) -> Any:
 def _from_loader(loader: Any, factors: Any, most: int | None, taking: _Taking) -> Dataset:
     if factors is not None and isinstance(getattr(loader, "sampler", None), RandomSampler):
         raise UsageError(
-            "The loader shuffles, so that its rows are not those of factors=.",
+            "The loader shuffles, so its rows are not those of factors=.",
             "Pass one with shuffle=False, or the images as an array.",
         )
     parts: list[Array] = []

@@ -322,8 +322,7 @@ def _non_finite(bad: int, good: int) -> str | None:
         return None
     return (
         f"{bad} of {bad + good} examples have a posterior without a finite KL (NaN, infinite, or a "
-        "variance of 0) and are left out: lower the learning rate, or bound the logarithm of the "
-        "variance."
+        "variance of 0) and are left out: lower the learning rate, or bound the log variance."
     )
 
 

@@ -138,7 +138,7 @@ def _distribution(site: Site) -> distributions.Distribution:
         fn = fn.base_dist
     if isinstance(fn, distributions.TransformedDistribution):
         raise UsageError(
-            f"The site {site['name']!r} is a flow, so that its mean and KL have no closed form.",
+            f"The site {site['name']!r} is a flow, so its mean and KL have no closed form.",
             "To have the Gaussian before it dissected, pass encode= as a function that returns its "
             "(mean, logvar) and decode= as one of its latents.",
         )

@@ -98,7 +98,7 @@ def cells_of(model: Any, data: Any = None) -> Cells:
     total = np.asarray(counts.sum(axis=1), dtype=np.float32).reshape(-1, 1)
     if not (total > 0).all():
         raise UsageError(
-            f"{int((total <= 0).sum())} cells have no counts, so that their library size has no "
+            f"{int((total <= 0).sum())} cells have no counts, so their library size has no "
             "logarithm.",
             "Leave them out, as scvi-tools recommends: sc.pp.filter_cells(adata, min_counts=1).",
         )
@@ -127,7 +127,7 @@ def _refuse_others(model: Any) -> None:
     if not model.module.use_observed_lib_size:
         raise UsageError(
             f"This {name} has use_observed_lib_size=False: the library size is a second latent "
-            "with a posterior of its own.",
+            "with its own posterior.",
             "Train it with use_observed_lib_size=True.",
         )
 

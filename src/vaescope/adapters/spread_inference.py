@@ -90,7 +90,7 @@ def with_spread(
         rivals = [taken, *rivals]
         two = sorted(rivals, key=lambda cost: cost.distortion + cost.rate)[:2]
         raise ReadingError(
-            f"{source.name} draws no latents here, so that its second output could be either: "
+            f"{source.name} draws no latents here, so its second output could be either: "
             f"{' or '.join(map(str, two))}.",
             f"Choose with posterior=, one of {', '.join(SPREADS)} (after reversed, if the spread "
             "comes first); if it is none of these, pass encode= as a function that returns "

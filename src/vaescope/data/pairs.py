@@ -190,8 +190,8 @@ def _require_partners(dataset: Dataset, rows: _Rows, free: tuple[int, ...]) -> N
         names = [rows.factors.names[k] for k in frozen]
         alone = dict(zip(names, kinds[counts.argmin()].tolist(), strict=True))
         raise UsageError(
-            f"In {dataset.name} the rows with {alone or 'these factors'} are all alike, so that "
-            "none of their factors can move.",
+            f"In {dataset.name} the rows with {alone or 'these factors'} are all alike, so none "
+            "of their factors can move.",
             "Train on more rows, or let these factors move: pairs.categorical=[].",
         )
 

@@ -151,7 +151,7 @@ def _in_evaluation_mode(decode: object) -> None:
         random = isinstance(layer, _DropoutNd) and layer.p > 0
         if layer.training and (random or isinstance(layer, _BatchNorm)):
             raise UsageError(
-                f"{type(layer).__name__} ({name}) is in training mode, so that the output is not a "
+                f"{type(layer).__name__} ({name}) is in training mode, so the output is not a "
                 "function of the code alone.",
                 "Call decoder.eval() first.",
             )

@@ -313,7 +313,7 @@ class RateUnderRotation(GeometryMeasure):
     def summary(self) -> str:
         best = int(self.rate_nats.argmin())
         return (
-            f"at fixed stochastic loss the least of {self.n} rates is {self.value:.3g} nats above "
+            f"at fixed stochastic loss the lowest of {self.n} rates is {self.value:.3g} nats above "
             f"the optimum, where the mean |cosine| is {self.cosine[best]:.3f}"
         )
 

@@ -226,8 +226,8 @@ def _self_consistency(seen: _Seen) -> Diagnostic:
     return Diagnostic(
         "self_consistency", misses.value, misses.interval, misses.n,
         f"A code that is decoded and encoded again is off by {misses.value:.1%} of its variance: "
-        "at 0 the encoder inverts the decoder, so that edits of codes survive; near 100% the two "
-        "do not match.",
+        "at 0 the encoder inverts the decoder, so edits of codes survive; near 100% the two do "
+        "not match.",
     )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ class DIPI(Objective):
         variance of every latent's mean towards 1."""
         if value_at(self.diagonal, step) == 0.0:
             return Pull(1.0, 1.0)
-        why = "the penalty draws the variance of each latent's mean to 1, so that none ignores x"
+        why = "the penalty draws the variance of each latent's mean to 1, so none ignores x"
         return Pull(1.0, no_unused=why)
 
 

@@ -137,8 +137,8 @@ def _refuse(opened: OpenModel) -> None:
         )
     if opened.codes.covariance is not None:
         raise UsageError(
-            f"The latents of {opened.name} share their noise (full covariance), so that one cannot "
-            "be dropped without changing the others.",
+            f"The latents of {opened.name} share their noise (full covariance), so one cannot be "
+            "dropped without changing the others.",
             "Prune a model whose posterior is diagonal.",
         )
 

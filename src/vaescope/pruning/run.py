@@ -57,7 +57,7 @@ def pruned_vae(spec: Experiment, vae: VAE, plan: PruningPlan) -> tuple[Experimen
     kept = plan.kept
     if spec.posterior.name not in HEADS:
         raise RunError(
-            f"The latents of posterior.name={spec.posterior.name} share their noise, so that one "
+            f"The latents of posterior.name={spec.posterior.name} share their noise, so one "
             "cannot be dropped without changing the others.",
             f"Train it again with latent={len(kept)}.",
         )

@@ -352,7 +352,7 @@ def _traversals(comparison: Comparison) -> Section | None:
     more = len(comparison.members) - shown.runs
     caption = (
         "Matched latents below each other, with their rank correlation; mirrored latents are "
-        "drawn backwards, so that rows agree. Passive latents are left out."
+        "drawn backwards so that rows agree. Passive latents are left out."
     )
     caption += f" The last {more} runs are left out." if more > 0 else ""
     lead = "What the decoders draw from the same latents, starting from the same image."

@@ -129,7 +129,7 @@ def study_cost(study: Study, scale: Scale, units: int | None = None) -> StudyCos
     if isinstance(work, Computed):
         return StudyCost(
             study.id, scale, seeds, len(work.cells), 0, (),
-            "its cells train inside of what they compute, so that there is no run to time",
+            "its cells train models within their computations, so there is no run to time",
         )  # fmt: skip
     specs = plan([dict(cell.settings) for cell in work.cells], where="The study")
     rates = tuple(_rates(specs))

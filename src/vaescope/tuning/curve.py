@@ -204,7 +204,7 @@ def _remarks(
         )
     elif onset is not None and onset.below is None:
         notes.append(
-            f"At the lowest beta, {onset.above:g}, a latent is passive already: onset is there or "
+            f"At the lowest beta, {onset.above:g}, a latent is already passive: onset is there or "
             "below."
         )
     if over is not None and over.below is None:

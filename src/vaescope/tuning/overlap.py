@@ -138,5 +138,5 @@ def _remarks(
             "when the run ended, or was not followed: raise --steps to be sure."
         )
     if middle is not None and lost is None:
-        notes.append(f"Codes were not lost up to beta {high.beta:g}: go higher with --between.")
+        notes.append(f"Codes are not lost up to beta {high.beta:g}: go higher with --between.")
     return notes

@@ -112,5 +112,5 @@ def _rows(path: Path, keys: Set[str], optional: Set[str] = frozenset()) -> Itera
         raise RunError(
             f"Line {number} of {path} is damaged: {error}.",
             "Delete that line and all after it to measure these again, as `vaescope check "
-            f"{path.parent} --repair` does, or the folder to start anew.",
+            f"{path.parent} --repair` does, or the folder to start again.",
         ) from error

@@ -135,8 +135,8 @@ def tune_experiment(
     notes = []
     if found.overlap is not None and found.overlap.n < len(rows):
         notes.append(
-            f"Codes are shared among {found.overlap.n:,} of {len(rows):,} data points; among all "
-            "more share each, so that a lookup table ends at a lower beta."
+            f"Codes are shared among {found.overlap.n:,} of {len(rows):,} data points; with all "
+            "data more share each code, so a lookup table ends at a lower beta."
         )
     if template.optimiser != resolve(spec).optimiser:
         notes.append(
