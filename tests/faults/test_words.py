@@ -180,3 +180,27 @@ def test_ctrl_c_during_the_imports_ends_in_one_line(tmp_path: Path) -> None:
         said = io.TextIOWrapper(started.stderr).read()
         assert started.wait(30) == 130
     assert said == "Stopped. Run the same command again.\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_any_command_is_said_and_is_its_exit_code(number: signal.Signals) -> None:
+    """A command that looks at no signals; with --json the error is the document."""
+    code = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from vaescope.cli import app as module\n"
+        "@module.app.command('wait')\n"
+        "def wait(as_json: bool = module.typer.Option(False, '--json')) -> None:\n"
+        "    print('waiting', file=sys.stderr, flush=True); time.sleep(60)\n"
+        "sys.argv = ['vaescope', 'wait', '--json']\n"
+        "module.main()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as started:
+        assert started.stdout is not None and started.stderr is not None
+        assert started.stderr.readline() == b"waiting\n"
+        started.send_signal(number)
+        said = json.loads(started.stdout.read())
+        assert started.wait(30) == 128 + number
+    assert said["error"]["message"] == f"Stopped by signal {int(number)}."

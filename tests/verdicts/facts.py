@@ -102,6 +102,14 @@ def _total_correlation(values: NDArray[np.float64]) -> float:
     return float(-0.5 * np.linalg.slogdet(np.corrcoef(values.T))[1])
 
 
+@cache
+def by_lot(what: Situation) -> float:
+    """Mean total correlation of as many independent latents."""
+    rng = np.random.default_rng(0)
+    drawn = [rng.normal(size=(N, len(what.latents))) for _ in range(200)]
+    return float(np.mean([_total_correlation(values) for values in drawn]))
+
+
 def correlated(what: Situation) -> bool:
     """Whether passive means make up total correlation, by the determinant."""
     mean = codes_of(what).mean

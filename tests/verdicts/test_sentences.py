@@ -36,8 +36,8 @@ from vaescope.verdicts.of_latents import averaged
 SOURCES = {
     **dict.fromkeys(
         [f"verdicts/{name}.py" for name in (
-            "of_axes", "of_geometry", "of_latents", "of_maps", "of_reconstructions",
-            "of_training", "ranking", "thresholds",
+            "of_axes", "of_examples", "of_geometry", "of_latents", "of_maps", "of_prior",
+            "of_reconstructions", "of_training", "ranking", "thresholds",
         )], OF_MODELS,
     ),
     "comparing/verdicts.py": OF_COMPARISONS,
@@ -54,6 +54,9 @@ APART = (
     "; the furthest off is latent", "Encode more than these", "Of the active latents,",
     "nearly the same mean in every example", "not tell examples apart",
     "Spatial means of channels", "with `vaescope prune`.",
+    # of verdicts/of_examples.py and of few examples: tests/verdicts/test_examples.py
+    "have a code of their own", "repeat these", "Intervals and what chance gives",
+    "leave out copies", "different examples are too few", "Encode more than",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from tests.verdicts.facts import (
     axes,
     best_known,
+    by_lot,
     correlated,
     cosine,
     equal_pairs,
@@ -164,6 +165,9 @@ OF_MODELS: Mapping[str, Truth] = {
         lambda s, says: s.passive == named(
             re.findall(r"Latent (\d+) of|passive \(([\d, and]+);", says)[0][len(s.passive) > 1]
         )
+    ),
+    r", where independent latents have [\d.]+ at n = 400": lambda s, says: (
+        abs(float(re.findall(r"independent latents have ([\d.]+)", says)[0]) - by_lot(s)) < 0.01
     ),
     r": the passive latents make the means look correlated": (
         lambda s, _: correlated(s) and most_of_it(s)

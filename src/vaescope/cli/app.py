@@ -1,5 +1,6 @@
 """The table of commands, and how they end."""
 
+import signal
 import sys
 from typing import Annotated, NoReturn
 
@@ -24,6 +25,7 @@ from vaescope.cli.output import error, explain, unexpected
 from vaescope.cli.perturb import perturb
 from vaescope.cli.prune import prune
 from vaescope.cli.serve import serve
+from vaescope.cli.signals import ended_by_sigterm
 from vaescope.cli.study import study
 from vaescope.cli.sweep import sweep
 from vaescope.cli.table import table
@@ -84,8 +86,11 @@ app.add_typer(data, name="data")
 def main() -> NoReturn:
     """Runs a command; 0 done, 1 failed, 2 wrong usage, 130 and 143 after a signal."""
     as_json = "--json" in sys.argv[1:]
+    sigterm = ended_by_sigterm()
     try:
         code = app(standalone_mode=False) or 0
+        if code == 128 + signal.SIGINT:  # typer takes an interrupt and says nothing
+            raise KeyboardInterrupt
     except Exit as stop:
         code = stop.exit_code
     except Interrupted as problem:
@@ -99,8 +104,14 @@ def main() -> NoReturn:
         error("UsageError", problem.format_message(), remedy, as_json=as_json)
         code = problem.exit_code
     except (Abort, KeyboardInterrupt):
-        error("Interrupted", "Stopped.", "Run the same command again.", as_json=as_json)
-        code = 130
+        number = sigterm() or signal.SIGINT
+        error(
+            "Interrupted",
+            f"Stopped by signal {number}.",
+            "Run the same command again.",
+            as_json=as_json,
+        )
+        code = 128 + number
     except BrokenPipeError:
         sys.stderr.close()  # the reader went away: nothing is left to say
         code = 1

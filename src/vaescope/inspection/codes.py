@@ -119,9 +119,10 @@ def _moments(codes: Codes) -> MomentSummary:
     units = "in normal scores of the prior"
     if isinstance(prior, GaussianDensity):
         units = "" if prior.standard else "in units of the prior"
+    distinct = len(np.unique(codes.mean, axis=0))
     return MomentSummary(
         scores.mean(axis=0), scores.var(axis=0), codes.n, prior.says, units, codes.prior_assumed,
-        _distances(scores),
+        _distances(scores), None if distinct == 1 else distinct,
     )  # fmt: skip
 
 

@@ -79,6 +79,16 @@ class MomentSummary:
     units: str = ""  # what they are if not those of the codes
     assumed: bool = False  # nobody said the prior
     distance: Vector | None = None  # Kolmogorov's, of each latent's samples from the prior
+    distinct: int | None = None  # examples whose means differ; None: all, or they are one point
+
+    @property
+    def different(self) -> int:
+        return self.n if self.distinct is None else self.distinct
+
+    def beyond(self, span: float) -> tuple[int, ...]:
+        """Latents whose mean or standard deviation is above `span`."""
+        reach = np.maximum(np.abs(self.mean), np.sqrt(self.variance))
+        return tuple(np.flatnonzero(reach > span).tolist())
 
 
 @dataclass(frozen=True, eq=False)

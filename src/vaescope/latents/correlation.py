@@ -3,11 +3,13 @@
 Bonheme and Grzes, Be More Active!, https://arxiv.org/abs/2109.12679.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
+from scipy.special import digamma
 
 from vaescope.codes import Codes
 from vaescope.errors import ShapeError
@@ -23,6 +25,7 @@ __all__ = [
     "Correlation",
     "MeanAgainstSample",
     "averaged_information",
+    "by_chance",
     "effective_rank",
     "left_by_lot",
     "mean_against_sample",
@@ -31,6 +34,8 @@ __all__ = [
     "total_correlation",
 ]
 
+
+_LOG = logging.getLogger("vaescope")
 
 #: Suffix of a subset's key, and the types in it.
 SUBSETS: dict[str, tuple[LatentType, ...]] = {
@@ -98,7 +103,13 @@ class MeanAgainstSample:
                 f"{sample.total_correlation:.3g} of samples; effective rank "
                 f"{mean.effective_rank:.3g} and {sample.effective_rank:.3g}"
             )
-        return f"{'; '.join(lines)}; n = {self.mean.n:,}"
+        n, d = self.mean.n, len(self.mean.covariance)
+        chance = (
+            f"; independent latents have a total correlation of {by_chance(d, n):.3g}"
+            if n > d
+            else f"; n is too small for the total correlation of {d} latents"
+        )
+        return f"{'; '.join(lines)}{chance}; n = {n:,}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by key; with `intervals` inside where they were asked for."""
@@ -140,6 +151,18 @@ def total_correlation(covariance: Matrix) -> float:
     floor = len(values) * np.finfo(np.float64).eps
     # log det of the correlation matrix cannot be positive, but rounding may make it so.
     return max(0.0, float(-0.5 * np.log(np.maximum(values, floor)).sum()))
+
+
+def by_chance(d: int, n: int) -> float:
+    """Mean `total_correlation` of n > d rows of d independent Gaussian latents: about
+    d (d - 1) / 4n of many. The logarithm of a Wishart determinant is a sum of those of chi-squared
+    variables (Bartlett's decomposition).
+
+    >>> round(by_chance(6, 12), 2), round(by_chance(10, 10_000), 4)
+    (0.94, 0.0023)
+    """
+    every = np.arange(1, d + 1)
+    return float(0.5 * (digamma((n - 1) / 2) - digamma((n - every) / 2)).sum())
 
 
 def effective_rank(matrix: Matrix) -> float:
@@ -286,6 +309,11 @@ def mean_against_sample(
     """
     if codes.n < 2:
         raise ShapeError(f"Correlation needs two examples; got {codes.n}.", "Encode more.")
+    if codes.n <= codes.d:
+        _LOG.warning(
+            "%d examples are too few for the total correlation of %d latents: it is infinite but "
+            "for rounding.", codes.n, codes.d,
+        )  # fmt: skip
     kinds = types(codes) if kinds is None else kinds
     mean = pairwise(codes.mean, bins=bins, seed=seed)
     sample = pairwise(codes.sample, bins=bins, seed=seed)

@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vaescope.verdicts.of_axes import correlated, known_to_passive, separated
+from vaescope.verdicts.of_examples import repeated
 from vaescope.verdicts.of_geometry import orthogonal
-from vaescope.verdicts.of_latents import averaged, fills_prior, heard, polarised, silent
+from vaescope.verdicts.of_latents import averaged, heard, polarised, silent
 from vaescope.verdicts.of_maps import scaled
+from vaescope.verdicts.of_prior import fills_prior
 from vaescope.verdicts.of_reconstructions import reconstructs
 from vaescope.verdicts.of_training import more_training, settled
 from vaescope.verdicts.ranking import ranked
@@ -53,10 +55,13 @@ def judge(
     known = known_to_passive(factors, latents)
     by_place = averaged(latents, maps)
     by_example = () if by_place is not None else (
-        polarised(latents, types, traversals, more=more),
+        polarised(
+            latents, types, traversals, more=more,
+            beyond=() if traversals is None else samples.beyond(float(traversals.values[-1])),
+        ),
         correlated(
             latents, measures, types, price, heard(latents, traversals),
-            known=known,
+            known=known, rows=samples.different,
         ),
         silent(
             latents, traversals, types, more=more, wanted=_wanted(price, known),
@@ -64,6 +69,7 @@ def judge(
     )  # fmt: skip
     verdicts = (
         reconstructs(unexplained, read=read, more=more),
+        repeated(samples),
         by_place,
         *by_example,
         orthogonal(geometry, factored),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vaescope.latents.correlation import left_by_lot
+from vaescope.latents.correlation import by_chance, left_by_lot
 from vaescope.types import Booleans, Double, Long
 from vaescope.verdicts.thresholds import (
     THRESHOLDS,
@@ -40,13 +40,14 @@ def correlated(
     heard: Sequence[int] = (),
     *,
     known: Sequence[str] = (),
+    rows: int | None = None,
 ) -> Verdict | None:
     """bonheme2023: passive latents, not active ones, make means look correlated.
 
     Fewer latents are less correlated whichever they are: passive ones are the reason only if
     dropping them leaves less than dropping as many at random.
-    `price` is what dropping them costs, `heard` are those that the decoder still uses, and `known`
-    are factors that their means know best."""
+    `price` is what dropping them costs, `heard` are those that the decoder still uses, `known`
+    are factors that their means know best, and `rows` counts the examples that differ."""
     passive = of_type(latents, "passive")
     if measures is None or not passive or len(passive) == len(latents):
         return None
@@ -54,7 +55,12 @@ def correlated(
     mean, sample, kept = of["mean"], of["sample"], of["mean_without_passive"]
     if mean is None or sample is None:
         return None
-    limit = max(THRESHOLDS["correlated"].value, 2.0 * _by_chance(latents, passive, measures.n))
+    n = measures.n if rows is None else rows
+    if n <= len(latents):
+        return _too_few(n, latents, passive)
+    chance = by_chance(len(latents), n)
+    expected = chance - by_chance(len(latents) - len(passive), n)
+    limit = max(THRESHOLDS["correlated"].value, 2.0 * expected)
     rest = 0.0 if kept is None else kept.total_correlation
     gap = mean.total_correlation - rest
     which, d, spread = listed(numbers(passive)), len(latents), variances(passive, kinds)
@@ -75,6 +81,8 @@ def correlated(
     tone: Tone = "note"
     if gap >= limit and by_lot is not None:
         says += f" ({by_lot.total_correlation:.2f} after dropping as many latents at random)"
+    if chance >= THRESHOLDS["correlated"].value / 2.0:
+        says += f", where independent latents have {chance:.2f} at n = {n:,}"
     if gap >= limit and (by_lot is None or by_lot.total_correlation - rest >= limit):
         tone = "warning"
         says += ": the passive latents make the means look correlated."
@@ -122,11 +130,16 @@ def correlated(
     )  # fmt: skip
 
 
-def _by_chance(latents: "Sequence[Latent]", passive: "Sequence[Latent]", n: int) -> float:
-    """Total correlation that goes with some of k latents where all are independent: k points to
-    k (k - 1) / 4n, as `vaescope.latents.total_correlation` has it."""
-    every, used = len(latents), len(latents) - len(passive)
-    return (every * (every - 1) - used * (used - 1)) / (4.0 * n)
+def _too_few(n: int, latents: "Sequence[Latent]", passive: "Sequence[Latent]") -> Verdict:
+    """A covariance of n rows has a rank below n: the total correlation of n latents is infinite."""
+    d = len(latents)
+    return Verdict(
+        "passive", "note",
+        f"{n} different examples are too few to tell how correlated {d} latents are.",
+        number=float(n), shown=f"{n} examples", threshold=float(d),
+        rule="there are more examples than latents", advice=f"Encode more than {d} examples.",
+        section="correlation", latents=numbers(passive), paper="bonheme2023",
+    )  # fmt: skip
 
 
 def known_to_passive(

@@ -1,9 +1,7 @@
-"""What is said of the latents: their types, and how they fill the prior."""
+"""What is said of the latents: their types, and whether the decoder uses them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from vaescope.latent_types import ALPHA
 from vaescope.latents.types import CONSTANT, EVERY, MORE, SOME, TRAPPED
@@ -24,11 +22,11 @@ from vaescope.verdicts.thresholds import (
 
 if TYPE_CHECKING:
     from vaescope.encoding import Maps
-    from vaescope.inspection import Latent, MomentSummary
+    from vaescope.inspection import Latent
     from vaescope.latents import Types
     from vaescope.traversals import Traversals
 
-__all__ = ["averaged", "fills_prior", "heard", "polarised", "silent"]
+__all__ = ["averaged", "heard", "polarised", "silent"]
 
 #: What is said of one mixed latent and of several, by kind.
 _MIXED: Mapping[str, tuple[str, str]] = {
@@ -58,9 +56,11 @@ def polarised(
     kinds: "Types | None" = None,
     traversals: "Traversals | None" = None,
     *,
+    beyond: Collection[int] = (),
     more: str = "Train longer",
 ) -> Verdict | None:
-    """`more`: what training the model needs, if any."""
+    """`beyond`: latents whose codes lie outside of the traversals, which then do not show whether
+    the decoder uses them; `more`: what training the model needs, if any."""
     if all(latent.kl_nats is None for latent in latents):
         return None  # the rule is about posteriors; a plain autoencoder has none
     if kinds is not None and kinds.why:
@@ -89,7 +89,7 @@ def polarised(
             section="latents", latents=numbers(passive), paper="bonheme2023",
         )  # fmt: skip
     if mixed:
-        return _mixed(latents, kinds, traversals, more=more, beside=beside)
+        return _mixed(latents, kinds, traversals, beyond, more=more, beside=beside)
     if not passive:
         return Verdict(
             "full", "note",
@@ -173,6 +173,7 @@ def _mixed(
     latents: "Sequence[Latent]",
     kinds: "Types | None",
     traversals: "Traversals | None",
+    beyond: Collection[int],
     *,
     more: str,
     beside: str,
@@ -200,7 +201,7 @@ def _mixed(
     unheard = [
         index
         for index in numbers(mixed)
-        if index not in constant and _heard(traversals, index) is False
+        if index not in {*constant, *beyond} and _heard(traversals, index) is False
     ]
     tone: Tone = "warning"
     if unheard:
@@ -322,82 +323,3 @@ def silent(
 
 def _percent(share: float) -> str:
     return f"{share:.1%}" if share >= 0.0005 else "less than 0.1%"
-
-
-def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdict | None:
-    """By two moments, then by shape: Kolmogorov's test of each used latent's samples."""
-    used = [
-        latent.index
-        for latent in latents
-        if latent.type != "passive" and latent.kl_nats is not None
-    ]
-    if not used:
-        return None
-    limit = max(THRESHOLDS["prior"].value, 4.0 / np.sqrt(samples.n))
-    off = np.maximum(np.abs(samples.mean), np.abs(np.sqrt(samples.variance) - 1.0))
-    worst = max(used, key=lambda index: off[index])
-    number = float(off[worst])
-    units = f" {samples.units}" if samples.units else ""
-    rule = f"mean and standard deviation are within {limit:.2g} of 0 and 1{units}"
-    shape = (
-        f"mean {samples.mean[worst]:.2f}, standard deviation {samples.variance[worst] ** 0.5:.2f}"
-        f"{units}"
-    )
-    # Of N(0, I) it goes without saying, but for models of which nobody said it.
-    which = "" if samples.prior == "N(0, I)" else f", {samples.prior}"
-    which = ", assumed to be N(0, I)" if samples.assumed else which
-    undecided = close(number, limit)
-    if THRESHOLDS["prior"].value <= number < limit:
-        return Verdict(
-            "prior", "note",
-            f"There are too few examples to tell whether samples follow the prior{which}; the "
-            f"furthest off is latent {worst} ({shape}).",
-            number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
-            advice=f"Encode more than these {samples.n} examples.",
-            section="prior", latents=(worst,),
-        )  # fmt: skip
-    if number < limit:
-        other = _other_shape(samples, used, which)
-        return other or Verdict(
-            "prior", "good",
-            "The samples of each used latent have about the mean and standard deviation of the "
-            "prior"
-            f"{which}; the furthest off is latent {worst} ({shape}).{undecided}",
-            number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
-            advice="Each latent can be drawn from the prior on its own.",
-            section="prior", latents=(worst,), borderline=bool(undecided),
-        )  # fmt: skip
-    return Verdict(
-        "prior", "warning",
-        f"The samples of latent {worst} do not follow the prior{which} ({shape}).{undecided}",
-        number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
-        advice="Draw codes from the posteriors of the data rather than from the prior."
-        + (" If the model has another prior, pass prior=." if samples.assumed else ""),
-        section="prior", latents=tuple(index for index in used if off[index] >= limit),
-        borderline=bool(undecided),
-    )  # fmt: skip
-
-
-def _other_shape(samples: "MomentSummary", used: Sequence[int], which: str) -> Verdict | None:
-    """What is said where the moments are the prior's and the shape is not."""
-    distance = samples.distance
-    if distance is None:
-        return None
-    # Kolmogorov's bound at one in a hundred, for as many latents as are looked at.
-    by_chance = float(np.sqrt(np.log(2 * len(used) / 0.01) / (2 * samples.n)))
-    limit = max(THRESHOLDS["shape"].value, by_chance)
-    far = [index for index in used if distance[index] >= limit]
-    if not far:
-        return None
-    worst = max(far, key=lambda index: distance[index])
-    number = float(distance[worst])
-    return Verdict(
-        "prior", "note",
-        f"The samples have the mean and standard deviation of the prior{which} but not its shape: "
-        f"those of latent {worst} are {number:.2f} from it by Kolmogorov's distance."
-        f"{close(number, limit)}",
-        number=number, shown=f"{number:.2f}", threshold=limit,
-        rule=f"Kolmogorov's distance is below {limit:.2g}",
-        advice="Look at the histograms: codes from the prior may lie where few examples do.",
-        section="prior", latents=tuple(far), borderline=near_limit(number, limit),
-    )  # fmt: skip

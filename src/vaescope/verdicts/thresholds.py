@@ -101,6 +101,7 @@ THRESHOLDS: Mapping[str, Threshold] = {
         "a quarter of the prior's standard deviation: a rule of thumb; below 256 examples four "
         "standard errors of a mean",
     ),
+    "repeated": Threshold(0.9, "a tenth of copies narrows intervals by a twentieth"),
     "shape": Threshold(
         0.05,
         "a twentieth of the samples lies where the prior has none of them, and less than one "
