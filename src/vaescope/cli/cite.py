@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from vaescope.cli import completion
 from vaescope.cli.output import JsonOption, result
 from vaescope.errors import UsageError
 from vaescope.wording import nearest
@@ -12,7 +13,12 @@ __all__ = ["cite"]
 
 
 def cite(
-    name: Annotated[str, typer.Argument(help="A paper, method, metric, dataset or study.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A paper, method, metric, dataset or study.", autocompletion=completion.citations
+        ),
+    ],
     as_json: JsonOption = False,
 ) -> None:
     """Print the BibTeX of a paper, method, metric, dataset or study.

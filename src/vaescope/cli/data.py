@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from vaescope.cli import completion
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 from vaescope.errors import UsageError
 from vaescope.wording import nearest
@@ -18,7 +19,9 @@ __all__ = ["data"]
 
 data = typer.Typer(help="List, describe, fetch and render datasets.", no_args_is_help=True)
 
-NameArgument = Annotated[str, typer.Argument(help="A dataset, e.g. shapes3d.")]
+NameArgument = Annotated[
+    str, typer.Argument(help="A dataset, e.g. shapes3d.", autocompletion=completion.datasets)
+]
 
 
 def _card(name: str) -> "Card":

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from vaescope.cli import completion
 from vaescope.cli.output import (
     DeviceOption,
     JsonOption,
@@ -21,7 +22,10 @@ __all__ = ["how_many"]
 def how_many(
     data: Annotated[
         str,
-        typer.Argument(help="A dataset's name, a folder of images, or an npz, npy or csv file."),
+        typer.Argument(
+            help="A dataset's name, a folder of images, or an npz, npy or csv file.",
+            autocompletion=completion.datasets,
+        ),
     ],
     settings: Annotated[
         list[str] | None, typer.Argument(help="key=value ...; steps= applies to each training.")

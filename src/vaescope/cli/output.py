@@ -17,6 +17,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from vaescope.cli import completion
 from vaescope.errors import VaescopeError
 from vaescope.escaping import printable
 
@@ -52,7 +53,10 @@ ModelOption = Annotated[
 ]
 DataOption = Annotated[
     str | None,
-    typer.Option(help="A dataset's name, a folder of images, or an npz, npy or csv file."),
+    typer.Option(
+        help="A dataset's name, a folder of images, or an npz, npy or csv file.",
+        autocompletion=completion.datasets,
+    ),
 ]
 PosteriorOption = Annotated[
     str | None, typer.Option(help="What the encoder returns, e.g. interleaved,logvar.")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from vaescope.cli import completion
 from vaescope.cli.output import JsonOption, QuietOption, SeedOption, messages, result
 from vaescope.cli.signals import stop_on_signals
 
@@ -27,7 +28,9 @@ LAPTOP: dict[str, dict[str, Any]] = {
 
 
 def perturb(
-    data: Annotated[str, typer.Argument(help="A dataset with factors.")],
+    data: Annotated[
+        str, typer.Argument(help="A dataset with factors.", autocompletion=completion.datasets)
+    ],
     settings: Annotated[
         list[str] | None,
         typer.Argument(help="data.key=value ...; others, e.g. steps=9000, apply to the pool."),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from vaescope.cli import completion
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 from vaescope.cli.signals import stop_on_signals
 from vaescope.errors import UsageError
@@ -22,7 +23,11 @@ __all__ = ["study"]
 def study(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="ID", help="E.g. zietlow2022/table-3.4. [default: list all]"),
+        typer.Argument(
+            metavar="ID",
+            help="E.g. zietlow2022/table-3.4. [default: list all]",
+            autocompletion=completion.studies,
+        ),
     ] = None,
     scale: Annotated[str, typer.Option(help="smoke, laptop or paper.")] = "laptop",
     out: Annotated[Path, typer.Option(help="Folder for runs, tables and pages.")] = Path("studies"),

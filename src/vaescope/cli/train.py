@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 from rich.text import Text
 
+from vaescope.cli import completion
 from vaescope.cli.output import (
     DeviceOption,
     JsonOption,
@@ -183,8 +184,12 @@ def _summarise(run: "Run", console: Console) -> None:
 
 
 def train(
-    preset: Annotated[str, typer.Argument(help="A preset, e.g. beta-vae.")],
-    settings: Annotated[list[str] | None, typer.Argument(help="key=value ...")] = None,
+    preset: Annotated[
+        str, typer.Argument(help="A preset, e.g. beta-vae.", autocompletion=completion.presets)
+    ],
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="key=value ...", autocompletion=completion.settings)
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for runs. [default: runs]")] = None,
     seed: SeedOption = None,
     seeds: Annotated[str | None, typer.Option(help="Several seeds, e.g. 0..9.")] = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 from rich.console import Console
 
+from vaescope.cli import completion
 from vaescope.cli.output import (
     DeviceOption,
     JsonOption,
@@ -71,8 +72,12 @@ class _Teller:
 
 
 def tune_beta(
-    preset: Annotated[str, typer.Argument(help="A preset, e.g. beta-vae.")],
-    settings: Annotated[list[str] | None, typer.Argument(help="key=value ...")] = None,
+    preset: Annotated[
+        str, typer.Argument(help="A preset, e.g. beta-vae.", autocompletion=completion.presets)
+    ],
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="key=value ...", autocompletion=completion.settings)
+    ] = None,
     by: Annotated[
         str, typer.Option(help="Choose beta by onset (of passive latents), dto or overlap.")
     ] = "onset",
