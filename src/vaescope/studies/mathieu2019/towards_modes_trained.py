@@ -10,7 +10,7 @@ from vaescope.priors.mixture import GaussianMixture
 from vaescope.runs import Run
 from vaescope.seeds import rng
 from vaescope.studies.claims import Claim, Control
-from vaescope.studies.effects import Level, Ratio
+from vaescope.studies.effects import Level, Ratio, Where
 from vaescope.studies.mathieu2019.figure_3 import covered
 from vaescope.studies.measuring import distortion, subject
 from vaescope.studies.panels import Curves
@@ -58,7 +58,7 @@ def measure(run: Run) -> Measured:
 
     def off(points: Any) -> float:
         apart = np.square(points[:, None, :] - modes).sum(axis=2).min(axis=1)
-        return float(apart.mean()) / (mean.shape[1] * variance)
+        return float(apart.mean() / (mean.shape[1] * variance))
 
     home = np.square(mean[:, None, :] - modes).sum(axis=2).argmin(axis=1)
     return {
@@ -68,8 +68,9 @@ def measure(run: Run) -> Measured:
     }  # fmt: skip
 
 
-_MOST, _ONE = ({"arm": "constant", "beta": beta} for beta in (BETAS[-1], 1.0))
-_RAISED = {"arm": "raised", "beta": BETAS[-1]}
+_MOST: Where = {"arm": "constant", "beta": BETAS[-1]}
+_ONE: Where = {"arm": "constant", "beta": 1.0}
+_RAISED: Where = {"arm": "raised", "beta": BETAS[-1]}
 _WHERE = "mathieu2019 section 4.1"
 
 STUDY = Study(

@@ -14,7 +14,7 @@ from vaescope.marginal_likelihood import log_likelihood_of, posterior_contrast
 from vaescope.runs import Run
 from vaescope.seeds import rng
 from vaescope.studies.claims import Claim, Control
-from vaescope.studies.effects import Gap, Level
+from vaescope.studies.effects import Gap, Level, Where
 from vaescope.studies.measuring import subject
 from vaescope.studies.panels import Curves
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained, cells
@@ -80,9 +80,11 @@ def turned(metric: Double) -> float:
     return float(np.mean(found))
 
 
-_COARSE, _FINE = ({"arm": "trained", "noise": NOISE[k]} for k in (0, -1))
-_EARLY, _EARLY_FINE = ({"arm": "stopped early", "noise": NOISE[k]} for k in (0, -1))
-_TRAINED = {"arm": "trained"}
+_COARSE: Where = {"arm": "trained", "noise": NOISE[0]}
+_FINE: Where = {"arm": "trained", "noise": NOISE[-1]}
+_EARLY: Where = {"arm": "stopped early", "noise": NOISE[0]}
+_EARLY_FINE: Where = {"arm": "stopped early", "noise": NOISE[-1]}
+_TRAINED: Where = {"arm": "trained"}
 
 STUDY = Study(
     "zietlow2022/trained-gap",
