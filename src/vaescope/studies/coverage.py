@@ -245,7 +245,7 @@ _MATHIEU = (
     Covered("mathieu2019", "App C",
             ("mathieu2019/appendix-c-estimator", "mathieu2019/appendix-c-training")),
     Covered(
-        "mathieu2019", "a verdict on overlap",
+        "mathieu2019", "a verdict on overlap", ("mathieu2019/overlap",),
         tests=("tests/inspection/test_closer_look.py::test_overlap_has_the_interfaces_fields_"
                "and_no_verdict_that_nobody_calibrated",),
         missing="thresholds: no registered experiment; `tune-beta --by overlap` gives the ends of "

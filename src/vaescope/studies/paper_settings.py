@@ -370,6 +370,7 @@ OWN: Mapping[str, str] = {
         for name in ("discarded", "pressure", "means")
     },
     "bhowal2024/correlation-levels": "section 3.3 has no experiment",
+    "mathieu2019/overlap": "a question of ours: the paper has no number for it",
     "mathieu2019/towards-modes-trained": "figure 3's models, for longer and at other betas",
     "bhowal2024/shapes": "the networks of 3DShapes are not printed; sizes and steps are ours",
     "mathieu2019/figure-6": _CLOSED,
