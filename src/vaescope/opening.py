@@ -159,8 +159,7 @@ def open_model(
     if given is None:
         raise UsageError(
             "Only a run records its data.",
-            "Pass data: --data FILE; in Python, vs.inspect(model, data) or encode=, decode=, "
-            "data=.",
+            "Pass data: --data FILE; in Python vs.inspect(model, data) or encode=, decode=, data=.",
         )
     if _is_fitted_vae(model):
         return _open_estimator(model, given, name, rows)

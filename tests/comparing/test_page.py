@@ -18,7 +18,7 @@ from vaescope.comparing.matching import Found, match_latents
 from vaescope.latents import types
 from vaescope.report import render
 from vaescope.report.comparison import comparison_page
-from vaescope.report.shared import alike
+from vaescope.report.matched_latents import alike
 from vaescope.runs import Run
 
 Make = Callable[..., Run]

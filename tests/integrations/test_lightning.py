@@ -90,9 +90,9 @@ def test_a_prior_that_is_given_is_used_and_one_that_is_not_is_said(
     assert callback.seen is not None
     np.testing.assert_allclose(callback.seen.kl, expected(model, **prior).kl, rtol=1e-6)
     assert not np.allclose(callback.seen.kl, expected(model).kl)
-    assert "taken as N(0, I)" not in caplog.text
+    assert "assumed to be N(0, I)" not in caplog.text
     fit(Model(), WatchLatents(), tmp_path)
-    assert caplog.text.count("taken as N(0, I)") == 1
+    assert caplog.text.count("assumed to be N(0, I)") == 1
 
 
 def test_every_other_batch_and_steps_that_say_nothing(tmp_path: Path) -> None:

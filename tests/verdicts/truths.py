@@ -203,7 +203,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Keep them if you need .*: their means encode it best": lambda s, _: s.factors == "passive",
     r"mean variance [\d.]+( to [\d.]+)? times that of an unused latent": lambda s, _: s.scale != 1,
     r"mean variance [\d.]+( to [\d.]+)?[);]": lambda s, _: s.scale == 1 or bool(s.untyped),
-    r"The samples of each used latent have about the mean and standard deviation of the prior.*; "
+    r"Samples of each used latent have about the mean and standard deviation of the prior.*; "
     r"the furthest off is latent \d+ \(mean .*, standard deviation [\d.]+": lambda s, says: (
         (not s.shift or 0 in s.passive) and not s.indices("constant", "wide")
     ),

@@ -1,4 +1,4 @@
-"""Which reading of a model is right.
+"""Which interpretation of a model is right.
 
 A reading says in which range images go in, where mean and spread are in the encoder's output, and
 what the decoder's output means. What the model says or shows itself settles what it can; for the

@@ -1,4 +1,4 @@
-"""What was read of a model, in words: each thing with its evidence."""
+"""What was inferred about a model, in words, with the evidence."""
 
 from torch import Tensor
 

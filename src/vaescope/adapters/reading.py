@@ -1,4 +1,4 @@
-"""One way to use somebody else's model: how images go in, and what comes out; and what
+"""One interpretation of somebody else's model: how images go in, and what comes out; and what
 cannot be true of it, however well it reconstructs."""
 
 from dataclasses import dataclass, replace

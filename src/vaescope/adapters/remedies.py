@@ -1,4 +1,4 @@
-"""What to say where a model cannot be read: one argument, tried on the model before it is named."""
+"""What to say if a model cannot be interpreted: one argument, tried on the model first."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -12,7 +12,7 @@ from vaescope.adapters.condition import ConditionInput, Form
 from vaescope.adapters.inference import choose
 from vaescope.adapters.output_format import Range, decoded, error_of, event_of
 from vaescope.adapters.reading import Reading
-from vaescope.adapters.scored import Counting, counting_of
+from vaescope.adapters.scored_values import Counting, counting_of
 from vaescope.adapters.sources import Source, source_of
 from vaescope.errors import ReadingError, UnreadableError, UsageError
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from vaescope.cli.given_data import FactorsOption, SizeOption, given_data
+from vaescope.cli.data_options import FactorsOption, SizeOption, data_from_options
 from vaescope.cli.inspect import ends, opened_path
 from vaescope.cli.output import (
     JsonOption,
@@ -71,7 +71,7 @@ def compare(
         found = compare_models(
             *models,
             names=[None if path.is_dir() else path.stem for path in runs],
-            data=given_data(data, size, factors),
+            data=data_from_options(data, size, factors),
             metrics=named[metrics] if metrics in named else metrics.split(","),
             images=out is not None and not no_images,
             posterior=posterior,

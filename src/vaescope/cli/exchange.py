@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vaescope.cli.given_data import SizeOption, given_data
+from vaescope.cli.data_options import SizeOption, data_from_options
 from vaescope.cli.inspect import opened_path
 from vaescope.cli.output import JsonOption, QuietOption, messages, result
 
@@ -44,6 +44,6 @@ def exchange(
 
     first, second = opened_path(a, model_a), opened_path(b, model_b)
     with messages(quiet=quiet).status("Exchanging latents"):
-        images = None if data is None else as_dataset(given_data(data, size), most=rows)
+        images = None if data is None else as_dataset(data_from_options(data, size), most=rows)
         found = exchanged(first, second, images, rows=rows)
     result(found.to_dict(), found.summary(), as_json=as_json)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from vaescope.cli.given_data import SizeOption, given_data
+from vaescope.cli.data_options import SizeOption, data_from_options
 from vaescope.cli.inspect import ends, opened_path
 from vaescope.cli.output import (
     JsonOption,
@@ -83,7 +83,7 @@ def export(
 
     with console.status(Text(f"Exporting {path.name}")):
         found: Any
-        images = given_data(data, size)
+        images = data_from_options(data, size)
         if to is Target.hf:
             found = save_pretrained(path, out, images, licence=licence)
         else:

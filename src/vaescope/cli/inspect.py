@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vaescope.cli.given_data import FactorsOption, SizeOption, given_data
+from vaescope.cli.data_options import FactorsOption, SizeOption, data_from_options
 from vaescope.cli.output import (
     DataOption,
     JsonOption,
@@ -104,7 +104,7 @@ def inspect(
     with console.status("Interpreting the model") as status:
         found = dissect(
             subject,
-            given_data(data, size, factors),
+            data_from_options(data, size, factors),
             posterior=posterior,
             output=output,
             value_range=ends(value_range),

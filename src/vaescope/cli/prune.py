@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from vaescope.cli.given_data import FactorsOption, SizeOption, given_data
+from vaescope.cli.data_options import FactorsOption, SizeOption, data_from_options
 from vaescope.cli.inspect import ends, opened_path
 from vaescope.cli.output import (
     DataOption,
@@ -69,8 +69,8 @@ def prune(
         )
     with console.status(Text(f"Pruning {path.name}")):
         found = drop(
-            subject, given_data(data, size, factors), out=out, posterior=posterior, output=output,
-            value_range=ends(value_range), likelihood=likelihood, prior=prior,
+            subject, data_from_options(data, size, factors), out=out, posterior=posterior,
+            output=output, value_range=ends(value_range), likelihood=likelihood, prior=prior,
         )  # fmt: skip
     written = str(out) if out is not None and found.dropped else None
     plain = found.summary() if written is None else f"{found.summary()}\n{written}"

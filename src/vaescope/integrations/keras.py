@@ -10,7 +10,7 @@ import keras
 from torch import nn
 
 from vaescope.errors import UsageError
-from vaescope.integrations.looks import POSTERIOR, Looks
+from vaescope.integrations.callbacks import POSTERIOR, Looks
 from vaescope.watching import MEMORY, Watch
 
 __all__ = ["WatchLatents"]

@@ -9,7 +9,7 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from vaescope.errors import UsageError
-from vaescope.integrations.looks import POSTERIOR, Looks
+from vaescope.integrations.callbacks import POSTERIOR, Looks
 from vaescope.watching import MEMORY, Watch
 
 __all__ = ["WatchLatents"]

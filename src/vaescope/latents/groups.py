@@ -1,4 +1,4 @@
-"""Which latents together hold which factors, and how they are rotated.
+"""Which latents together encode which factors, and how they are rotated.
 
 A VAE under N(0, I) does not know its axes: where two factors move the image equally much, any
 rotation of their latents does as well (zietlow2022 section 3.3.4; mathieu2019 Theorem 2, for a

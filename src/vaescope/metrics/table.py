@@ -1,4 +1,4 @@
-"""What each latent knows of each factor, once for all metrics that ask for it."""
+"""How much each latent encodes of each factor, once for all metrics that need it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

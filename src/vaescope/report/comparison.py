@@ -15,7 +15,8 @@ from vaescope.comparing.result import ComparedLatent
 from vaescope.comparing.verdicts import latent_name, side_name
 from vaescope.figures.comparison import certain_first, comparison_chart
 from vaescope.latent_exchange import CLASSES
-from vaescope.report.drawn import figure
+from vaescope.report.chart_parts import figure
+from vaescope.report.matched_latents import shared_screen
 from vaescope.report.page import (
     Column,
     Fact,
@@ -31,7 +32,6 @@ from vaescope.report.page import (
 )
 from vaescope.report.pictures import columns_of, rows_of
 from vaescope.report.render import write_page
-from vaescope.report.shared import shared_screen
 
 __all__ = ["comparison_page", "save_comparison"]
 

@@ -6,7 +6,7 @@ from typing import Any
 from vaescope.figures.charts import LEAST_KL, latents_chart
 from vaescope.inspection import Inspection, Latent
 from vaescope.latents import Types
-from vaescope.report.drawn import figure
+from vaescope.report.chart_parts import figure
 from vaescope.report.page import Column, PageTable, Part, Prose, Section
 from vaescope.verdicts import THRESHOLDS
 from vaescope.wording import listed

@@ -11,7 +11,7 @@ from vaescope.inspection import Inspection
 from vaescope.inspection.closer_look import overlap_to_dict
 from vaescope.latents.correlation import MeanAgainstSample, left_by_lot
 from vaescope.latents.pairwise import as_correlation
-from vaescope.report.drawn import figure
+from vaescope.report.chart_parts import figure
 from vaescope.report.page import Column, PageTable, Part, Prose, Section, Value
 
 __all__ = ["correlation", "decomposition", "geometry", "inferred", "maps", "metrics"]

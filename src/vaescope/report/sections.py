@@ -17,7 +17,7 @@ from vaescope.inspection import Inspection
 from vaescope.inspection.results import Fit
 from vaescope.metrics import Score
 from vaescope.report import closer_look, gallery, metric_sections
-from vaescope.report.drawn import figure
+from vaescope.report.chart_parts import figure
 from vaescope.report.latents import (
     HOLD,
     SHOWN_LATENTS,

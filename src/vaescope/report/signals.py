@@ -8,7 +8,7 @@ import numpy as np
 from vaescope.figures.charts import LINES, outputs_chart
 from vaescope.figures.signals import sequences_chart, table_chart, traversed_sequences_chart
 from vaescope.inspection import Inspection, Latent
-from vaescope.report.drawn import figure
+from vaescope.report.chart_parts import figure
 from vaescope.report.page import Column, PageTable, Part
 from vaescope.traversals import Reconstructions, Traversals
 from vaescope.types import Array, Floats

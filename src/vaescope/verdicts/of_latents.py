@@ -284,10 +284,7 @@ def silent(
     loud = heard(latents, traversals)
     shares = [float(traversals.share[latent.index]) for latent in passive]
     most, total = max(shares), sum(shares)
-    rule = (
-        f"each passive latent accounts for less than {limit * 100:.2g}% of the change along the "
-        "traversals"
-    )
+    rule = f"each passive latent accounts for less than {limit * 100:.2g}% of that change"
     undecided = close(most, limit, unit="%")
     if loud:
         which = "a latent that is" if len(loud) == 1 else "latents that are"

@@ -1,6 +1,5 @@
-"""Sentences about a model, each with its number, its threshold and what to do about it.
-
-All thresholds are in one table, each with its reason.
+"""The thresholds of verdicts in one table, each with its reason, and what a verdict is: a sentence
+with its number, its threshold and advice.
 """
 
 from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vaescope.cli.given_data import given_data
+from vaescope.cli.data_options import data_from_options
 from vaescope.cli.output import as_options
 from vaescope.errors import UsageError
 
@@ -25,16 +25,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_images_of_a_folder_have_the_size_and_the_factors_that_were_given(folder: Path) -> None:
-    data = given_data(str(folder), 8, folder.parent / "known.csv")
+    data = data_from_options(str(folder), 8, folder.parent / "known.csv")
     assert data.shape == (3, 8, 8)
     assert data.require_factors("this").classes(np.arange(4)).ravel().tolist() == [0, 1, 0, 2]
-    assert given_data(str(folder), None).__class__ is str
+    assert data_from_options(str(folder), None).__class__ is str
 
 
 def test_without_data_there_is_nothing_to_apply_them_to() -> None:
     with pytest.raises(UsageError, match="--size and --factors without --data"):
-        given_data(None, 8, Path("known.csv"))
-    assert given_data(None, None) is None
+        data_from_options(None, 8, Path("known.csv"))
+    assert data_from_options(None, None) is None
 
 
 def test_a_message_about_the_size_names_the_option() -> None:

@@ -7,7 +7,7 @@ import typer
 
 from vaescope.errors import UsageError
 
-__all__ = ["FactorsOption", "SizeOption", "given_data"]
+__all__ = ["FactorsOption", "SizeOption", "data_from_options"]
 
 SizeOption = Annotated[
     int | None,
@@ -23,7 +23,7 @@ FactorsOption = Annotated[
 ]
 
 
-def given_data(data: str | None, size: int | None, factors: Path | None = None) -> Any:
+def data_from_options(data: str | None, size: int | None, factors: Path | None = None) -> Any:
     """The data as they were named, or loaded where the options say how."""
     settings: dict[str, Any] = {} if size is None else {"size": size}
     if factors is not None:
