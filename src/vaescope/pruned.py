@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from vaescope.adapters import Asked, Posterior, adapt
 from vaescope.data import Dataset
+from vaescope.errors import UsageError
 from vaescope.models import Inference
 
 __all__ = ["Pruned", "asked_again"]
@@ -53,28 +54,43 @@ class Pruned(nn.Module):
         self.of_functions = functions[1] is not None
         # Row i has a one at the place of the i-th kept latent. A product with it can be pushed
         # forward and stacked, which assigning by index cannot.
+        self.conditional = self.read.auxiliary is not None
         self.register_buffer("places", torch.eye(len(constants)).to(constants)[kept])
         self.register_buffer("constants", constants.index_fill(0, kept, 0.0))
 
-    def encode(self, x: Tensor) -> Posterior:
-        """Mean and variance of the latents that are kept; x in the range that the model takes."""
+    def encode(self, x: Tensor, condition: Any = None) -> Posterior:
+        """Mean and variance of the latents that are kept; x in the range that the model takes, and
+        the condition as it was given, with a row for each example."""
         low, high = self.value_range
-        q = self.read.encode((x - low) / (high - low))
+        q = self.read.encode((x - low) / (high - low), self._rows_of(condition))
         kept = self.places.argmax(1)
         return Posterior(q.mean[:, kept], q.variance[:, kept])
 
-    def decode(self, z: Tensor) -> Tensor:
+    def decode(self, z: Tensor, condition: Any = None) -> Tensor:
         """The decoder's output at z, with the dropped latents at their constants."""
-        output: Tensor = self.read.decoder(self.whole(z))
-        return output
+        decode: Callable[..., Tensor] = self.read.decoder
+        return decode(self.whole(z), *(u for u in [self._rows_of(condition)] if u is not None))
+
+    def _rows_of(self, condition: Any) -> Tensor | None:
+        """The arrays of a condition side by side, as the reading of the model takes them."""
+        if not self.conditional:
+            return None
+        if condition is None:
+            raise UsageError(
+                f"{self.read.name} needs its condition beside x and z.",
+                "Give it: encode(x, condition), decode(z, condition), a row for each example.",
+            )
+        several = condition if isinstance(condition, tuple | list) else (condition,)
+        columns = [torch.as_tensor(one).to(self.constants) for one in several]
+        return torch.cat([one.reshape(len(one), -1) for one in columns], 1)
 
     def whole(self, z: Tensor) -> Tensor:
         """All latents of the model: those kept at z, the dropped ones at their constants."""
         return z @ self.places.to(z) + self.constants.to(z)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, condition: Any = None) -> Tensor:
         """The reconstruction at the posterior's mean."""
-        return self.decode(self.encode(x).mean)
+        return self.decode(self.encode(x, condition).mean, condition)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Functions of `read` hold on to their module: a copy must be read again, or it would keep

@@ -150,7 +150,7 @@ def _prior(
     )
     prior, why = prior_of(
         source.model, said, latent, data.shape, lambda own: _read(reading, own), rate,
-        idle_ones, [argument for _, argument in left_out(feeding)],
+        idle_ones, [argument for _, argument in left_out(feeding, asked)],
     )  # fmt: skip
     if asked.prior is None and said is not None:
         why = replace(why, why="the model states it")
@@ -186,6 +186,8 @@ def condition_of(data: Dataset, asked: Asked, sees_data: bool) -> ConditionInput
     if sees_data:
         own = data.rows(np.arange(len(data)))
         own = own.round().astype(np.int64) if data.kind == "tokens" else own
+    if isinstance(asked.condition, ConditionInput) and own is None:
+        return asked.condition
     if all(one is None for one in (asked.condition, asked.lengths, asked.scored, own)):
         return None
     return ConditionInput.of(

@@ -16,7 +16,8 @@ class Asked:
     """What the user said; None: infer it.
 
     `likelihood` is a name or a function of the decoder's output, `prior` one of our priors (names
-    are turned into one before), `condition` an array with one row for each example.
+    are turned into one before), `condition` an array with one row for each example, or False:
+    nothing.
     """
 
     posterior: str | None = None
@@ -29,10 +30,15 @@ class Asked:
     batch_axis: int | None = None  # where the model has its batches
     scored: Any = None  # which values of the data are
     kind: str | None = None  # of the data; None: images where they have the shape of some
+    #: True where `condition=False` says that the model was trained without what it may be given.
+    unconditional: bool | None = None
 
     def __post_init__(self) -> None:
         if self.output == "values":  # pixels are the values of images
             object.__setattr__(self, "output", "pixels")
+        if self.condition is False:
+            object.__setattr__(self, "condition", None)
+            object.__setattr__(self, "unconditional", True)
 
     @property
     def anything(self) -> bool:

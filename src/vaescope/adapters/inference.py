@@ -48,9 +48,10 @@ from vaescope.adapters.output_format import (
     ends_of,
     error_of,
     pixels,
+    unexplained,
     values_first,
 )
-from vaescope.adapters.output_spread import refuse_outputs, unexplained
+from vaescope.adapters.output_spread import refuse_outputs
 from vaescope.adapters.posterior_format import Parts, posterior_of
 from vaescope.adapters.posterior_inference import Opening, line_of, openings
 from vaescope.adapters.reading import CLEARLY, POOR, Reading, refuse_absurd, refuse_company

@@ -19,9 +19,9 @@ _LOOKALIKES = {
 }
 
 
-def left_out(feeding: Feeding) -> list[tuple[str, str]]:
+def left_out(feeding: Feeding, asked: Asked) -> list[tuple[str, str]]:
     """What the model may be given beside the data and was not: functions and their arguments."""
-    if feeding.condition is not None:
+    if feeding.condition is not None or asked.unconditional:
         return []
     source = feeding.source
     functions = [feeding.reading.way.encoder, feeding.reading.decoder]
@@ -33,12 +33,13 @@ def left_out(feeding: Feeding) -> list[tuple[str, str]]:
     return [(name, argument) for argument, name in found.items()]
 
 
-def _left_out(feeding: Feeding) -> list[Inference]:
-    if not (left := left_out(feeding)):
+def _left_out(feeding: Feeding, asked: Asked) -> list[Inference]:
+    if not (left := left_out(feeding, asked)):
         return []
     arguments = " and ".join(argument for _, argument in left)
     why = (f"{left[0][0]} also takes {arguments}, which it was not given: if the model was trained "
-           "with that, pass condition= with a row for each example")  # fmt: skip
+           "with that, pass condition= with a row for each example, otherwise "
+           "condition=False")  # fmt: skip
     return [Inference("condition", "uncertain", why, told=True)]
 
 
@@ -108,7 +109,7 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
                       ", of which mean and variance are taken; its KL and its samples are those of "
                       "a Gaussian", told=True)
         )  # fmt: skip
-    found += _left_out(feeding) + _beside(feeding, x)
+    found += _left_out(feeding, asked) + _beside(feeding, x)
     form = reading.way.form
     if form != "as they are":
         found.append(

@@ -28,9 +28,11 @@ __all__ = [
     "ends_of",
     "error_of",
     "event_of",
+    "logits_of",
     "meanings",
     "pixels",
     "shaped",
+    "unexplained",
     "values_first",
     "vocabulary_last",
 ]
@@ -327,3 +329,16 @@ def pixels(y: Tensor, meaning: str, output_range: Range) -> Tensor:
         return y.sigmoid()
     low, high = output_range
     return y if output_range == UNIT else (y - low) / (high - low)
+
+
+def logits_of(output: Decoded, x: Tensor) -> bool:
+    """Whether the second output is the logits of the first."""
+    assert output.spread is not None
+    return torch.allclose(output.spread.to(x).sigmoid(), output.values.to(x), atol=1e-4)
+
+
+def unexplained(output: Decoded, x: Tensor) -> tuple[str, ...]:
+    """Outputs for each value of the data that are neither its spread nor the first in other
+    words."""
+    second = output.spread is not None and not logits_of(output, x)
+    return output.beside or (("a second output",) if second else ())

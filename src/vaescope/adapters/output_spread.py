@@ -5,18 +5,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from vaescope.adapters.output_format import Decoded, Range
+from vaescope.adapters.output_format import Decoded, Range, logits_of
 from vaescope.adapters.posterior_format import SPREADS
 from vaescope.errors import UnscoredError
 
-__all__ = ["output_spread", "refuse_outputs", "unexplained"]
-
-
-def unexplained(output: Decoded, x: Tensor) -> tuple[str, ...]:
-    """Outputs for each value of the data that are neither its spread nor the first in other
-    words."""
-    second = output.spread is not None and not logits_of(output, x)
-    return output.beside or (("a second output",) if second else ())
+__all__ = ["output_spread", "refuse_outputs"]
 
 
 def refuse_outputs(model: str, names: Sequence[str]) -> None:
@@ -28,12 +21,6 @@ def refuse_outputs(model: str, names: Sequence[str]) -> None:
         "gives a distribution of torch, or a name, e.g. squared-error, for the first output alone.",
         tuple(names),
     )
-
-
-def logits_of(output: Decoded, x: Tensor) -> bool:
-    """Whether the second output is the logits of the first."""
-    assert output.spread is not None
-    return torch.allclose(output.spread.to(x).sigmoid(), output.values.to(x), atol=1e-4)
 
 
 def output_spread(output: Decoded, span: Range, x: Tensor, *, told: bool) -> str | None:

@@ -8,8 +8,9 @@ import typer
 from rich.text import Text
 
 from vaescope.cli.data_options import SizeOption, data_from_options
-from vaescope.cli.inspect import ends, opened_path
+from vaescope.cli.inspect import condition_of, ends, opened_path
 from vaescope.cli.output import (
+    ConditionOption,
     JsonOption,
     LikelihoodOption,
     PriorOption,
@@ -59,6 +60,7 @@ def export(
     ] = None,
     likelihood: LikelihoodOption = None,
     prior: PriorOption = None,
+    condition: ConditionOption = None,
     tolerance: Annotated[
         float,
         typer.Option(min=0.0, help="onnx: the largest difference from torch that is accepted."),
@@ -73,7 +75,8 @@ def export(
     Example: vaescope export runs/demo-s0-1a2b3c4d --to onnx --out exported
     """
     console = messages(quiet=quiet)
-    if to is Target.hf and (model or posterior or output or value_range or likelihood or prior):
+    told = (model, posterior, output, value_range, likelihood, prior, condition)
+    if to is Target.hf and any(told):
         raise UsageError(
             "--to hf takes runs only: other models are saved by their own library.",
             "Use --to onnx, or leave out --model and the options that describe it.",
@@ -90,6 +93,7 @@ def export(
             found = export_onnx(
                 opened_path(path, model), out, images, posterior=posterior, output=output,
                 value_range=ends(value_range), likelihood=likelihood, prior=prior,
+                condition=condition_of(condition),
                 tolerance=tolerance,
             )  # fmt: skip
     result({"to": to.value, **found.to_dict()}, found.summary(), as_json=as_json)

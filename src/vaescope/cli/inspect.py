@@ -7,6 +7,7 @@ import typer
 
 from vaescope.cli.data_options import FactorsOption, SizeOption, data_from_options
 from vaescope.cli.output import (
+    ConditionOption,
     DataOption,
     JsonOption,
     ModelOption,
@@ -21,7 +22,7 @@ from vaescope.cli.output import (
 from vaescope.cli.summary import show_summary
 from vaescope.errors import UsageError
 
-__all__ = ["ends", "inspect", "labels_of", "opened_path"]
+__all__ = ["condition_of", "ends", "inspect", "labels_of", "opened_path"]
 
 
 def inspect(
@@ -41,10 +42,7 @@ def inspect(
         str | None,
         typer.Option(help="The model's prior: normal, student-t:5, sparse:0.8, laplace."),
     ] = None,
-    condition: Annotated[
-        Path | None,
-        typer.Option(help="An npy or npz file with a row for each example, e.g. class labels."),
-    ] = None,
+    condition: ConditionOption = None,
     lengths: Annotated[
         Path | None, typer.Option(help="An npy or npz file: the length of each padded sequence.")
     ] = None,
@@ -110,7 +108,7 @@ def inspect(
             value_range=ends(value_range),
             likelihood=likelihood,
             prior=prior,
-            condition=None if condition is None else labels_of(condition),
+            condition=condition_of(condition),
             lengths=None if lengths is None else labels_of(lengths),
             scored=None if scored is None else labels_of(scored),
             batch_axis=batch_axis,
@@ -129,6 +127,13 @@ def inspect(
     if nominal is not None and found.effective_beta is not None:
         console.print(found.effective_beta.summary(), soft_wrap=True)
     result({"report": str(out), **found.to_dict()}, f"Open {out}", as_json=as_json)
+
+
+def condition_of(path: Path | None) -> Any:
+    """What --condition says: nothing, `none` for a model that was trained without, or a file."""
+    if path is None or str(path) == "none":
+        return None if path is None else False
+    return labels_of(path)
 
 
 def labels_of(path: Path) -> Any:

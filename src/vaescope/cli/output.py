@@ -22,6 +22,7 @@ from vaescope.errors import VaescopeError
 from vaescope.escaping import printable
 
 __all__ = [
+    "ConditionOption",
     "DataOption",
     "DeviceOption",
     "JsonOption",
@@ -70,6 +71,13 @@ LikelihoodOption = Annotated[
 ]
 PriorOption = Annotated[
     str | None, typer.Option(help="The model's prior: normal, student-t:5, sparse:0.8, laplace.")
+]
+ConditionOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="An npy or npz file with a row for each example, e.g. class labels; none if the model "
+        "was trained without."
+    ),
 ]
 RangeOption = Annotated[
     str | None, typer.Option(help="Range of the images that the model takes, e.g. -1,1.")

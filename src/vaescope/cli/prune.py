@@ -7,8 +7,9 @@ import typer
 from rich.text import Text
 
 from vaescope.cli.data_options import FactorsOption, SizeOption, data_from_options
-from vaescope.cli.inspect import ends, opened_path
+from vaescope.cli.inspect import condition_of, ends, opened_path
 from vaescope.cli.output import (
+    ConditionOption,
     DataOption,
     JsonOption,
     LikelihoodOption,
@@ -41,6 +42,7 @@ def prune(
     value_range: RangeOption = None,
     likelihood: LikelihoodOption = None,
     prior: PriorOption = None,
+    condition: ConditionOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -71,6 +73,7 @@ def prune(
         found = drop(
             subject, data_from_options(data, size, factors), out=out, posterior=posterior,
             output=output, value_range=ends(value_range), likelihood=likelihood, prior=prior,
+            condition=condition_of(condition),
         )  # fmt: skip
     written = str(out) if out is not None and found.dropped else None
     plain = found.summary() if written is None else f"{found.summary()}\n{written}"

@@ -161,14 +161,16 @@ def export_onnx(
     value_range: tuple[float, float] | None = None,
     likelihood: Any = None,
     prior: Any = None,
+    condition: Any = None,
     tolerance: float = TOLERANCE,
 ) -> OnnxExport:
     """Writes encoder.onnx and decoder.onnx of a run, or of any torch model that `vs.inspect` takes.
 
     The encoder takes `x`, images in [0, 1] whatever the model was made for (and `u` where it sees
     one), and gives `mean`, `variance` and, where latents share their noise, `covariance`. The
-    decoder takes `z` and gives the `mean` of x. Both are compared with torch on data and codes at
-    several batch sizes; where they differ by more than `tolerance` nothing is written.
+    decoder takes `z` (and `u` of a conditional model) and gives the `mean` of x. Both are compared
+    with torch on data and codes at several batch sizes; where they differ by more than `tolerance`
+    nothing is written.
 
     Args:
         model: a run, its folder, or any model that `vs.open_model` opens.
@@ -181,6 +183,8 @@ def export_onnx(
         value_range: of the images that the model takes; None infers it.
         likelihood: of the decoder's output, as for `vs.open_model`; None infers it.
         prior: the model's, as for `vs.open_model`; None infers it.
+        condition: what a conditional model takes beside x, as for `vs.open_model`; both files take
+            it as `u`, its arrays side by side as floats.
         tolerance: largest difference from torch that is accepted.
 
     Returns:
@@ -198,19 +202,21 @@ def export_onnx(
     runtime = _runtime()
     opened = open_model(
         model, data, encode=encode, decode=decode, posterior=posterior, output=output,
-        value_range=value_range, likelihood=likelihood, prior=prior,
+        value_range=value_range, likelihood=likelihood, prior=prior, condition=condition,
     )  # fmt: skip
     rows = _rows(opened.data)
     with opened.evaluating():
         u = opened.u(rows)
         seen = {"x": opened.x(rows)} | ({} if u is None else {"u": u})
         first = Traceable(_encoder(opened), opened.module)
-        second = Traceable(lambda z, _: (opened.decode(z).mean,), opened.module)
+        second = Traceable(lambda z, u: (opened.decode(z, u).mean,), opened.module)
+        # Decoders of ours see no u.
+        beside = {} if u is None or opened.spec is not None else {"u": u}
         codes = first(*seen.values())
         generator = torch.Generator().manual_seed(derive(0, "export"))
         noise = torch.randn(codes[0].shape, generator=generator).to(codes[0])
         draws = noise if noise.ndim > 2 else opened.prior(u).at(noise)
-        means, drawn = {"z": codes[0]}, {"z": draws}
+        means, drawn = {"z": codes[0]} | beside, {"z": draws} | beside
         names = OUTPUTS["encoder"][: len(codes)]
         encoder = _graph("encoder", first, seen, names)
         decoder = _graph("decoder", second, means, OUTPUTS["decoder"])
@@ -220,7 +226,7 @@ def export_onnx(
             *_compare(runtime, decoder, PRIOR, drawn),
         )
     result = OnnxExport(
-        Path(folder), {"encoder": tuple(seen), "decoder": ("z",)},
+        Path(folder), {"encoder": tuple(seen), "decoder": tuple(means)},
         {"encoder": names, "decoder": OUTPUTS["decoder"]}, checks, tolerance,
     )  # fmt: skip
     _refuse(result)

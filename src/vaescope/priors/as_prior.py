@@ -14,6 +14,7 @@ from vaescope.prior_density import (
     LaplaceDensity,
     MixtureDensity,
     PriorDensity,
+    SampledDensity,
     SparseDensity,
     StudentTDensity,
     standard_normal,
@@ -79,6 +80,11 @@ def as_prior(value: Any, latent: int) -> Prior:
         return stated_prior(log_prob, _drawing(value, latent), latent, f"a {type(value).__name__}")
     else:
         raise UsageError(f"prior is {type(value).__name__}, which is not a prior.", _WANTED)
+    if isinstance(density, SampledDensity):
+        raise UsageError(
+            f"{density.says} is known by a function of NumPy.",
+            "Give prior=(log_density, draws) of torch, of which it was made.",
+        )
     if density.d != latent:
         raise ShapeError(
             f"The prior has {density.d} latents; the model has {latent}.",

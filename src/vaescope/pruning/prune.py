@@ -9,17 +9,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vaescope.adapters.condition import ConditionInput
 from vaescope.data.in_memory import dataset_of
 from vaescope.data.stores import Numbers
 from vaescope.distributions import DiagonalGaussian, Reparameterised
 from vaescope.errors import UsageError
 from vaescope.models import OpenModel
 from vaescope.opening import open_model
+from vaescope.prior_density import SampledDensity
 from vaescope.priors import as_prior
 from vaescope.pruned import Pruned, asked_again
 from vaescope.pruning.result import Change, Pruning, change_of, plan_of, pruning_of
 from vaescope.pruning.run import prune_run
 from vaescope.runs import Run
+from vaescope.types import Integers
 
 __all__ = ["prune"]
 
@@ -38,6 +41,7 @@ def prune(
     value_range: tuple[float, float] | None = None,
     likelihood: Any = None,
     prior: Any = None,
+    condition: Any = None,
 ) -> Pruning:
     """Drops the passive latents of a run, or of any model that `vs.inspect` takes, and puts the
     mean of their posterior means in their place.
@@ -58,6 +62,8 @@ def prune(
         value_range: of the images that the model takes; None infers it.
         likelihood: of the decoder's output, as for `vs.open_model`; None infers it.
         prior: the model's, as for `vs.open_model`; None infers it.
+        condition: what a conditional model takes beside x, as for `vs.open_model`; the pruned
+            module takes the same: `encode(x, condition)`, `decode(z, condition)`.
 
     Returns:
         `Pruning`: A pruned model and how much it differs; the model itself where nothing was
@@ -89,17 +95,19 @@ def prune(
         )
     opened = open_model(
         model, data, encode=encode, decode=decode, posterior=posterior, output=output,
-        value_range=value_range, likelihood=likelihood, prior=prior,
+        value_range=value_range, likelihood=likelihood, prior=prior, condition=condition,
     )  # fmt: skip
     if isinstance(model, Run):
         assert out is not None
         return prune_run(model, opened, Run(Path(out)))
-    return _prune_model(model, opened, (encode, decode), likelihood, prior)
+    told = {"likelihood": likelihood, "prior": prior}
+    return _prune_model(model, opened, (encode, decode), told, dropped=condition is False)
 
 
 def _prune_model(
-    model: Any, opened: OpenModel, functions: tuple[Any, Any], likelihood: Any, prior: Any
-) -> Pruning:
+    model: Any, opened: OpenModel, functions: tuple[Any, Any], told: dict[str, Any], *,
+    dropped: bool,
+) -> Pruning:  # fmt: skip
     _refuse(opened)
     plan = plan_of(opened.codes)
     if not plan.dropped:
@@ -110,10 +118,11 @@ def _prune_model(
             "Pass that and its data: vs.prune(model, data).",
         )
     few = opened.rows[np.linspace(0, len(opened.rows) - 1, REMEMBERED).astype(np.int64)]
+    condition = _rows_of(opened.auxiliary, few) or (False if dropped else None)
     with opened.evaluating():
         small = Pruned(
             model, functions,
-            replace(asked_again(opened.inferred), likelihood=likelihood, prior=prior),
+            replace(asked_again(opened.inferred), condition=condition, **told),
             dataset_of(opened.data.name, Numbers(opened.data.rows(few)), None),
             torch.tensor(plan.kept, device=opened.device),
             torch.from_numpy(plan.constants).float().to(opened.device),
@@ -123,17 +132,32 @@ def _prune_model(
     )
 
 
+def _rows_of(condition: Any, rows: Integers) -> ConditionInput | None:
+    """The condition of some rows, with the parts that all rows have."""
+    return None if condition is None else replace(condition, values=condition.values[rows])
+
+
 def _refuse(opened: OpenModel) -> None:
     if opened.maps is not None:
         raise UsageError(
             f"The latents of {opened.name} are maps: pruning does not drop channels.",
             "Look at its channels with vs.inspect.",
         )
-    if opened.auxiliary is not None:
+    prior = opened.codes.prior
+    if isinstance(prior, SampledDensity) and prior.d > 1:
         raise UsageError(
-            f"{opened.name} is conditioned on something besides the data, which a pruned module "
-            "would not get.",
-            "Prune a run, or pass encode= and decode= that fill the condition in.",
+            f"The prior of {opened.name} is {prior.says}, and what it is of fewer latents is not "
+            "known.",
+            "Pass prior=normal to prune with respect to N(0, I).",
+        )
+    beside = opened.auxiliary
+    if beside is not None and not (
+        isinstance(beside, ConditionInput) and set(beside.roles) == {"condition"}
+    ):
+        raise UsageError(
+            f"{opened.name} takes lengths, a mask or the data themselves beside its latents, which "
+            "a pruned module would not get.",
+            "Pass encode= and decode= that fill them in.",
         )
     if opened.codes.covariance is not None:
         raise UsageError(
@@ -147,13 +171,13 @@ def _after(small: Pruned, opened: OpenModel) -> OpenModel:
     """The pruned module as its user has it: images go in as the model takes them."""
     low, high = small.value_range
 
-    def encode(x: Tensor, _: Tensor | None) -> Reparameterised:
-        q = small.encode(low + (high - low) * x)
+    def encode(x: Tensor, u: Tensor | None) -> Reparameterised:
+        q = small.encode(low + (high - low) * x, u)
         return DiagonalGaussian(q.mean, q.variance.log())
 
     kept = small.places.argmax(1).cpu().numpy()
     prior = as_prior(opened.codes.prior.columns(kept), len(kept)).to(opened.device)
     return replace(
         opened, encode=encode, decoder=small.decode, prior=prior, untrained=None,
-        density=lambda z, _: small.read.decode(small.whole(z)),
+        density=lambda z, u: small.read.decode(small.whole(z), u),
     )  # fmt: skip
