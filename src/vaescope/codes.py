@@ -206,7 +206,7 @@ def cholesky(covariance: Floats, *, first: int = 0) -> Double:
         low, high, worst = values[worst, 0], values[worst, -1], worst + first
         raise RangeError(
             f"covariance has matrices that are not positive definite; eigenvalues of row {worst} "
-            f"are from {low:.3g} to {high:.3g}.",
+            f"range from {low:.3g} to {high:.3g}.",
             "Save symmetric matrices, in float64 where they are nearly singular. If the encoder "
             "itself is that narrow, train with posterior.name=diagonal or a larger beta.",
         ) from error

@@ -44,7 +44,9 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]
             eps = torch.randn(like.shape, generator=self.generator).to(like)
         self.drawn.append(eps)
         if len(self.drawn) > MOST:
-            raise RuntimeError(f"more than {MOST} draws: a loop that waits for other noise")
+            raise RuntimeError(
+                f"more than {MOST} draws: probably a loop that waits for other noise"
+            )
         return eps
 
 

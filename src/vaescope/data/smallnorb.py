@@ -195,7 +195,7 @@ def _images(
         with _matrix(part.dat) as (file, found):
             require_shape(part.dat, "The matrix", found, 2, 96, 96)
             if done + found.shape[0] > len(order):
-                raise ValueError(f"it holds {found.shape[0]} images, more than labels")
+                raise ValueError(f"it holds {found.shape[0]} images, more than there are labels")
             for _ in range(found.shape[0]):
                 left = _numbers(file, 2 * 96 * 96, found.dtype)[: 96 * 96].reshape(96, 96)
                 images[done, 0] = _resized(left, size)

@@ -209,8 +209,8 @@ def _run(run: Run | str | Path) -> Run:
         return Run(Path(run))
     raise UsageError(
         f"save_pretrained takes a run; got {type(run).__name__}.",
-        "Give a run or its folder. Models of other libraries are saved by those; "
-        "vs.export_onnx takes them.",
+        "Give a run or its folder. Save models of other libraries with those libraries; "
+        "vs.export_onnx exports them.",
     )
 
 

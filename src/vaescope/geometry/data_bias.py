@@ -110,7 +110,7 @@ def data_bias(
     if len(columns) < 2:
         raise ShapeError(
             f"{len(columns)} factor varies; wanted two or more, to tell their directions apart.",
-            "Pass factors that do.",
+            "Pass factors that vary.",
         )
     read = x if callable(x) else np.asarray(x).__getitem__
 
