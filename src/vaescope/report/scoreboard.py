@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from vaescope.report.spot_lines import spot_section, spot_sentence
+from vaescope.report.spot_lines import Spot, spot_section, spot_sentence
 from vaescope.studies.catalogue import LOOKED, OUTDATED, REVISED
 from vaescope.studies.claim_verdict import ALPHA, ClaimVerdict, Judgement
 from vaescope.studies.claims import Claim
@@ -37,7 +37,7 @@ class Judged:
     registered: str
     verdicts: Sequence[ClaimVerdict]
     listed: bool = True  # in the registry, in this version or an earlier one
-    spot: Outcome | None = None  # a few units at the paper's own scale
+    spot: Spot | None = None  # at the paper's own scale
 
     @property
     def present(self) -> bool:
@@ -178,7 +178,7 @@ def study_text(judged: Judged) -> str:
         "",
     ]
     if evidence and judged.present:
-        lines += [spot_sentence(study, judged.spot), ""]
+        lines += [spot_sentence(study, judged.spot or Spot()), ""]
     if evidence:
         lines += ["## Claims", "", _registered(judged.registered), "", *_claims(evidence), ""]
     if formulas:
@@ -231,7 +231,7 @@ def scoreboard(
     others = [v for v in others if v.claim.kind != "identity"]
     if others:
         text += ["## Other claims, registered", "", *_claims(others), ""]
-    text += spot_section([(j.study, j.spot) for j in trained if j.present])
+    text += spot_section([(j.study, j.spot or Spot()) for j in trained if j.present])
     text += ["## Re-analysed tables", "", *_reanalysed(trained), ""]
     formulas = [v for j in judged for v in j.verdicts if v.claim.kind == "identity"]
     text += [

@@ -183,7 +183,10 @@ def _timed(spec: Experiment) -> tuple[float, int]:
     """Processor seconds of a step, and the bytes that a whole run leaves."""
     data = _noise(spec)
     logging = spec.logging.model_copy(update={"every": 1})
-    short = spec.model_copy(update={"steps": _BEFORE + _TIMED, "logging": logging})
+    still = spec.optimiser.model_copy(update={"lr": 0.0})  # noise may diverge; no step is cheaper
+    short = spec.model_copy(
+        update={"steps": _BEFORE + _TIMED, "logging": logging, "optimiser": still}
+    )
     state = new_state(short, torch.device("cpu"))
     start_from_data(short, data, [state.vae])
     taken: list[float] = []
