@@ -3,20 +3,24 @@
 `--register ID ...` writes what these will be judged by into the registry, to be committed before
 they run; `--run ID ...` runs 16 units of each, or adds `--add N`; `--draw ID ...` draws figures
 anew, with pictures where the runs are in `--out`; `--spot ID ...` runs `--units N` at the paper's
-own scale, which never vote; without any, only pages and the scoreboard are made from the tables
-that are there.
+own scale, which never vote; `--price ID ...` estimates what a unit costs there; without any, only
+pages and the scoreboard are made from the tables that are there.
 """
 
 import argparse
+import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from vaescope.report.scoreboard import Judged, scoreboard, study_text
 from vaescope.report.scoreboard_figure import scoreboard_figure
+from vaescope.report.spot_lines import Spot
 from vaescope.report.study_page import figure_svg
 from vaescope.studies.catalogue import STUDIES, cases, find
 from vaescope.studies.claim_verdict import Case, decide
+from vaescope.studies.cost import study_cost
 from vaescope.studies.effects import distinct
 from vaescope.studies.registry import read_registry, register, status, voting_units, withdrawn
 from vaescope.studies.running import Outcome, load_outcome, run_study, save_outcome
@@ -24,6 +28,8 @@ from vaescope.studies.sampling import add_units, last_unit
 from vaescope.studies.study import Study
 
 RESULTS = Path("docs/results")
+#: Core hours of one unit at the paper's own scale, by study, beside the digest of that scale.
+PRICES = RESULTS / "paper-costs.json"
 
 
 def place(study: Study, ending: str) -> Path:
@@ -78,11 +84,26 @@ def spot_check(study: Study, out: Path, units: int, workers: int | None) -> None
     save_outcome(found, spot_place(study))
 
 
-def checked(study: Study) -> Outcome | None:
-    """The spot check that is kept, if it is of the study as it stands."""
-    path = spot_place(study)
-    kept = load_outcome(path) if path.exists() else None
-    return kept if kept is not None and kept.digest == study.digest("paper") else None
+def price(study: Study, prices: dict[str, dict[str, Any]]) -> None:
+    """What one unit would cost at the paper's own scale."""
+    hours = study_cost(study, "paper", 1).core_hours
+    short = None if hours is None else float(f"{hours:.2g}")
+    prices[study.id] = {"digest": study.digest("paper"), "core_hours": short}
+
+
+def read_prices() -> dict[str, dict[str, Any]]:
+    return dict(json.loads(PRICES.read_text())) if PRICES.exists() else {}
+
+
+def checked(study: Study, prices: dict[str, dict[str, Any]]) -> Spot:
+    """The spot check that is kept, and its price, if they are of the study as it stands."""
+    path, digest = spot_place(study), study.digest("paper")
+    found = load_outcome(path) if path.exists() else None
+    known = prices.get(study.id, {})
+    return Spot(
+        found if found is not None and found.digest == digest else None,
+        known["core_hours"] if known.get("digest") == digest else None,
+    )
 
 
 def draw(study: Study, out: Path, workers: int | None) -> None:
@@ -98,7 +119,7 @@ def draw(study: Study, out: Path, workers: int | None) -> None:
 
 def write() -> None:
     """Pages and scoreboard from all tables. What counts and what does not are judged apart."""
-    lines = read_registry()
+    lines, prices = read_registry(), read_prices()
     tables = {study.id: outcome for study in STUDIES if (outcome := kept(study)) is not None}
     states = {
         study.id: status(study, tables[study.id].digest, tables[study.id].table, lines)
@@ -127,7 +148,7 @@ def write() -> None:
             states.get(study.id, "not run"),
             found[study.id],
             listed=any(line.study == study.id for line in lines),
-            spot=checked(study),
+            spot=checked(study, prices),
         )
         for study in STUDIES
     ]
@@ -145,6 +166,7 @@ def main() -> None:
     parser.add_argument("--run", nargs="*", default=[], metavar="ID")
     parser.add_argument("--draw", nargs="*", default=[], metavar="ID")
     parser.add_argument("--spot", nargs="*", default=[], metavar="ID")
+    parser.add_argument("--price", nargs="*", default=[], metavar="ID")
     parser.add_argument("--units", type=int, default=2, help="of a spot check")
     parser.add_argument("--add", type=int, metavar="N")
     parser.add_argument("--workers", type=int)
@@ -161,6 +183,11 @@ def main() -> None:
     for name in arguments.spot:
         for study in find(name):
             spot_check(study, arguments.out, arguments.units, arguments.workers)
+    if arguments.price:
+        prices = read_prices()
+        for study in (one for name in arguments.price for one in find(name)):
+            price(study, prices)
+        PRICES.write_text(json.dumps(dict(sorted(prices.items())), indent=1) + "\n")
     for name in arguments.draw:
         for study in find(name):
             draw(study, arguments.out, arguments.workers)

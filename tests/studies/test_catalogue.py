@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,9 @@ from vaescope.studies import (
     Trained,
     decide,
 )
+from vaescope.studies.blocks import Pooled, Share
 from vaescope.studies.catalogue import OUTDATED, REVISED, STUDIES, cases, find
-from vaescope.studies.effects import Ratio, two_of
+from vaescope.studies.effects import Ratio, Trend, distinct, two_of
 from vaescope.studies.registry import read_registry, status, voting_units
 from vaescope.studies.running import load_outcome
 from vaescope.sweeps.grid import plan
@@ -187,16 +188,26 @@ def sided(test: Test, sign: float) -> np.ndarray:
     return test.threshold + sign * one * (step + apart)
 
 
-def judged(claim: Claim, values: Sequence[np.ndarray], control: np.ndarray) -> ClaimVerdict:
+def same(table: Table) -> Table:
+    return table
+
+
+def judged(
+    claim: Claim,
+    values: Sequence[np.ndarray],
+    control: np.ndarray,
+    change: Callable[[Table], Table] = same,
+) -> ClaimVerdict:
     known: dict[Any, np.ndarray] = {}
     tables = [levels_of(t, v, known) for t, v in zip(claim.tests, values, strict=True)]
     if claim.control is not None:
         tables.append(levels_of(claim.control, control, known))
     if claim.needs is not None:
-        tables.append(claim.needs.effect.table(np.full(UNITS, claim.needs.threshold + 1.0)))
+        holds = np.full(len(values[0]), claim.needs.threshold + 1.0)
+        tables.append(claim.needs.effect.table(holds))
     (family,) = [case.family for case in NOT_RUN if case.claim is claim]
     found = [
-        Case(case.claim, case.family, stacked(tables), "registered before")
+        Case(case.claim, case.family, change(stacked(tables)), "registered before")
         if case.claim is claim
         else case
         for case in NOT_RUN
@@ -222,6 +233,45 @@ def test_every_claim_can_be_supported_contradicted_not_specific_and_undecided(
     assert max(missing.support, missing.contradiction) < 1.0
     half = [np.where(np.arange(UNITS) % 2, g, b) for g, b in zip(good, bad, strict=True)]
     assert judged(claim, half, bad[0]).verdict == "undecided"
+
+
+def backwards(table: Table) -> Table:
+    return table.select(list(reversed(range(len(table)))))
+
+
+def with_fraction(table: Table) -> Table:
+    """Judged as the scoreboard judges it. A number that is not whole tells copies from counts."""
+    results = {**table.results, "more": [0.5] * len(table)}
+    return distinct(Table(table.settings, results), "seed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("study", "claim"), EVIDENCE, ids=lambda value: str(value)[:40])
+def test_no_claim_is_decided_by_a_table_that_shows_nothing(study: Study, claim: Claim) -> None:
+    """All units at the threshold, one unit, one unit copied, no number in the control, a control
+    that is farther; and the order of rows changes nothing."""
+    good, bad = ([sided(test, sign) for test in claim.tests] for sign in (1.0, -1.0))
+    if all(test.side != "within" for test in claim.tests) and not any(
+        isinstance(test.effect, (Trend, Pooled, Share)) for test in claim.tests
+    ):
+        tied = judged(claim, [np.full(UNITS, test.threshold) for test in claim.tests], bad[0])
+        exact = tied.count.neither == UNITS  # thresholds that rounding leaves where they are
+        assert tied.verdict == "undecided" or not exact, tied.summary()
+    alone = judged(claim, [values[:1] for values in good], bad[0][:1])
+    assert alone.verdict == "undecided" and alone.seeds <= 1
+    if claim.effect.unit == "seed":
+        whole = [np.full(UNITS, values[7]) for values in good]
+        copied = judged(claim, whole, np.full(UNITS, bad[0][7]), with_fraction)
+        assert copied.verdict == "undecided" and copied.seeds <= 1
+    blind = judged(claim, good, np.full(UNITS, np.nan))
+    assert blind.verdict == "undecided", blind.summary()
+    farther = good[0] + (good[0] - claim.threshold) * 0.5
+    if claim.side == "within":
+        farther = np.full(UNITS, claim.threshold)
+    assert judged(claim, good, farther).verdict == "not specific"
+    for sides in (good, bad):
+        forth, back = (judged(claim, sides, bad[0], change) for change in (same, backwards))
+        assert (forth.verdict, forth.count, forth.e) == (back.verdict, back.count, back.e)
 
 
 @pytest.mark.parametrize(("study", "claim"), EVIDENCE, ids=lambda value: str(value)[:40])

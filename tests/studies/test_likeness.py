@@ -1,12 +1,13 @@
 """How near laptop scale is to the paper's settings, and what a spot check says."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from vaescope.report.scoreboard import Judged
-from vaescope.report.spot_lines import spot_section, spot_sentence
+from vaescope.report.spot_lines import Spot, spot_section, spot_sentence
 from vaescope.studies.catalogue import STUDIES, find
 from vaescope.studies.likeness import ASPECTS, likeness
 from vaescope.studies.running import Outcome, load_outcome
@@ -34,9 +35,15 @@ def test_what_is_the_same_at_both_scales_is_told_from_what_is_not() -> None:
 
 def test_an_autoencoder_does_not_lend_its_want_of_a_strength() -> None:
     """Both scales of table 3.4 have a plain autoencoder; their beta-VAEs differ in strength."""
-    words = spot_sentence(study("zietlow2022/table-3.4"), None)
+    words = spot_sentence(study("zietlow2022/table-3.4"), Spot(core_hours=0.34))
     assert "As at `paper` scale: data, network; not: strength, optimiser, length." in words
-    assert words.endswith("Spot check at paper scale: none.")
+    assert words.endswith(
+        "Spot check at paper scale: none: one unit would take about 20 minutes of a core."
+    )
+    words = spot_sentence(study("zietlow2022/table-4.2"), Spot())
+    assert words.endswith(
+        "Spot check at paper scale: none, and what one unit would cost is not known."
+    )
 
 
 def test_a_spot_check_is_shown_with_its_votes_and_without_a_verdict() -> None:
@@ -49,8 +56,8 @@ def test_a_spot_check_is_shown_with_its_votes_and_without_a_verdict() -> None:
         # Units are told from copies of one another by what is found of them.
         rows.append(Row(f"r{i}", True, cell.columns, {**found, "distortion": float(i)}))
     spot = Outcome(one.id, "paper", one.digest("paper"), table_of(rows), {}, "a machine")
-    assert "2 for and 0 against of 2 units, -0.4 on average" in spot_sentence(one, spot)
-    lines = spot_section([(one, spot), (study("mathieu2019/figure-3"), None)])
+    assert "2 for and 0 against of 2 units, -0.4 on average" in spot_sentence(one, Spot(spot))
+    lines = spot_section([(one, Spot(spot)), (study("mathieu2019/figure-3"), Spot())])
     text = "\n".join(lines)
     assert "| mathieu2019/figure-3 | yes | yes | yes | yes | yes | the table itself |" in text
     assert "Of 2 studies 1 have all of these settings, 1 have a spot check, and 0 have" in text
@@ -63,6 +70,12 @@ def test_spot_checks_that_are_kept_are_of_the_paper_s_scale(path: Path) -> None:
     assert outcome.scale == "paper"
     assert outcome.digest == study(outcome.study).digest("paper")
     assert path.stem in {one.id.replace("/", "-") for one in STUDIES}
+
+
+def test_prices_are_of_studies_that_are_there() -> None:
+    prices = json.loads((SPOTS.parent / "paper-costs.json").read_text())
+    assert set(prices) <= {one.id for one in STUDIES} and len(prices) >= 40
+    assert all(price["core_hours"] > 0.0 for price in prices.values())
 
 
 def test_how_far_a_study_is_from_its_cap_is_said() -> None:

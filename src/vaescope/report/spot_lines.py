@@ -26,7 +26,7 @@ class Spot:
         if self.outcome is not None:
             return _checked(self.outcome)
         if self.core_hours is None:
-            return "none: what it would cost is not known, as it trains within its computations"
+            return "none, and what one unit would cost is not known"
         return f"none: one unit would take about {_hours(self.core_hours)}"
 
 
