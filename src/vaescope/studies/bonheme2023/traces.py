@@ -115,7 +115,7 @@ def _correlations(rows: list[Mapping[str, Any]]) -> Floats:
     """Of means at each snapshot: (snapshot, latent, latent)."""
     matrices = [[[np.nan if v is None else v for v in line] for line in row["correlation"]]
                 for row in rows]  # fmt: skip
-    return np.nan_to_num(np.array(matrices))
+    return np.asarray(np.nan_to_num(np.array(matrices, dtype=np.float64)))
 
 
 def _nearer(correlations: Floats, one: Integers, other: Integers) -> float:
