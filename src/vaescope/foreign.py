@@ -33,7 +33,7 @@ from vaescope.errors import (
 from vaescope.models import OpenModel
 from vaescope.nets.initialisation import reinitialised
 from vaescope.pruned import Pruned, asked_again
-from vaescope.user_data import BATCH, as_dataset, images_of_batch, is_data
+from vaescope.user_data import BATCH, as_dataset, images_of_batch, is_data, loader_failed
 
 __all__ = ["Shown", "open_foreign"]
 
@@ -301,12 +301,8 @@ def _batches(data: Any, most: int, factors: Any) -> list[Any]:
             if taken >= most:
                 break
     except Exception as error:  # anybody's code
-        lines = str(error).splitlines()
-        raise UsageError(
-            f"The loader failed after {len(found)} batches with {type(error).__name__}: "
-            f"{lines[0][:200] if lines else ''}.",
-            "Pass one that gives batches as your model takes them, or the data as an array.",
-        ) from error
+        remedy = "Pass one that gives batches as your model takes them, or the data as an array."
+        raise loader_failed(len(found), error, remedy) from error
     if not found:
         raise UsageError("The loader gave no batch.", "Give one that has some.")
     return found

@@ -7,7 +7,7 @@ import numpy as np
 
 from vaescope.types import Long
 
-__all__ = ["derive", "epoch_order", "order", "rng"]
+__all__ = ["derive", "epoch_order", "order", "rng", "subset"]
 
 
 def derive(seed: int, stream: str, step: int = 0) -> int:
@@ -23,6 +23,13 @@ def derive(seed: int, stream: str, step: int = 0) -> int:
 def rng(seed: int, stream: str, step: int = 0) -> np.random.Generator:
     """A NumPy generator for one stream at one step."""
     return np.random.Generator(np.random.PCG64(derive(seed, stream, step)))
+
+
+def subset(n: int, rows: int, draws: np.random.Generator) -> Long:
+    """All rows, or so many of them without replacement, in order."""
+    if n <= rows:
+        return np.arange(n)
+    return np.sort(draws.choice(n, rows, replace=False))
 
 
 def epoch_order(seed: int, n: int, epoch: int) -> Long:

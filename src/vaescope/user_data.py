@@ -34,7 +34,9 @@ from vaescope.settings import from_python
 from vaescope.types import Array
 from vaescope.wording import nearest, unit_scaling
 
-__all__ = ["as_dataset", "images_of_batch", "is_data", "load_dataset", "refuse_unknown"]
+__all__ = [
+    "as_dataset", "images_of_batch", "is_data", "load_dataset", "loader_failed", "refuse_unknown",
+]  # fmt: skip
 
 _log = logging.getLogger("vaescope")
 #: Ranges that mean the same whatever part of the images is looked at.
@@ -237,12 +239,8 @@ def _from_loader(loader: Any, factors: Any, most: int | None, taking: _Taking) -
     except VaescopeError:
         raise
     except Exception as error:  # anybody's code
-        lines = str(error).splitlines()
-        raise UsageError(
-            f"The loader failed after {len(parts)} batches with {type(error).__name__}: "
-            f"{lines[0][:200] if lines else ''}.",
-            "Pass one whose batches are tensors of one shape, or the images as an array.",
-        ) from error
+        remedy = "Pass one whose batches are tensors of one shape, or the images as an array."
+        raise loader_failed(len(parts), error, remedy) from error
     if images is None:
         raise UsageError("The loader gave no batch.", "Give one that has some.")
     known = None if factors is None else labels_of(factors)
@@ -329,6 +327,16 @@ def _from_anndata(cells: Any, factors: Any) -> Dataset:
     if factors is not None:
         known = factors_of("the AnnData", factors, names or None, x.shape[0])
     return replace(dataset_of("array", Sparse(x), known), columns=tuple(map(str, cells.var_names)))
+
+
+def loader_failed(batches: int, error: Exception, remedy: str) -> UsageError:
+    """What is said of an error in somebody's loader, after so many batches."""
+    lines = str(error).splitlines()
+    return UsageError(
+        f"The loader failed after {batches} batches with {type(error).__name__}: "
+        f"{lines[0][:200] if lines else ''}.",
+        remedy,
+    )
 
 
 def images_of_batch(batch: Any) -> Any:

@@ -11,7 +11,7 @@ from vaescope.data.card import Card
 from vaescope.data.factors import Factors
 from vaescope.data.stores import Picked, Store
 from vaescope.errors import UsageError
-from vaescope.seeds import rng
+from vaescope.seeds import rng, subset
 from vaescope.types import Array, Double, Integers, Long, Single
 
 __all__ = ["Dataset", "Kind", "Scale", "grid_choice"]
@@ -126,9 +126,7 @@ class Dataset:
 
     def sample(self, n: int, seed: int) -> Long:
         """At most `n` distinct row numbers, sorted: the same for the same seed everywhere."""
-        if n >= len(self):
-            return np.arange(len(self))
-        return np.sort(rng(seed, "sample").choice(len(self), size=n, replace=False))
+        return subset(len(self), n, rng(seed, "sample"))
 
 
 def grid_choice(

@@ -17,11 +17,10 @@ from vaescope.latents.mixture import (
     log_prior,
     most_components,
     posteriors_of,
-    subset,
 )
 from vaescope.latents.moments import chunks, moments
 from vaescope.notebook_card import card_of
-from vaescope.seeds import rng
+from vaescope.seeds import rng, subset
 from vaescope.types import Matrix, Vector
 
 __all__ = ["Aggregate", "aggregate", "inclusive_kl", "mmd", "mmd_joint"]

@@ -21,10 +21,9 @@ from vaescope.latents.mixture import (
     log_sum_exp,
     most_components,
     posteriors_of,
-    subset,
 )
 from vaescope.notebook_card import card_of
-from vaescope.seeds import rng
+from vaescope.seeds import rng, subset
 from vaescope.types import Floats, Integers, Matrix, Vector
 
 __all__ = ["Overlap", "bhattacharyya", "overlap", "overlap_of_densities"]

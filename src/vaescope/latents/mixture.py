@@ -14,7 +14,7 @@ from vaescope.codes import Codes, cholesky, matrix_chunks
 from vaescope.errors import RangeError
 from vaescope.notebook_card import card_of
 from vaescope.prior_density import GaussianDensity, PriorDensity
-from vaescope.seeds import rng
+from vaescope.seeds import rng, subset
 from vaescope.types import Double, Long, Matrix, Vector
 
 __all__ = [
@@ -194,13 +194,6 @@ class Mixture:
         return asdict(self)
 
     _repr_html_ = card_of
-
-
-def subset(n: int, rows: int, draws: np.random.Generator) -> Rows:
-    """All rows, or so many of them without replacement, in order."""
-    if n <= rows:
-        return np.arange(n)
-    return np.sort(draws.choice(n, rows, replace=False))
 
 
 def mixture(codes: Codes, *, rows: int = 2000, draws: int = 1, seed: int = 0) -> Mixture:

@@ -21,7 +21,7 @@ from vaescope.latents.moments import chunks
 from vaescope.latents.types import Criterion, Types, types
 from vaescope.latents.unused import PASSIVE_KL_NATS, excess_of_rows, in_unused_units, unused_units
 from vaescope.notebook_card import card_of
-from vaescope.seeds import rng
+from vaescope.seeds import rng, subset
 from vaescope.types import Booleans, Vector
 
 __all__ = ["DeltaKL", "Polarised", "Statement", "delta_kl", "ks_distance", "polarised"]
@@ -241,9 +241,7 @@ def polarised(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Pol
     """
     kinds = types(codes) if kinds is None else kinds
     draws = rng(seed, "polarised")
-    rows = np.arange(codes.n)
-    if codes.n > ROWS:
-        rows = np.sort(draws.choice(codes.n, ROWS, replace=False))
+    rows = subset(codes.n, ROWS, draws)
     mean, sample = codes.mean[rows].astype(np.float64), codes.sample[rows].astype(np.float64)
     units = unused_units(codes)
     passive = excess_of_rows(codes, units, rows) < PASSIVE_KL_NATS

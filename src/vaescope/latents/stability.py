@@ -15,7 +15,7 @@ from vaescope.estimates import bootstrap
 from vaescope.latents.types import Types, types
 from vaescope.metrics.rows import Representation, mean_or_sample, numbers
 from vaescope.notebook_card import card_of
-from vaescope.seeds import rng
+from vaescope.seeds import rng, subset
 from vaescope.types import Floats, Long, Matrix
 
 __all__ = ["Stability", "stability"]
@@ -111,9 +111,7 @@ def stability(
     """
     kinds = types(codes) if kinds is None else kinds
     stream = rng(seed, "stability")
-    rows = np.arange(codes.n)
-    if codes.n > ROWS:
-        rows = np.sort(stream.choice(codes.n, ROWS, replace=False))
+    rows = subset(codes.n, ROWS, stream)
     z = mean_or_sample(codes, on)[rows]
     y = _standard(numbers(codes, "stability")[0][rows])
     kept = _standard(z[:, kinds.of("active", "mixed")])

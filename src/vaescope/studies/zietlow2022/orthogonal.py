@@ -10,15 +10,7 @@ from vaescope.studies.measuring import ds, subject
 from vaescope.studies.panels import Dots, Images, Scatter
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained
 from vaescope.studies.zietlow2022.images import ARMS, Settings, geometry, sprites
-from vaescope.studies.zietlow2022.synthetic import (
-    BETA,
-    THESIS_BETA,
-    decaying,
-    linear,
-    nonlinear,
-    portrait,
-    thesis,
-)
+from vaescope.studies.zietlow2022.synthetic import BETA, THESIS_BETA, portrait, training
 
 __all__ = ["STUDY"]
 
@@ -43,15 +35,6 @@ def _synthetic(task: str, scale: Scale) -> Mapping[str, Settings]:
     }
 
 
-def _training(task: str, scale: Scale) -> Settings:
-    if scale == "paper":
-        return thesis(task)
-    rows = 500 if scale == "smoke" else 50_000
-    if task == "linear":
-        return {**linear(rows=rows), **decaying(1e-2, 10 if scale == "smoke" else 10_000)}
-    return {**nonlinear(rows=rows), **decaying(5e-3, 3 if scale == "smoke" else 5000)}
-
-
 def _cells(scale: Scale, units: Sequence[int] | None) -> Iterator[Cell]:
     linear_seeds, generators, seeds = (
         (range(n) if units is None else units)
@@ -60,11 +43,11 @@ def _cells(scale: Scale, units: Sequence[int] | None) -> Iterator[Cell]:
     methods = {**_synthetic("linear", scale), "orthogonal-vae": _WITH_RATE}
     for method, settings in methods.items():
         for seed in linear_seeds:
-            one = {**_training("linear", scale), **settings, "seed": seed}
+            one = {**training("linear", scale), **settings, "seed": seed}
             yield Cell(one, {"task": "linear", "method": method})
     for method, settings in _synthetic("nonlinear", scale).items():
         for generator in generators:
-            one = {**_training("nonlinear", scale), **settings, "seed": generator}
+            one = {**training("nonlinear", scale), **settings, "seed": generator}
             one["data.generator_seed"] = generator
             yield Cell(one, {"task": "nonlinear", "method": method})
     for method, settings in _curves():

@@ -13,7 +13,7 @@ import numpy as np
 from vaescope.models import OpenModel
 from vaescope.runs import Run
 from vaescope.studies.measuring import counts, distortion, ds, dto, subject
-from vaescope.studies.study import Measured
+from vaescope.studies.study import Measured, Scale
 from vaescope.types import Double
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "nonlinear",
     "portrait",
     "thesis",
+    "training",
 ]
 
 #: 600 epochs of 40,000 rows in batches of 64. The thesis checks every 500 batches and has shares
@@ -87,6 +88,16 @@ def thesis(task: str, *, rows: int = ROWS) -> Mapping[str, Any]:
         "data.name": f"synth-{task}", "data.n": rows, **own, "latent": 2, "optimiser.lr": 1e-3,
         "batch": 64, "steps": THESIS_STEPS, **_split(rows),
     }  # fmt: skip
+
+
+def training(task: str, scale: Scale) -> Mapping[str, Any]:
+    """Settings of a task under a falling learning rate; at the paper's scale the thesis' own."""
+    if scale == "paper":
+        return thesis(task)
+    rows = 500 if scale == "smoke" else 50_000
+    if task == "linear":
+        return {**linear(rows=rows), **decaying(1e-2, 10 if scale == "smoke" else 10_000)}
+    return {**nonlinear(rows=rows), **decaying(5e-3, 3 if scale == "smoke" else 5000)}
 
 
 def measure(run: Run) -> Measured:

@@ -7,15 +7,7 @@ from vaescope.studies.claims import Claim, Condition, Control, Test
 from vaescope.studies.effects import Gap, Level
 from vaescope.studies.panels import Dots, Images
 from vaescope.studies.study import Cell, Scale, Study, Trained
-from vaescope.studies.zietlow2022.synthetic import (
-    BETA,
-    THESIS_BETA,
-    decaying,
-    linear,
-    measure,
-    nonlinear,
-    thesis,
-)
+from vaescope.studies.zietlow2022.synthetic import BETA, THESIS_BETA, measure, training
 
 __all__ = ["STUDY"]
 
@@ -31,15 +23,6 @@ def _methods(beta: float) -> Mapping[str, Mapping[str, Any]]:
     }
 
 
-def _training(task: str, scale: Scale) -> Mapping[str, Any]:
-    if scale == "paper":
-        return thesis(task)
-    rows = 500 if scale == "smoke" else 50_000
-    if task == "linear":
-        return {**linear(rows=rows), **decaying(1e-2, 10 if scale == "smoke" else 10_000)}
-    return {**nonlinear(rows=rows), **decaying(5e-3, 3 if scale == "smoke" else 5000)}
-
-
 def _cells(scale: Scale, units: Sequence[int]) -> Iterator[Cell]:
     """A unit is a seed of the linear task, and a random network with one model of the other."""
     betas = THESIS_BETA if scale == "paper" else BETA
@@ -50,7 +33,7 @@ def _cells(scale: Scale, units: Sequence[int]) -> Iterator[Cell]:
                 if (task, method) == ("nonlinear", "vae") and scale == "laptop":
                     continue  # the thesis has no numbers of it
                 yield Cell(
-                    {**_training(task, scale), **settings, **data, "seed": seed},
+                    {**training(task, scale), **settings, **data, "seed": seed},
                     {"task": task, "method": method},
                 )
 
