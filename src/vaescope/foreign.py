@@ -304,7 +304,7 @@ def _batches(data: Any, most: int, factors: Any) -> list[Any]:
         remedy = "Pass one that gives batches as your model takes them, or the data as an array."
         raise loader_failed(len(found), error, remedy) from error
     if not found:
-        raise UsageError("The loader gave no batch.", "Give one that has some.")
+        raise UsageError("The loader gave no batch.", "Pass a loader that has batches.")
     return found
 
 

@@ -96,7 +96,7 @@ def refuse_unknown(name: str) -> NoReturn:
 def _refuse_others(what: str, settings: Mapping[str, Any], known: Sequence[str]) -> None:
     if wrong := sorted(set(settings) - set(known)):
         raise UsageError(
-            f"{what} and {', '.join(wrong)}= do not go together.",
+            f"{what} and {', '.join(wrong)}= cannot be combined.",
             f"Leave {', '.join(wrong)} out; known here: {', '.join(known)}.",
         )
 
@@ -242,7 +242,7 @@ def _from_loader(loader: Any, factors: Any, most: int | None, taking: _Taking) -
         remedy = "Pass one whose batches are tensors of one shape, or the images as an array."
         raise loader_failed(len(parts), error, remedy) from error
     if images is None:
-        raise UsageError("The loader gave no batch.", "Give one that has some.")
+        raise UsageError("The loader gave no batch.", "Pass a loader that has batches.")
     known = None if factors is None else labels_of(factors)
     if known is not None and cut:
         known = known[: len(images)]

@@ -115,5 +115,5 @@ def test_a_run_knows_its_factors_by_content(
 def test_data_passed_themselves_take_factors_too() -> None:
     data = load_dataset(np.zeros((4, 8, 8), np.uint8), factors={"x": [0, 0, 1, 1]})
     assert data.factors is not None and data.factors.names == ("x",)
-    with pytest.raises(UsageError, match="size= do not go together"):
+    with pytest.raises(UsageError, match="size= cannot be combined"):
         load_dataset(np.zeros((4, 8, 8), np.uint8), size=8)

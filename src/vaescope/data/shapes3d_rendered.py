@@ -107,7 +107,8 @@ def _arc(name: str, arc: tuple[float, float, int], grid: Mapping[str, Sequence[i
     if name not in last or name in grid:
         why = "is in data.grid too" if name in grid else "cannot be drawn between its values"
         raise UsageError(
-            f"data.arcs.{name}: {name} {why}.", f"Arcs are of {', '.join(last)}, and not in grid."
+            f"data.arcs.{name}: {name} {why}.",
+            f"Arcs are of {', '.join(last)}, but not of a factor in grid.",
         )
     start, stop, count = arc
     if not (0.0 <= start < stop <= last[name] and count >= 2) or (

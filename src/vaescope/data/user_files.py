@@ -230,7 +230,7 @@ def _images(path: Path) -> list[Path]:
     )
     if not files:
         raise DataError(
-            f"{path} has no images ({', '.join(SUFFIXES)}).", "Give a folder that has some."
+            f"{path} has no images ({', '.join(SUFFIXES)}).", "Give a folder with images."
         )
     return files
 

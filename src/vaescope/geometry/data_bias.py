@@ -109,7 +109,7 @@ def data_bias(
     columns = np.flatnonzero(np.ptp(w, axis=0) > 0)
     if len(columns) < 2:
         raise ShapeError(
-            f"{len(columns)} factor varies; wanted two or more, to tell their directions apart.",
+            f"{len(columns)} factor varies; wanted two or more, to separate their directions.",
             "Pass factors that vary.",
         )
     read = x if callable(x) else np.asarray(x).__getitem__

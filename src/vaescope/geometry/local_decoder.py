@@ -221,9 +221,9 @@ def local_decoders(
     reader = read_at(decode, z, space=space, likelihood=likelihood)
     if count * reader.outputs > _MOST:
         raise ShapeError(
-            f"{count} draws of {reader.outputs:,} outputs are too much to fit; "
-            f"wanted at most {_MOST:.2g} numbers.",
-            "Pass fewer draws, or a decoder to smaller images.",
+            f"{count} draws of {reader.outputs:,} outputs are too many numbers to fit; wanted at "
+            f"most {_MOST:.2g} numbers.",
+            "Pass fewer draws, or a decoder of smaller images.",
         )
     quick = replace(reader, body=quickened(reader.body))
     generator = torch.Generator().manual_seed(derive(seed, "local-decoder"))

@@ -70,7 +70,8 @@ class WatchLatents(keras.callbacks.Callback):
         if batch % self.every == 0:
             if self._outputs is None:
                 raise UsageError(
-                    "The encoder was not called in this batch.", "Pass encoder=, the one that is."
+                    "The encoder was not called in this batch.",
+                    "Pass encoder=, the layer or model that is called.",
                 )
             known = _first_two if self.posterior is None else self.posterior
             self._logged = self._looks.add(known(self._outputs), self._step)

@@ -52,7 +52,7 @@ def by_group(given: Mapping[str, Any]) -> dict[str, tuple[tuple[str, ...], Any]]
     """Objects by the group whose part they are, with the keywords they came by.
 
     Raises:
-        UsageError: they do not go together.
+        UsageError: they cannot be combined.
     """
     chosen = {name: _bound(value) for name, value in given.items() if value is not None}
     whole = {name for name in chosen if name in ("vae", "net", "encoder", "decoder")}

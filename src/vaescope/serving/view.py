@@ -94,7 +94,7 @@ def view_of(pairs: Sequence[tuple[str, str]]) -> View:
             found[name] = value == "1"
         elif isinstance(default, int):
             if not (value.isascii() and value.isdecimal() and 1 <= int(value[:9]) <= 10**8):
-                raise UsageError(f"There is no page {value[:20]}.", "Give a number from 1 on.")
+                raise UsageError(f"There is no page {value[:20]}.", "Give a number of at least 1.")
             found[name] = int(value[:9])
         elif default is not None:
             found[name] = value

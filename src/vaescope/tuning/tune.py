@@ -220,7 +220,7 @@ def _check_share(by: By, share: float | None, n: int) -> None:
         raise UsageError(f"--by {by} takes no --overlap-share.", "Give --by overlap.")
     if not 1.0 / n < share < 1.0:
         raise UsageError(
-            f"--overlap-share is {share:g}; of {n:,} data points more than one and fewer than all "
+            f"--overlap-share is {share:g}; more than one and fewer than all of {n:,} data points "
             "can share a code.",
             f"Give a share between {1.0 / n:.2g} and 1.",
         )

@@ -49,8 +49,7 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
         other = _other_shape(samples, used, which)
         return other or Verdict(
             "prior", "good",
-            "The samples of each used latent have about the mean and standard deviation of the "
-            "prior"
+            "Samples of each used latent have about the mean and standard deviation of the prior"
             f"{which}; the furthest off is latent {worst} ({shape}).{undecided}",
             number=number, shown=f"{number:.2f}", threshold=limit, rule=rule,
             advice="Each latent can be drawn from the prior on its own.",
