@@ -77,10 +77,8 @@ def open_model(
     `.inferred`, and overridden by `posterior` (e.g. "interleaved,logvar"), `output`
     ("probabilities", "logits" or "pixels"), `value_range` (of the images that the model takes),
     `likelihood` (a name such as "gaussian:0.01", or a function of the decoder's output that gives a
-    distribution), `prior` (what `vs.priors.as_prior` takes), `condition` (labels or other arrays
-    that the model is conditioned on, a row for each example, a tuple of such, or a function of a
-    batch), `lengths` (of padded sequences), `scored` (an array of the shape of the data, 1 where a
-    value is scored) and `batch_axis` (1: the model takes time first).
+    distribution), `prior` (what `vs.priors.as_prior` takes) and `condition` (labels or other arrays
+    with a row for each example, a tuple of such, or a function of a batch).
 
     Args:
         model: a run, its folder, or any model that `vs.open_model` opens.
@@ -95,9 +93,9 @@ def open_model(
         prior: p(z), e.g. `student-t:5`; None infers it.
         condition: what a conditional model takes beside x; False: the model was trained without
             what it may be given.
-        lengths: of padded rows.
-        scored: 1 where a value counts.
-        batch_axis: axis of examples in what the model takes.
+        lengths: of padded sequences.
+        scored: an array of the shape of the data, 1 where a value is scored.
+        batch_axis: axis of examples in what the model takes; 1: it takes time first.
         kind: `images`, `signals` or `tokens`.
         columns: names of columns, channels or tokens.
         mean: that x was standardised with, undone where values are shown.
