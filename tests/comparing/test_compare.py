@@ -81,6 +81,14 @@ def test_a_permuted_and_mirrored_model_is_matched_exactly_and_differs_in_nothing
     assert f"A to B: {there['says']}" in comparison.summary()
 
 
+def test_what_is_said_of_several_pairs_is_said_once(make: Make) -> None:
+    run = make("one")
+    comparison = vs.compare(run, run, run, images=False)
+    (alike,) = {way.says for way in comparison.exchanges if way.b == "A"}
+    (line,) = [line for line in comparison.summary().splitlines() if line.endswith(alike)]
+    assert "B to A" in line and "C to A" in line
+
+
 def test_a_latent_with_more_noise_is_named_and_no_other(make: Make) -> None:
     """Twice the variance costs log(2) / 2 - v / 2 nats of rate."""
     noisier = list(LOG_VARIANCES)

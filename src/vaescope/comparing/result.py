@@ -13,6 +13,7 @@ from vaescope.comparing.pictures import ComparedPictures
 from vaescope.latent_exchange import Exchange
 from vaescope.latents import Types
 from vaescope.verdicts import Verdict
+from vaescope.wording import listed
 
 __all__ = ["ComparedLatent", "ComparedNumber", "Comparison"]
 
@@ -123,7 +124,10 @@ class Comparison:
             f"{letter(place)} = {own.name}{self._setting_of(place)}"
             for place, own in enumerate(self.members)
         ]
-        spaces = [f"{own.a} to {own.b}: {own.says}" for own in self.exchanges]
+        pairs: dict[str, list[str]] = {}  # by what is said: once where it is the same of several
+        for own in self.exchanges:
+            pairs.setdefault(own.says, []).append(f"{own.a} to {own.b}")
+        spaces = [f"{listed(found)}: {says}" for says, found in pairs.items()]
         verdicts = [one.says for one in self.verdicts]
         sides = [self._of_side(place) for place in range(len(self.sides))]
         return "\n".join(["; ".join(runs), *verdicts, *sides, *spaces, *self.notes])
