@@ -39,8 +39,10 @@ from vaescope.nets import (
     mlp_pair,
 )
 from vaescope.nets.conv import LAYOUTS
+from vaescope.nets.generator import generator_of
 from vaescope.nets.likelihoods import Likelihood
 from vaescope.nets.mlp import ACTIVATIONS
+from vaescope.objective_specs import WeakGANSpec
 from vaescope.objective_table import DIVERGENCES, ESTIMATORS, OBJECTIVES
 from vaescope.objectives import Objective
 from vaescope.optimisers import OPTIMISERS, build_optimiser, optimiser_spec
@@ -287,7 +289,10 @@ def _pair(spec: Experiment, width: int) -> Pair:
     if isinstance(prior, ConditionalPriorSpec):
         make = CONDITIONAL_NETS[spec.net.name]
         return make(spec.net, event, spec.latent, prior.width, width)
-    return NETS[spec.net.name](spec.net, event, spec.latent, width)
+    pair = NETS[spec.net.name](spec.net, event, spec.latent, width)
+    if isinstance(spec.objective, WeakGANSpec) and spec.objective.generator_norm:
+        return replace(pair, decoder=generator_of(pair.decoder))
+    return pair
 
 
 def start_from_data(experiment: Experiment, data: Dataset, models: Sequence[VAE]) -> None:

@@ -130,6 +130,7 @@ class WeakGANSpec(Group):
     discriminator_lr: Value = 1e-3
     discriminator_betas: Decays = (0.5, 0.999)
     width: Count = 256  # of the discriminator's fully connected layers
+    generator_norm: bool = True  # batch norm after each activation of the generator
 
     @property
     def discriminator(self) -> AdamSpec:

@@ -109,6 +109,22 @@ def test_weights_of_the_discriminator_have_spectral_norm_one() -> None:
     assert body(torch.rand(2, 3, 32, 32)).shape == (2, 16)
 
 
+@pytest.mark.slow
+def test_the_generator_keeps_up_with_the_discriminator_only_with_its_batch_norm() -> None:
+    """Without, the discriminator wins within some hundred steps and the generator learns nothing:
+    the cause of a MIG of 0.05 on small sprites."""
+    losses = {}
+    for norm in ("true", "false"):
+        experiment = small(
+            "latent=2", "net.encoder=[64]", "net.decoder=[64,64]", "batch=64", "steps=500",
+            "objective.width=64", f"objective.generator_norm={norm}", "logging.every=100",
+        )  # fmt: skip
+        state, data = new_state(experiment, torch.device("cpu")), build_data(experiment.data)
+        *_, last = [r for r in steps(state, experiment, data, "fp32") if r is not None]
+        losses[norm] = last.parts["discriminator"]
+    assert losses["true"] > 3.0 * losses["false"]
+
+
 def test_the_discriminator_has_its_own_optimiser() -> None:
     experiment = small("objective.discriminator_lr=2e-3", "optimiser.lr=1e-3")
     assert optimiser_spec(experiment, "discriminator").lr == 2e-3

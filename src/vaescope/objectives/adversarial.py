@@ -69,11 +69,12 @@ class WeakGAN(Objective):
     """Full sharing: real pairs share the factor that `Batch.shared` names, pairs of the generator
     the latent of that number; the discriminator sees the number too.
 
-    The decoder's mean is the generator. The generator's loss is -log D (non-saturating); the
-    encoder learns -log q(z|G(z)) from generated images only, beside it and apart from it. A step
-    updates discriminator, generator and encoder once, all from the same weights (the code updates
-    the discriminator and the encoder first). A latent that the generator ignores has the prior as
-    its posterior.
+    The decoder's mean is the generator, with batch norm after each activation as in their code
+    (`nets.generator`): without it the discriminator wins at once and nothing is learnt. The
+    generator's loss is -log D (non-saturating); the encoder learns -log q(z|G(z)) from generated
+    images only, beside it and apart from it. A step updates discriminator, generator and encoder
+    once, all from the same weights (the code updates the discriminator and the encoder first). A
+    latent that the generator ignores has the prior as its posterior.
 
     Example:
         >>> import torch
