@@ -203,8 +203,8 @@ def judged(
     if claim.control is not None:
         tables.append(levels_of(claim.control, control, known))
     if claim.needs is not None:
-        holds = np.full(len(values[0]), claim.needs.threshold + 1.0)
-        tables.append(claim.needs.effect.table(holds))
+        met = claim.needs.threshold + (1.0 if claim.needs.side == "above" else -1.0)
+        tables.append(claim.needs.effect.table(np.full(len(values[0]), met)))
     (family,) = [case.family for case in NOT_RUN if case.claim is claim]
     found = [
         Case(case.claim, case.family, change(stacked(tables)), "registered before")

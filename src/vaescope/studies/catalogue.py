@@ -50,6 +50,8 @@ LOOKED: Mapping[str, str] = {
 #: Why studies were registered anew. No unit of an earlier registration had a result, unless it is
 #: said.
 REVISED: Mapping[str, str] = {
+    "bhowal2024/correlation-levels": "models of two of its four levels had the seeds of "
+    "bhowal2024/correlated, so that their scores were known; other seeds and a cap of 32",
     "grzes2023/figures": "small MLPs in place of convolutions, which took ten minutes a run; the "
     "first one was stopped before it ended",
     "bonheme2023/figure-10": "its control, as many latents dropped at random, makes the gap "
