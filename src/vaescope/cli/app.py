@@ -21,7 +21,7 @@ from vaescope.cli.export import export
 from vaescope.cli.how_many import how_many
 from vaescope.cli.inspect import inspect
 from vaescope.cli.measure import measure
-from vaescope.cli.output import error, explain, unexpected
+from vaescope.cli.output import error, explain, own_code, unexpected
 from vaescope.cli.perturb import perturb
 from vaescope.cli.prune import prune
 from vaescope.cli.serve import serve
@@ -115,7 +115,12 @@ def main() -> NoReturn:
     except BrokenPipeError:
         sys.stderr.close()  # the reader went away: nothing is left to say
         code = 1
-    except Exception as problem:
+    except SystemExit as stop:
+        if own_code(stop) is None:
+            raise
+        unexpected(stop, as_json=as_json)  # somebody's sys.exit(0) is not done
+        code = 1
+    except BaseException as problem:
         unexpected(problem, as_json=as_json)
         code = 1
     sys.exit(int(code))

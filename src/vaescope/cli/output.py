@@ -39,6 +39,7 @@ __all__ = [
     "error",
     "explain",
     "messages",
+    "own_code",
     "result",
     "unexpected",
     "wrapped",
@@ -177,9 +178,9 @@ def explain(problem: VaescopeError, *, as_json: bool) -> None:
     error(type(problem).__name__, *said, as_json=as_json)
 
 
-def unexpected(problem: Exception, *, as_json: bool) -> None:
+def unexpected(problem: BaseException, *, as_json: bool) -> None:
     """An error that no code of ours foresaw: of the machine, or a fault of vaescope."""
-    kind, said = type(problem).__name__, str(problem) or "no message"
+    kind, said = type(problem).__name__, _message(problem)
     if isinstance(problem, MemoryError) or "allocate memory" in said or "out of memory" in said:
         remedy = "Lower batch, latent or the size of the data, or use a machine with more memory."
         error("MemoryError", f"Out of memory: {said}.", remedy, as_json=as_json)
@@ -189,14 +190,23 @@ def unexpected(problem: Exception, *, as_json: bool) -> None:
     elif isinstance(problem, OSError):
         error(kind, f"{said}.", "Look at that file and its permissions.", as_json=as_json)
     else:
-        traceback.print_exception(problem)  # on stderr: whoever mends it needs to see where
+        for line in "".join(traceback.format_exception(problem)).splitlines():
+            print(printable(line), file=sys.stderr)  # whoever mends it needs to see where
         remedy = "This is a bug in vaescope: please report it with the lines above."
-        if place := _own_code(problem):
+        if place := own_code(problem):
             remedy = f"It was raised in or below your own code: {place}. Correct it there."
         error(kind, f"{kind}: {said}.", remedy, as_json=as_json)
 
 
-def _own_code(problem: Exception) -> str | None:
+def _message(problem: BaseException) -> str:
+    """Anybody's class may fail to say what it is."""
+    try:
+        return str(problem) or "no message"
+    except Exception as error:
+        return f"its message raises {type(error).__name__}"
+
+
+def own_code(problem: BaseException) -> str | None:
     """The innermost line that is neither vaescope's nor a library's, where vaescope's library
     called it."""
     package, commands = str(Path(__file__).parents[1]), str(Path(__file__).parent)

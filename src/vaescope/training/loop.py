@@ -4,6 +4,7 @@ The caller logs, draws, checkpoints or stops; the loop only computes. Data order
 functions of (seed, step), so a state needs no generator to be resumed exactly.
 """
 
+import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -142,8 +143,8 @@ def noise_at(seed: int, step: int, shape: tuple[int, ...], device: torch.device)
 
 @contextmanager
 def _own_randomness(experiment: Experiment, state: State) -> Iterator[None]:
-    """Dropout and the like of the user's parts draw from torch's global generators: within a step
-    these are functions of the seed and the step too."""
+    """Dropout and the like of the user's parts draw from the global generators of torch, NumPy and
+    Python: within a step these are functions of the seed and the step too."""
     if not experiment.own:
         yield
         return
@@ -151,11 +152,17 @@ def _own_randomness(experiment: Experiment, state: State) -> Iterator[None]:
     if state.device.type == "cuda":
         generators.append(torch.cuda.default_generators[state.device.index or 0])
     before = [generator.get_state() for generator in generators]
+    of_numpy, of_python = np.random.get_state(), random.getstate()
+    own = derive(experiment.seed, "own", state.step)
     for generator in generators:
-        generator.manual_seed(derive(experiment.seed, "own", state.step))
+        generator.manual_seed(own)
+    np.random.seed(own % 2**32)
+    random.seed(own)
     try:
         yield
     finally:
+        np.random.set_state(of_numpy)
+        random.setstate(of_python)
         for generator, held in zip(generators, before, strict=True):
             generator.set_state(held)
 
