@@ -18,7 +18,7 @@ arguments = parser.parse_args()
 
 data = vs.load_dataset("digits")
 net = {"name": "mlp", "encoder": [64], "decoder": [64]}
-run = vs.train("beta-vae", data, beta=2.0, latent=8, lr=3e-3, steps=arguments.steps, net=net)
+run = vs.train("beta-vae", data, beta=0.3, latent=8, lr=3e-3, steps=arguments.steps, net=net)
 inspection = vs.inspect(run, effort="latents")
 print(inspection.summary())
 
@@ -27,7 +27,7 @@ colours = {"active": "tab:blue", "mixed": "tab:orange", "passive": "lightgrey"}
 figure, axes = plt.subplots(figsize=(5, 2.6))
 axes.bar([str(one.index) for one in latents], [one.kl_nats for one in latents],
          color=[colours[one.type] for one in latents])  # fmt: skip
-axes.set(xlabel="latent", ylabel="rate, nats", title="blue: active, grey: passive")
+axes.set(xlabel="latent", ylabel="rate, nats", title="blue: active, orange: mixed, grey: passive")
 
 figure.savefig(arguments.picture, dpi=90, bbox_inches="tight")
 print(f"Open {arguments.picture}")

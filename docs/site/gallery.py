@@ -13,7 +13,7 @@ from pathlib import Path
 def title(script: Path) -> str:
     """The first line of an example's docstring."""
     text = ast.get_docstring(ast.parse(script.read_text("utf-8"))) or script.stem
-    return text.splitlines()[0].rstrip(".")
+    return text.splitlines()[0].rstrip(".:")
 
 
 def write_pages(examples: Path, out: Path) -> None:
