@@ -77,7 +77,7 @@ def test_covariances_of_no_posterior_are_refused_by_name(tmp_path: Path) -> None
     mean = np.zeros((3, 2))
     arrays = {"mean": mean, "std": mean + 1, "covariance": np.tile(np.eye(2), (3, 1, 1))}
     arrays["covariance"][1] = [[1.0, 2.0], [2.0, 1.0]]
-    with pytest.raises(RangeError, match="eigenvalues of row 1 are from -1 to 3"):
+    with pytest.raises(RangeError, match="eigenvalues of row 1 range from -1 to 3"):
         Codes.load(write(tmp_path, arrays))
     with pytest.raises(ShapeError, match="covariance has shape"):
         Codes.load(write(tmp_path, {**arrays, "covariance": np.ones((3, 2))}))
@@ -283,7 +283,7 @@ def test_arrays_of_objects_are_named_with_what_to_save(tmp_path: Path) -> None:
     np.savez(
         tmp_path / "a.npz", mean=np.zeros((4, 2)), variance=np.ones((4, 2)), factor_names=names
     )
-    with pytest.raises(DataError, match=r"factor_names has objects.*dtype=str"):
+    with pytest.raises(DataError, match=r"factor_names has Python objects.*dtype=str"):
         Codes.load(tmp_path / "a.npz")
 
 

@@ -50,7 +50,7 @@ def test_posteriors_too_narrow_for_float32_are_encoded_as_they_are(tmp_path: Pat
 
 
 def test_posteriors_too_narrow_for_float64_are_a_named_error() -> None:
-    with pytest.raises(RangeError, match=r"row \d+ are from .* posterior.name=diagonal"):
+    with pytest.raises(RangeError, match=r"row \d+ range from .* posterior.name=diagonal"):
         encode(narrow(1e-9), DATA)
 
 

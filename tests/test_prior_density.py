@@ -259,7 +259,10 @@ def test_json_leaves_the_arrays_of_a_per_row_prior_out(generator: np.random.Gene
         ("[1, 2]", "has the name ''; there are gaussian"),
         ('{"name": "cauchy"}', "has the name 'cauchy'; there are gaussian, student-t"),
         ('{"name": "laplace", "location": [0.0]}', "wanted location, scale"),
-        ('{"name": "laplace", "location": [0.0], "scale": ["x"]}', "scale that is not of numbers"),
+        (
+            '{"name": "laplace", "location": [0.0], "scale": ["x"]}',
+            "scale that does not consist of numbers",
+        ),
         ('{"name": "laplace", "location": 0, "scale": 1}', "one number as location; wanted a list"),
         (
             '{"name": "student-t", "df": [5, 5], "location": [0, 0], "scale": [1, 1]}',

@@ -178,7 +178,7 @@ def test_what_is_told_is_taken(core: Core, digits: Tensor) -> None:
 
 @pytest.mark.parametrize("asked, says", [
     (Asked(posterior="thirds"), "halves, interleaved"),
-    (Asked(posterior="halves"), "can be read as pair"),
+    (Asked(posterior="halves"), "can be interpreted as pair"),
     (Asked(output="photons"), "probabilities, logits, pixels"),
     (Asked(output="probabilities"), r"values from -\d.*probabilities, logits, pixels"),
     (Asked(value_range=(1.0, 0.0)), "lower end first"),

@@ -167,7 +167,7 @@ def test_labels_that_a_guide_may_be_given_and_was_not_are_said(digits: Tensor) -
 
     opened = vs.open_model(Optional(), digits, value_range=(0, 1))
     (said,) = [one.why for one in opened.inferred if one.what == "condition"]
-    assert "guide can be given y too" in said
+    assert "guide also takes y" in said
 
 
 @pytest.mark.slow

@@ -291,7 +291,10 @@ def weighted(vae: Any, batch: Any, step: Any, noise: Any, *, weight: float = 1.0
         ({"objective": weighted, "weight": 2.0}, r'objective={"name": weighted, "weight": 2\.0}'),
         # The preset's own beta would be replaced with its objective, in silence.
         ({"objective": weighted, "beta": 2.0}, "beta and objective were given together"),
-        ({"objective": lambda v, b, s, n: None}, "itself begins with vae, batch, step, noise"),
+        (
+            {"objective": lambda v, b, s, n: None},
+            "itself an objective takes first vae, batch, step, noise",
+        ),
         ({"factors": np.zeros((4, 2), int)}, r"vs\.load_dataset\(data, factors=labels\)"),
     ],
 )

@@ -133,7 +133,7 @@ def test_a_bare_model_without_u_says_what_to_do() -> None:
 def test_it_is_not_stacked() -> None:
     specs = [spec_of(f"seed={seed}") for seed in range(4)]
     assert not stackable(specs[0])
-    with pytest.raises(UsageError, match="see neither u"):
+    with pytest.raises(UsageError, match="do not see u"):
         next(train_many(specs, build_data(specs[0].data)))
 
 

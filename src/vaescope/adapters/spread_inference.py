@@ -93,8 +93,7 @@ def with_spread(
             f"{source.name} draws no latents here, so its second output could be either: "
             f"{' or '.join(map(str, two))}.",
             f"Choose with posterior=, one of {', '.join(SPREADS)} (after reversed, if the spread "
-            "comes first); if it is none of these, pass encode= as a function that returns "
-            "Normal(mean, std) of torch.",
+            "comes first); if none is right, pass encode= that returns Normal(mean, std) of torch.",
             tuple(map(str, rivals)),
         )
     return replace(first, spread=taken.kind)
