@@ -77,8 +77,9 @@ def open_model(
     `.inferred`, and overridden by `posterior` (e.g. "interleaved,logvar"), `output`
     ("probabilities", "logits" or "pixels"), `value_range` (of the images that the model takes),
     `likelihood` (a name such as "gaussian:0.01", or a function of the decoder's output that gives a
-    distribution), `prior` (what `vs.priors.as_prior` takes) and `condition` (labels or other arrays
-    with a row for each example, a tuple of such, or a function of a batch).
+    distribution), `prior` (what `vs.priors.as_prior` takes, or a function of the condition that
+    gives a Normal of torch) and `condition` (labels or other arrays with a row for each example, a
+    tuple of such, or a function of a batch).
 
     Args:
         model: a run, its folder, or any model that `vs.open_model` opens.
@@ -91,8 +92,7 @@ def open_model(
         value_range: of the images that the model takes; None infers it.
         likelihood: p(x|z), e.g. `gaussian:0.01`; None infers it.
         prior: p(z), e.g. `student-t:5`; None infers it.
-        condition: what a conditional model takes beside x; False: the model was trained without
-            what it may be given.
+        condition: what a conditional model takes beside x; False: it was trained without.
         lengths: of padded sequences.
         scored: an array of the shape of the data, 1 where a value is scored.
         batch_axis: axis of examples in what the model takes; 1: it takes time first.

@@ -42,6 +42,7 @@ ASK = (
     "spreads/learned, the same for all",  # asks for prior=: its parameter is as wide as a prior's
     "modes/labels, one-hot, in both", "modes/labels in the decoder", "modes/labels as numbers",
     "modes/labels beside latents", "densities/norm after the draws",
+    "stated/couplings as prior", "stated/outputs by other names",
 )  # fmt: skip
 
 

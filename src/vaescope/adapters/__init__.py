@@ -27,6 +27,7 @@ from vaescope.adapters.noise import preserved
 from vaescope.adapters.output_format import UNIT, Decoded, decoded, event_of
 from vaescope.adapters.posterior_format import Posterior, posterior_of
 from vaescope.adapters.prior_inference import prior_of
+from vaescope.adapters.prior_of_condition import PriorOfCondition, depends
 from vaescope.adapters.reading import Reading, refuse_heads, refuse_prior_of_maps
 from vaescope.adapters.sources import source_of
 from vaescope.adapters.spread_inference import rate_shown
@@ -130,6 +131,10 @@ def _prior(
         u = feeding.like(few, None if feeding.u is None else feeding.u[:FEW])
         return [forward(reading.way.formed(few), u) for forward in source.forwards[:1]]
 
+    if depends(asked.prior) and first.mean.ndim == 2:
+        own = PriorOfCondition(asked.prior, feeding.form, latent)
+        own(feeding.u)  # says what is wrong with it
+        return own, Inference("prior", "p(z|u)", "as given, of the condition", told=True)
     idle = idle_parameters(source.module, outputs)
     scales = of_likelihood(idle, data.shape) if first.mean.ndim == 2 else []
     known = reading.likelihood.output == "own" or reading.likelihood.number is not None

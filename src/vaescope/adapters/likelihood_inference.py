@@ -176,8 +176,11 @@ def likelihoods(
 
 def assumption(likelihood: ModelLikelihood, shown: StatedLikelihood, asked: Asked) -> str:
     """Why a likelihood is assumed; empty where the model or the user says it whole."""
-    if asked.likelihood is not None or likelihood.output == "own" or likelihood.spread is not None:
+    if asked.likelihood is not None or likelihood.output == "own":
         return ""
+    if likelihood.spread is not None:
+        spread = "its decoder's second output is taken as the spread of a Gaussian"
+        return f"assumed, since the model shows no loss; {spread}"
     half = likelihood.family == "squared-error" and likelihood.number is None
     if not shown.loss:
         end = "; as a Gaussian its variance is 1/2 in the model's units" if half else ""

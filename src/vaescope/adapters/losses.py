@@ -40,7 +40,7 @@ __all__ = [
     "terms_of",
 ]  # fmt: skip
 
-_LOSSES = re.compile(r"loss|elbo|criterion|objective|(^|_)kld?(_|$)", re.IGNORECASE)
+_LOSSES = re.compile(r"loss|elbo|criterion|objective|nll|(^|_)kld?(_|$)", re.IGNORECASE)
 #: What arguments of a loss are called.
 _ROLES: Mapping[str, re.Pattern[str]] = {
     "x": re.compile(r"^(x|x_?true|inputs?|images?|imgs?|target|data|batch|original|real|x_?in)$"),

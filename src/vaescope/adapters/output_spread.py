@@ -11,6 +11,9 @@ from vaescope.errors import UnscoredError
 
 __all__ = ["output_spread", "refuse_outputs"]
 
+#: Nats of an example by which a learned spread may be worse than the best one for all.
+_FAR = 3.0
+
 
 def refuse_outputs(model: str, names: Sequence[str]) -> None:
     """A decoder that gives more than means, and of which nothing shows what they are."""
@@ -25,8 +28,8 @@ def refuse_outputs(model: str, names: Sequence[str]) -> None:
 
 def output_spread(output: Decoded, span: Range, x: Tensor, *, told: bool) -> str | None:
     """What a second output is, by its name and by the likelihood of the images: None where these
-    are likelier with one variance for all, as of no trained spread, unless it is `told` that it is
-    one; or where it is the logits of the first."""
+    are far likelier with one variance for all, as of no trained spread, unless it is `told` that
+    it is one; or where it is the logits of the first."""
     assert output.spread is not None
     low, high = span
     values, wanted = output.values.to(x), low + (high - low) * x
@@ -44,4 +47,4 @@ def output_spread(output: Decoded, span: Range, x: Tensor, *, told: bool) -> str
             nats[kind] = float(log_p.mean())
     best = max(nats, key=nats.__getitem__, default=None)
     known = told or output.kind is not None
-    return best if best is not None and (known or nats[best] > one) else None
+    return best if best is not None and (known or nats[best] > one - _FAR) else None

@@ -83,7 +83,8 @@ def _unreadable(model: Any, name: str) -> ReadingError:
         f"{type(model).__name__} has {name}, so its prior may not be N(0, I), and it could not "
         "be inferred.",
         "State it with prior=: a torch.distributions object, one of vaescope.priors, a name such "
-        "as normal, or (log_density, draws) of any other prior, such as a flow or an energy.",
+        "as normal, (log_density, draws) of any other prior, such as a flow or an energy, or a "
+        "function of the condition that returns a Normal.",
         (name,),
     )
 

@@ -63,8 +63,7 @@ def inspect(
         value_range: of the images that the model takes; None infers it.
         likelihood: p(x|z), e.g. `gaussian:0.01`; None infers it.
         prior: p(z), e.g. `student-t:5`; None infers it.
-        condition: what a conditional model takes beside x; False: the model was trained without
-            what it may be given.
+        condition: what a conditional model takes beside x; False: nothing.
         lengths: of padded rows.
         scored: 1 where a value counts.
         batch_axis: axis of examples in what the model takes.

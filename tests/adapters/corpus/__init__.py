@@ -9,10 +9,22 @@ from tests.adapters.corpus import (
     ranges,
     returns,
     spreads,
+    stated,
     wrappers,
 )
 
 __all__ = ["STYLES"]
 
-FAMILIES = (returns, spreads, likelihoods, priors, ranges, layouts, wrappers, modes, densities)
+FAMILIES = (
+    returns,
+    spreads,
+    likelihoods,
+    priors,
+    ranges,
+    layouts,
+    wrappers,
+    modes,
+    densities,
+    stated,
+)
 STYLES = tuple(style for family in FAMILIES for style in family.STYLES)

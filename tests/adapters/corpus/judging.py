@@ -109,7 +109,8 @@ def judge(style: Style, state: str, model: Any, truth: Truth) -> Outcome:
 
 
 def _short(value: Any) -> str:
-    return str(value) if isinstance(value, str | tuple) else "..."
+    plain = isinstance(value, str) or (isinstance(value, tuple) and not any(map(callable, value)))
+    return str(value) if plain else "..."
 
 
 def _question(found: Any) -> str:
