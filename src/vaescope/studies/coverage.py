@@ -113,8 +113,8 @@ _ZIETLOW = (
     *_all("zietlow2022", "table-4.2", "Fig 4.3", "Fig 4.9"),
     *_all("zietlow2022", "figures-4.4-4.8", "Fig 4.4-4.7", "Fig 4.8",
           missing="other methods than the beta-VAE"),
-    Covered("zietlow2022", "Fig 4.10-4.11",
-            missing="no study yet: needs a set with wall hue and orientation"),
+    *_all("zietlow2022", "figure-4.11", "Fig 4.10-4.11",
+          missing="whether disentangled restarts encode hue alike"),
     *_all("zietlow2022", "perturbation-cause", "the perturbation's purpose (section 4.4)"),
     *_all("zietlow2022", "figure-7.6", "Fig 7.6"),
     Covered(

@@ -350,6 +350,7 @@ OWN: Mapping[str, str] = {
             "table-4.4",
             "table-4.5",
             "figures-4.4-4.8",
+            "figure-4.11",
             "perturbation-cause",
         )
     },
