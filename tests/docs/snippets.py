@@ -21,7 +21,8 @@ def blocks(path: Path, *languages: str) -> list[str]:
 class _Small(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        ours = isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "vs"
+        name = node.func.attr if ours and isinstance(node.func, ast.Attribute) else ""
         if name in ("train", "VAEEstimator"):
             _set(node, "steps", _STEPS)
         elif name == "compare":

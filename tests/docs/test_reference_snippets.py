@@ -112,8 +112,11 @@ def test_calls_for_data_of_other_fields_run() -> None:
 @pytest.mark.filterwarnings("ignore")  # these libraries have many of their own
 @pytest.mark.usefixtures("_in_its_folder")
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_calls_for_models_of_other_libraries_run(extra: str) -> None:
+def test_calls_for_models_of_other_libraries_run(
+    extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`scvi` where the extra is installed: tests/adapters/test_scvi_extra.py installs it."""
+    monkeypatch.setenv("KERAS_BACKEND", "torch")  # as the page does, before Keras is looked for
     pytest.importorskip(extra)
     (place,) = [n for n, b in enumerate(blocks(LIBRARIES, "python")) if _of_extra(b) == extra]
     _run(LIBRARIES.name, place, blocks(LIBRARIES, "python")[place], {"__name__": "__main__"})
