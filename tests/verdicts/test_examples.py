@@ -76,8 +76,20 @@ def test_copies_of_examples_are_said_and_do_not_count() -> None:
     assert found.samples.distance is not None
     assert found.samples.distance[:2].max() > 0.05
     assert "Kolmogorov" not in said(found, "prior")
+    assert said(found, "prior").startswith("There are too few examples to tell whether samples")
     assert not said(inspect_codes(codes(2000), SUBJECT), "repeated")
     assert not said(inspect_codes(codes(190, copies=1), SUBJECT), "repeated")
+
+
+def test_codes_of_few_values_are_not_said_to_follow_the_prior() -> None:
+    """Two values, each of half of the examples: copies of two draws, or data of two kinds."""
+    mean = np.repeat([[-1.0, -1.0], [1.0, 1.0]], 300, axis=0)
+    variance = np.full_like(mean, 0.01)
+    sample = mean + 0.1 * np.random.default_rng(0).normal(size=mean.shape)
+    found = inspect_codes(Codes(mean, variance, sample), SUBJECT)
+    assert "Only 2 of 600 examples" in said(found, "repeated")
+    assert "can be drawn from the prior" not in said(found, "prior")
+    assert "too few examples to tell whether samples follow the prior" in said(found, "prior")
 
 
 def test_what_lies_outside_of_the_traversals_is_not_said_to_be_ignored() -> None:

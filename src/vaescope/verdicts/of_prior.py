@@ -36,7 +36,10 @@ def fills_prior(latents: "Sequence[Latent]", samples: "MomentSummary") -> Verdic
     which = "" if samples.prior == "N(0, I)" else f", {samples.prior}"
     which = ", assumed to be N(0, I)" if samples.assumed else which
     undecided = close(number, limit)
-    if THRESHOLDS["prior"].value <= number < limit:
+    # Copies may be few draws or values that recur: their shape is no evidence for either.
+    alike = samples.different < samples.n and _far(samples, used, samples.n)
+    unsure = THRESHOLDS["prior"].value <= number < limit
+    if unsure or (number < limit and alike and not _far(samples, used, samples.different)):
         return Verdict(
             "prior", "note",
             f"There are too few examples to tell whether samples follow the prior{which}; the "
@@ -71,10 +74,8 @@ def _other_shape(samples: "MomentSummary", used: Sequence[int], which: str) -> V
     distance = samples.distance
     if distance is None:
         return None
-    # Kolmogorov's bound at one in a hundred, for as many latents as are looked at.
-    by_chance = float(np.sqrt(np.log(2 * len(used) / 0.01) / (2 * samples.different)))
-    limit = max(THRESHOLDS["shape"].value, by_chance)
-    far = [index for index in used if distance[index] >= limit]
+    limit = _shape_limit(len(used), samples.different)
+    far = _far(samples, used, samples.different)
     if not far:
         return None
     worst = max(far, key=lambda index: distance[index])
@@ -90,3 +91,17 @@ def _other_shape(samples: "MomentSummary", used: Sequence[int], which: str) -> V
         advice="Look at the histograms: codes from the prior may lie where few examples do.",
         section="prior", latents=tuple(far), borderline=near_limit(number, limit),
     )  # fmt: skip
+
+
+def _shape_limit(latents: int, n: int) -> float:
+    """Kolmogorov's bound at one in a hundred, for as many latents as are looked at."""
+    by_chance = float(np.sqrt(np.log(2 * latents / 0.01) / (2 * n)))
+    return max(THRESHOLDS["shape"].value, by_chance)
+
+
+def _far(samples: "MomentSummary", used: Sequence[int], n: int) -> list[int]:
+    """Used latents whose samples do not have the prior's shape, if n of them are independent."""
+    distance = samples.distance
+    if distance is None:
+        return []
+    return [index for index in used if distance[index] >= _shape_limit(len(used), n)]
