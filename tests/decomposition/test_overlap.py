@@ -152,3 +152,13 @@ def test_codes_that_cannot_overlap_are_named_errors() -> None:
         overlap_of_densities(np.zeros((3, 4)), np.arange(4))
     with pytest.raises(ShapeError, match="its own data point"):
         overlap_of_densities(np.full((2, 2), -np.inf), np.arange(2))
+
+
+@pytest.mark.parametrize(
+    ("spread", "state"), [(1e-3, "lookup table"), (0.3, "appropriate"), (100.0, "lost")]
+)
+def test_the_state_follows_the_posteriors_width(spread: float, state: str) -> None:
+    """A hundred points on a line, one apart in a hundredth of it."""
+    mean = np.linspace(0.0, 1.0, 100)[:, None] * 10.0
+    codes = Codes(mean, np.full_like(mean, spread**2), mean)
+    assert overlap(codes).state == state

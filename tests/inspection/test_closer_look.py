@@ -105,12 +105,16 @@ def test_they_are_in_the_json_and_on_the_page(thorough: Any) -> None:
         assert content["diagnostics"][name]["says"] in sections["diagnostics"].replace("\\'", "'")
 
 
-def test_overlap_has_the_interfaces_fields_and_no_verdict_that_nobody_calibrated(
+def test_overlap_has_the_interfaces_fields_and_the_verdict_of_two_ends(
     thorough: Any,
 ) -> None:
     content = thorough.to_dict()["overlap"]
     assert {"effective_number", "bhattacharyya", "verdict"} <= set(content)
-    assert content["verdict"] == "not calibrated"
+    number = content["effective_number"]
+    wanted = (
+        "lookup table" if number < 2 else "lost" if number > content["n"] / 2 else "appropriate"
+    )
+    assert content["verdict"] == wanted
     assert 1.0 <= content["effective_number"] <= 216
     sections = {one.id: str(one.parts) for one in page_of(thorough, images=False).sections}
     assert "share a code" in sections["decomposition"]

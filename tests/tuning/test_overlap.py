@@ -200,7 +200,7 @@ def test_the_command_gives_the_ends_and_resumes_with_the_points_of_another_rule(
     ("options", "said"),
     [
         ({"overlap_share": 1.0}, "overlap-share is 1"),
-        ({"overlap_share": 0.0005}, "of 1,000 data points more than one"),
+        ({"overlap_share": 0.0005}, "fewer than all of 1,000 data points"),
         ({"by": "onset", "overlap_share": 0.1}, "takes no --overlap-share"),
     ],
 )

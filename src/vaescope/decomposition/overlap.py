@@ -7,7 +7,7 @@ pairs of encodings by their Bhattacharyya coefficient.
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,10 +26,15 @@ from vaescope.notebook_card import card_of
 from vaescope.seeds import rng, subset
 from vaescope.types import Floats, Integers, Matrix, Vector
 
-__all__ = ["Overlap", "bhattacharyya", "overlap", "overlap_of_densities"]
+__all__ = ["END", "Overlap", "State", "bhattacharyya", "overlap", "overlap_of_densities"]
 
 
 POINTS, COMPONENTS, PAIRS = 1000, 10_000, 50_000
+
+#: Fewer data points that share a code are a lookup table; more than one in as many of all are lost
+#: codes: a bit of information from either extreme, tested by the study mathieu2019/overlap.
+END = 2.0
+State = Literal["lookup table", "appropriate", "lost"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,13 @@ class Overlap:
     @property
     def uneven(self) -> bool:
         return self.unevenness > 1.0
+
+    @property
+    def state(self) -> State:
+        """Whether codes are a lookup table, lost, or neither."""
+        if self.effective_number > self.n / END:
+            return "lost"
+        return "lookup table" if self.effective_number < END else "appropriate"
 
     def summary(self) -> str:
         """One line with information, sharing and pairwise overlap."""

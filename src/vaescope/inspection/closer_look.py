@@ -14,7 +14,7 @@ import numpy as np
 from torch import Tensor
 
 from vaescope.codes import Codes
-from vaescope.decomposition.overlap import Overlap
+from vaescope.decomposition.overlap import END, Overlap, State
 from vaescope.distributions import Distribution
 from vaescope.errors import ShapeError, VaescopeError
 from vaescope.geometry.budget import precision_budget
@@ -109,26 +109,34 @@ def closer_look(model: OpenModel) -> CloserLook:
 
 
 def overlap_to_dict(found: Overlap | None) -> dict[str, Any] | None:
-    """In the shape of the interface. Where the shares end from which on codes are a lookup table,
-    or lost, no registered experiment says yet: so the verdict is that, with the two ends in words.
-    """
+    """In the shape of the interface, with the verdict of two ends that the study
+    mathieu2019/overlap put to the test."""
     if found is None:
         return None
     return {
         "effective_number": found.effective_number,
         "bhattacharyya": found.bhattacharyya,
         "n": found.n,
-        "verdict": "not calibrated",
+        "verdict": found.state,
         "says": _overlap_says(found),
     }
+
+
+_STATES: Mapping[State, str] = {
+    "lookup table": f"fewer than {END:g}: a lookup table. In such models images that were not "
+    "trained on were reconstructed a quarter worse or more",
+    "appropriate": f"at least {END:g} and no more than one in {END:g}: neither a lookup table, "
+    "which reconstructs new data worse, nor codes that are lost",
+    "lost": f"more than one in {END:g}: the codes are lost. In such models reconstructions were "
+    "hardly better than the mean image",
+}
 
 
 def _overlap_says(found: Overlap) -> str:
     return (
         f"{found.effective_number:.3g} of {found.n:,} data points share a code (pairs overlap by "
-        f"{found.bhattacharyya:.2g}). 1 would be a lookup table, in which nearby codes say "
-        f"nothing about nearby data; {found.n:,} would be codes that say nothing about the data. "
-        "It is not calibrated which values in between are good: compare models on the same data."
+        f"{found.bhattacharyya:.2g}), {_STATES[found.state]} (study mathieu2019/overlap: small "
+        "models of two datasets). Which value in between is best is not known."
     )
 
 

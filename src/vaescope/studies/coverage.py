@@ -247,9 +247,9 @@ _MATHIEU = (
     Covered(
         "mathieu2019", "a verdict on overlap", ("mathieu2019/overlap",),
         tests=("tests/inspection/test_closer_look.py::test_overlap_has_the_interfaces_fields_"
-               "and_no_verdict_that_nobody_calibrated",),
-        missing="thresholds: no registered experiment; `tune-beta --by overlap` gives the ends of "
-                "the range by a convention",
+               "and_the_verdict_of_two_ends",),
+        missing="what is best between the two ends, which `tune-beta --by overlap` takes by a "
+                "convention",
     ),
     Covered(
         "mathieu2019", "independent-subspace priors (abstract)", ("mathieu2019/subspaces",),

@@ -3,8 +3,8 @@
 Mathieu et al. 2019, https://arxiv.org/abs/1812.02833: too little overlap "and the latents
 effectively become a lookup table; too much, and the data and latents don't convey information about
 each other". Overlap is the effective number of data points that share a code
-(`decomposition.overlap`). The paper prints no number for either end and none for what is best, and
-no experiment here has calibrated any: the ends and the middle below are conventions.
+(`decomposition.overlap`). The paper prints no number for either end and none for what is best. The
+ends below were tested (mathieu2019/overlap), the value between them is a convention.
 """
 
 import math
@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vaescope.decomposition.overlap import END
 from vaescope.errors import UsageError
 from vaescope.tuning.curve import CurvePoint, Event, event_of, rounded
 
 __all__ = ["DRIFT", "END", "OverlapReading", "drift_of", "read_overlap"]
 
-#: A lookup table ends where two data points share a code, codes are lost where more than half of
-#: all do: a bit of information from either extreme.
-END = 2.0
 #: A run has converged when the effective number moves by no more than this from one round to the
 #: next, as a share: narrow posteriors may still halve where their variances hardly move.
 DRIFT = 0.05
@@ -46,8 +44,8 @@ class OverlapReading:
         chosen = f"{self.target:,.4g} of {self.n:,} was given" if self.given else middle
         return (
             f"Not calibrated: no experiment says how many data points should share a code. {chosen}"
-            f"{'' if self.given else ' (--overlap-share sets another)'}; the ends, {END:g} data "
-            f"points and one in {END:g}, are conventions too."
+            f"{'' if self.given else ' (--overlap-share sets another)'}. The ends, {END:g} data "
+            f"points and one in {END:g}, were tested on small models (study mathieu2019/overlap)."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,16 +2,16 @@
 
 Mathieu et al. 2019, https://arxiv.org/abs/1812.02833, section 3.1: overlap may be too little and
 too much, without numbers. `inspect` and `tune-beta --by overlap` had two ends by convention
-(`tuning/overlap.py`); here they are put to the test on images that the models never saw.
+(`decomposition/overlap.py`); here they are put to the test on images that the models never saw.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 
 from vaescope.build import build_data, training_rows
-from vaescope.decomposition.overlap import overlap
+from vaescope.decomposition.overlap import State, overlap
 from vaescope.models import OpenModel
 from vaescope.opening import open_model
 from vaescope.runs import Run
@@ -20,11 +20,9 @@ from vaescope.studies.effects import Level
 from vaescope.studies.measuring import subject
 from vaescope.studies.panels import Curves, Scatter
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained, cells
-from vaescope.tuning.overlap import END
 
-__all__ = ["STUDY", "measure", "outcome", "said"]
+__all__ = ["STUDY", "measure", "outcome"]
 
-State = Literal["lookup table", "appropriate", "lost"]
 BETAS = (0.001, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0)
 #: What makes a lookup table: images that were never seen are reconstructed this much worse than
 #: those that were. What is lost: this near to the mean image, which leaves 1.
@@ -65,13 +63,6 @@ def outcome(seen: float, unseen: float) -> State:
     return "lookup table" if unseen > WORSE * seen else "appropriate"
 
 
-def said(number: float, n: int) -> State:
-    """By how many of n data points share a code: the ends that were a convention."""
-    if number > n / END:
-        return "lost"
-    return "lookup table" if number < END else "appropriate"
-
-
 def measure(run: Run) -> Measured:
     """Overlap of the codes of the training images, and whether it says what comes of others."""
     spec = run.open()
@@ -79,7 +70,7 @@ def measure(run: Run) -> Measured:
     seen = open_model(run, training_rows(spec, build_data(spec.data)), rows=ROWS)
     shared = overlap(seen.codes)
     left_seen, left_unseen = _left(seen, seen), _left(unseen, seen)
-    verdict, truth = said(shared.effective_number, seen.codes.n), outcome(left_seen, left_unseen)
+    verdict, truth = shared.state, outcome(left_seen, left_unseen)
     return {
         "n": float(seen.codes.n), "number": shared.effective_number,
         "bhattacharyya": shared.bhattacharyya, "left_seen": left_seen, "left_unseen": left_unseen,
@@ -144,4 +135,16 @@ STUDY = Study(
     "two and a half of all, are a bit of information from either extreme, and were not fitted. "
     "One exploratory seed (100) at eight betas, which does not vote, set what counts as a quarter "
     "worse and as lost.",
+    "Supported: the two ends tell right in 91% of 20 models of a seed (88% on digits, 94% on "
+    "sprites; calling every model appropriate, 37%). They fail near the lower one alone: on "
+    "digits at beta 0.05, where 1.03 data points share a code and images never seen are 1.23 "
+    "times as bad, just short of a quarter, and at 0.2; on sprites at beta 1, where 2.5 share one "
+    "and they are 1.25 times as bad. So the lower end is a matter of degree: at one data point "
+    "that shares a code they are 1.3 (digits) to 6.5 times as bad (sprites), at two 1.1 to 1.25, "
+    "at ten 1.1, at fifty 1.03. It is a ratio: the error itself of images never seen is least "
+    "near the lower end (0.24 of the mean image's on digits at 1.001, 0.19 on sprites at 1.1) and "
+    "grows from there, as noise costs all images alike, so that a lookup table is no worse for "
+    "reconstructing. The upper end is sharp: from 280 of 800 to 799 reconstructions lose all "
+    "(0.79 to 1.00). `inspect` gives this verdict now; which overlap between the ends is best it "
+    "does not say.",
 )  # fmt: skip
