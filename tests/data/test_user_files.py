@@ -112,7 +112,7 @@ def test_vectors_that_are_no_floats_get_the_remedy_for_vectors(path: Path, dtype
     "given", [[[1.0, 2.0], [3.0]], np.array([["a", "b"]]), np.ones((3, 2)) + 1j, {}, "no numbers"]
 )
 def test_what_is_no_array_of_numbers_is_refused(given: object) -> None:
-    with pytest.raises(ShapeError, match=r"The images in your array (are|cannot be made)"):
+    with pytest.raises(ShapeError, match=r"The images in your array (are|cannot be converted)"):
         from_arrays(given)
 
 
