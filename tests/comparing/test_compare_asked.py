@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from tests.adapters.corpus.layers import Layers, reparameterise
+from tests.adapters.corpus.style import digits
+from torch import Tensor, nn
 
 import vaescope as vs
 from vaescope.cli import main
@@ -98,3 +100,26 @@ def test_the_command_takes_the_same_options(
     with pytest.raises(SystemExit, match="0"):
         main()
     assert "rate" in json.loads(capsys.readouterr().out)["metrics"]
+
+
+def test_models_of_others_get_standardised_images_as_they_came() -> None:
+    class Standardised(Layers):
+        def encode(self, x: Tensor) -> Any:
+            return self._heads(x)
+
+        def decode(self, z: Tensor) -> Tensor:
+            return self._drawn(z).view(-1, 1, 8, 8)
+
+        def forward(self, x: Tensor) -> Any:
+            mean, logvar = self.encode(x)
+            return self.decode(reparameterise(mean, logvar)), mean, logvar
+
+    torch.manual_seed(0)
+    models = [Standardised().eval(), Standardised().eval()]
+    x = (digits() - 0.3) / 0.37
+    found = vs.compare(models, x, images=False).metrics["rate"].values
+    with torch.no_grad():
+        for model, rate in zip(models, found, strict=True):
+            mean, logvar = model.encode(x)
+            wanted = 0.5 * (mean**2 + logvar.exp() - 1 - logvar).sum(1).mean()
+            assert rate == pytest.approx(float(wanted), rel=1e-4)

@@ -165,7 +165,9 @@ def _compare(
 
 def _data(members: Sequence[Member], data: Any) -> Dataset:
     if data is not None:
-        return as_dataset(data, most=ROWS)
+        # Models of others get their data as they came, also standardised.
+        foreign = not any(knows_itself(member.model) for member in members)
+        return as_dataset(data, most=ROWS, foreign=foreign)
     spec = next((own.spec for own in members if own.spec is not None), None)
     if spec is None:
         raise UsageError("Only runs record their data.", "Pass data= with these models.")
