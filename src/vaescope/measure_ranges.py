@@ -29,7 +29,9 @@ RANGES: Mapping[str, Range] = {
          "often_passive", "settled", "strongest_active", "strongest_passive", "mig_pair",
          "mig_scale", "pair", "aligned", "printed", "significant", "single_axes",
          "single_turned", "all", "groups", "inside", "inside_full", "neighbours",
-         "passive_alone", "passive_samples", "single", "tc_gap_lots_below", "wave_share"), _SHARE,
+         "passive_alone", "passive_samples", "single", "tc_gap_lots_below", "wave_share",
+         "agrees", "dci_unseen", "largest", "mig_best", "mig_kept", "mig_seen", "mig_unseen",
+         "mig_worst", "polar_best", "polar_worst"), _SHARE,
     ),
     **dict.fromkeys(
         ("dto_likelihood", "dto_over_haar", "dto_relative", "angle", "error_over_pca", "od",
@@ -44,7 +46,9 @@ RANGES: Mapping[str, Range] = {
          "intercept", "tanh", "quadratic", "off_jacobian", "off_linear", "off_tanh",
          "off_quadratic", "od_linear", "od_over_chance", "ratio", "inversion", "summed",
          "overlapping", "distance", "means", "relative", "ever_used", "means_off", "modes", "off",
-         "off_global", "off_local", "predicted", "price", "ratio_used", "scale", "used_mean"),
+         "off_global", "off_local", "predicted", "price", "ratio_used", "scale", "used_mean",
+         "contrast_over_turned", "distortion_ratio", "left_seen", "left_unseen", "number",
+         "ratio_idle", "worse"),
         _SIZE,
     ),
     **dict.fromkeys(

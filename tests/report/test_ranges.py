@@ -29,9 +29,12 @@ SIGNED = {
     # Differences of errors, scores or nats, and slopes.
     "exponent", "kl_lead", "lead", "lemma_1", "lemma_7", "od_lead", "slope", "slope_of_means",
     "to_limit", "truth_to_limit",
-    "loss_passive", "source_loss_passive", "tc_gap", "tc_share_lot", "tc_share_without_passive",
+    "loss_passive", "place_loss_passive", "source_loss_passive",
+    # Of estimates of total correlation, which may err below 0, and of a likelihood.
+    "tc_gap", "tc_gap_active", "tc_share_active", "tc_share_lot", "tc_share_without_passive",
+    "likelihood", "rest",
     # Shares of variance on other rows, which may be below 0.
-    "colour", "orientation",
+    "colour", "orientation", "placed",
 }  # fmt: skip
 
 #: Values near an end of each measure's range, over three seeds.

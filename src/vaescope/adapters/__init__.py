@@ -131,7 +131,7 @@ def _prior(
         u = feeding.like(few, None if feeding.u is None else feeding.u[:FEW])
         return [forward(reading.way.formed(few), u) for forward in source.forwards[:1]]
 
-    if depends(asked.prior) and first.mean.ndim == 2:
+    if asked.prior is not None and depends(asked.prior) and first.mean.ndim == 2:
         own = PriorOfCondition(asked.prior, feeding.form, latent)
         own(feeding.u)  # says what is wrong with it
         return own, Inference("prior", "p(z|u)", "as given, of the condition", told=True)

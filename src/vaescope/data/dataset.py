@@ -126,6 +126,8 @@ class Dataset:
 
     def sample(self, n: int, seed: int) -> Long:
         """At most `n` distinct row numbers, sorted: the same for the same seed everywhere."""
+        if n >= len(self):
+            return np.arange(len(self))
         return subset(len(self), n, rng(seed, "sample"))
 
 
