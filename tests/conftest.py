@@ -51,6 +51,10 @@ _LONG = (
 #: Seconds on a quiet core from which all cases of a test function together are `slow`.
 SLOW = 0.5
 _WANT = "needs real data"
+_HANDLERS, _LEVEL = (
+    tuple(logging.getLogger("vaescope").handlers),
+    logging.getLogger("vaescope").level,
+)
 _CHROMIUM = Path("/usr/bin/chromium")
 _QUIET = [
     "--no-sandbox", "--disable-background-networking", "--disable-component-update",
@@ -60,11 +64,14 @@ _QUIET = [
 
 @pytest.fixture(autouse=True)
 def _own_log() -> Iterator[None]:
-    """Commands put a handler on the library's log; no other test shall meet it."""
+    """Commands put a handler on the library's log; no other test shall meet it, nor one that a
+    fixture of a whole module put there."""
     log = logging.getLogger("vaescope")
-    before, level = log.handlers[:], log.level
+    log.handlers = list(_HANDLERS)
+    log.setLevel(_LEVEL)
     yield
-    log.handlers, log.level = before, level
+    log.handlers = list(_HANDLERS)
+    log.setLevel(_LEVEL)
 
 
 def _seed() -> None:

@@ -86,3 +86,10 @@ def test_two_factors_that_vary_are_wanted(factors: np.ndarray) -> None:
     z = polar(factors)
     with pytest.raises(ShapeError, match="have none"):
         coordinate_system(Codes(z, np.ones_like(z), z), (0, 1))
+
+
+def test_a_constant_latent_has_no_coordinates(factors: np.ndarray) -> None:
+    """And does not end in a division by its spread."""
+    z = np.column_stack([factors[:, 0], np.zeros(N)])
+    found = coordinate_system(codes(z, factors), (0, 1))
+    assert found.kind != "polar" and np.isfinite(found.value)

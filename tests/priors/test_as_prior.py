@@ -71,6 +71,7 @@ def test_priors_and_densities_are_taken_as_they_are() -> None:
         ("sparse:x", UsageError, "'x' in prior='sparse:x' is not a number"),
         (3.0, UsageError, "prior is float"),
         (td.Gamma(1.0, 1.0), UsageError, "over a part of the line"),
+        (td.Gamma(1.0, 1.0, validate_args=False), UsageError, "over a part of the line"),
         (standard_normal(3), ShapeError, "has 3 latents; the model has 2"),
         (td.Normal(torch.zeros(5, 2), 1.0), ShapeError, r"shape \(5, 2\)"),
     ],

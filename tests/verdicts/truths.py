@@ -210,7 +210,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Each latent can be drawn from the prior on its own": lambda s, _: (
         (not s.shift or 0 in s.passive) and not s.gaps
     ),
-    r"The samples have the mean and standard deviation of the prior.* but not its shape: those of "
+    r"The samples have the mean and standard deviation of the prior.*, but not its shape: those of "
     r"latent \d+ are [\d.]+ from it by Kolmogorov's distance": lambda s, _: other_shape(s),
     r"Look at the histograms: codes from the prior may lie where few examples do": lambda s, _: (
         other_shape(s)

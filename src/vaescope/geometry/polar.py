@@ -181,7 +181,9 @@ def coordinate_system(
             "Pass codes of a dataset with at least two factors.",
         )
     table = values[:, varying]
-    unit = z / z.std(axis=0)  # a turn of latents of unequal spread would favour one of them
+    spread = z.std(axis=0)
+    # A turn of latents of unequal spread would favour one of them; one that is constant stays so.
+    unit = z / np.where(spread > 0.0, spread, 1.0)
     cartesian, flat = _straight(unit, table, 0.0, bins)
     angle = _angle(unit, table, bins)
     turned, slanted = _straight(unit, table, angle, bins)

@@ -20,7 +20,7 @@ from vaescope.prior_density import (
     standard_normal,
 )
 from vaescope.priors.fixed import FixedPrior
-from vaescope.priors.stated import stated_prior
+from vaescope.priors.stated import part_of_the_line, stated_prior
 from vaescope.types import Floats
 from vaescope.vae import Prior
 
@@ -77,6 +77,8 @@ def as_prior(value: Any, latent: int) -> Prior:
         log_density, draws, *name = value
         return stated_prior(log_density, draws, latent, str(name[0]) if name else "the given one")
     elif callable(log_prob := getattr(value, "log_prob", None)) and hasattr(value, "sample"):
+        if isinstance(value, td.Distribution):
+            _refuse_part_of_the_line(value)
         return stated_prior(log_prob, _drawing(value, latent), latent, f"a {type(value).__name__}")
     else:
         raise UsageError(f"prior is {type(value).__name__}, which is not a prior.", _WANTED)
@@ -91,6 +93,18 @@ def as_prior(value: Any, latent: int) -> Prior:
             "Give a prior over as many latents as the model has.",
         )
     return FixedPrior(density)
+
+
+def _refuse_part_of_the_line(value: td.Distribution) -> None:
+    """By the support that it states: torch checks points only where nobody switched that off."""
+    try:
+        support = value.support
+    except NotImplementedError:
+        return
+    points = value.sample(torch.Size((256,))).double()
+    noise = torch.randn(points.shape, generator=torch.Generator().manual_seed(0)).to(points)
+    if not support.check(points.mean(0) + 4.0 * points.std(0) * noise).all():
+        raise part_of_the_line()
 
 
 def _drawing(value: Any, latent: int) -> Callable[[int], Tensor]:

@@ -15,7 +15,7 @@ from vaescope.prior_density import SampledDensity
 from vaescope.types import Matrix, Vector
 from vaescope.vae import Prior
 
-__all__ = ["StatedPrior", "stated_prior"]
+__all__ = ["StatedPrior", "part_of_the_line", "stated_prior"]
 
 #: Draws that marginals are taken of, and points at a time.
 DRAWS, BLOCK = 2**16, 4096
@@ -133,6 +133,13 @@ def stated_prior(log_density: Any, draws: Any, latent: int, title: str) -> State
     return StatedPrior(normalised if log_integral else summed, points, title, note)
 
 
+def part_of_the_line() -> UsageError:
+    return UsageError(
+        "The prior is over a part of the line, where a Gaussian posterior has no finite KL.",
+        "Give a prior that has a density at every point.",
+    )
+
+
 def _in_blocks(log_density: LogDensity, z: Matrix, like: Tensor) -> Vector:
     parts = []
     with torch.no_grad():
@@ -157,10 +164,7 @@ def _integral(log_density: Callable[[Matrix], Vector], draws: Matrix) -> tuple[f
     try:
         log_ratio = log_density(z) - _log_kernels(z, kernels, factor)
     except ValueError as error:  # distributions of torch check their support
-        raise UsageError(
-            "The prior is over a part of the line, where a Gaussian posterior has no finite KL.",
-            "Give a prior that has a density at every point.",
-        ) from error
+        raise part_of_the_line() from error
     log_ratio = np.where(np.isfinite(log_ratio), log_ratio, -np.inf)
     largest = log_ratio.max()
     weight = np.exp(log_ratio - largest)

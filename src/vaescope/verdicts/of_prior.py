@@ -83,7 +83,7 @@ def _other_shape(samples: "MomentSummary", used: Sequence[int], which: str) -> V
     return Verdict(
         "prior", "note",
         f"The samples have the mean and standard deviation of the prior{which}"
-        f"{',' * bool(which)} but not its shape: "
+        ", but not its shape: "
         f"those of latent {worst} are {number:.2f} from it by Kolmogorov's distance."
         f"{close(number, limit)}",
         number=number, shown=f"{number:.2f}", threshold=limit,
