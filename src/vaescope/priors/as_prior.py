@@ -98,8 +98,10 @@ def as_prior(value: Any, latent: int) -> Prior:
 def _refuse_part_of_the_line(value: td.Distribution) -> None:
     """By the support that it states: torch checks points only where nobody switched that off."""
     try:
-        support = value.support
+        support: Any = value.support
     except NotImplementedError:
+        return
+    if support is None:
         return
     points = value.sample(torch.Size((256,))).double()
     noise = torch.randn(points.shape, generator=torch.Generator().manual_seed(0)).to(points)
