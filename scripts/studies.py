@@ -3,13 +3,17 @@
 `--register ID ...` writes what these will be judged by into the registry, to be committed before
 they run; `--run ID ...` runs 16 units of each, or adds `--add N`; `--draw ID ...` draws figures
 anew, with pictures where the runs are in `--out`; `--spot ID ...` runs `--units N` at the paper's
-own scale, which never vote; `--price ID ...` estimates what a unit costs there; without any, only
-pages and the scoreboard are made from the tables that are there.
+own scale, which never vote; `--price ID ...` estimates what a unit costs there; `--again ID ...`
+runs the first `--units N` of committed tables anew, into `--out`, and says whether every number is
+the same and what it took; without any, only pages and the scoreboard are made from the tables.
 """
 
 import argparse
 import json
+import resource
 import sys
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,8 +28,9 @@ from vaescope.studies.cost import study_cost
 from vaescope.studies.effects import distinct
 from vaescope.studies.registry import read_registry, register, status, voting_units, withdrawn
 from vaescope.studies.running import Outcome, load_outcome, run_study, save_outcome
-from vaescope.studies.sampling import add_units, last_unit
+from vaescope.studies.sampling import FIRST_BATCH, add_units, last_unit
 from vaescope.studies.study import Study
+from vaescope.tables import Table, Value
 
 RESULTS = Path("docs/results")
 #: Core hours of one unit at the paper's own scale, by study, beside the digest of that scale.
@@ -56,7 +61,7 @@ def run(study: Study, out: Path, more: int | None, workers: int | None) -> None:
     if line is None or line.work != study.digest("laptop"):
         raise SystemExit(f"{study.id} is not registered as it stands: --register, commit, then run")
     first = line.first if old is None else last_unit(study, old) + 1
-    units = range(first, min(first + (more or 16), line.first + line.cap))
+    units = range(first, min(first + (more or FIRST_BATCH), line.first + line.cap))
     save(study, add_units(study, "laptop", out, units, old, workers=workers))
 
 
@@ -82,6 +87,54 @@ def spot_check(study: Study, out: Path, units: int, workers: int | None) -> None
     """The first units at the paper's own scale; they vote for nothing."""
     found = run_study(study, "paper", out, units=range(units), workers=workers)
     save_outcome(found, spot_place(study))
+
+
+def again(study: Study, out: Path, units: int, workers: int | None) -> bool:
+    """Runs the first units of a committed table anew; whether every number is the same."""
+    old = kept(study)
+    if old is None or old.digest != study.digest("laptop"):
+        raise SystemExit(f"{study.id} has no table of the study as it stands: --run it first")
+    known = sorted(unit for unit in voting_units(study, old.table) if isinstance(unit, int))
+    began, spent = time.monotonic(), processor_seconds()
+    new = run_study(study, "laptop", out, units=known[:units] or None, workers=workers)
+    took = f"wall {time.monotonic() - began:.0f} s, processor {processor_seconds() - spent:.0f} s"
+    path = out / place(study, ".json").name
+    save_outcome(new, path)  # with as many digits as the other
+    every = list(pairs(old.table, load_outcome(path).table))
+    others = [pair for pair in every if pair[1] != pair[2]]
+    words = f"{len(every) - len(others)} of {len(every)} values are the same"
+    if others:
+        where, one, other = max(others, key=lambda pair: relative(*pair[1:]))
+        words += f"; most by {relative(one, other):.2g} of it: {where}, {one} and now {other}"
+    sys.stdout.write(f"{study.id}: {len(new.table)} rows, {words}; {took}\n")
+    sys.stdout.flush()
+    return not others
+
+
+def pairs(old: Table, new: Table) -> Iterator[tuple[str, Value, Value]]:
+    """The values that a table made anew and the one that is kept have for the same cells."""
+    settings = (old.settings.keys() | new.settings.keys()) - {"run", "done"}
+
+    def cell(row: dict[str, Value]) -> frozenset[tuple[str, Value]]:
+        return frozenset((key, v) for key in settings if (v := row.get(key)) is not None)
+
+    before = {cell(row): row for row in old.rows()}
+    for row in new.rows():
+        for name in sorted(old.results.keys() | new.results.keys()):
+            yield f"{name} of {row['run']}", before[cell(row)].get(name), row.get(name)
+
+
+def relative(one: Value, other: Value) -> float:
+    """By how much of the larger two numbers differ; without limit if they are not numbers."""
+    if not isinstance(one, int | float) or not isinstance(other, int | float):
+        return float("inf")
+    return abs(one - other) / max(abs(one), abs(other))
+
+
+def processor_seconds() -> float:
+    """Of this process and of those that it waited for."""
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in both)
 
 
 def price(study: Study, prices: dict[str, dict[str, Any]]) -> None:
@@ -167,11 +220,17 @@ def main() -> None:
     parser.add_argument("--draw", nargs="*", default=[], metavar="ID")
     parser.add_argument("--spot", nargs="*", default=[], metavar="ID")
     parser.add_argument("--price", nargs="*", default=[], metavar="ID")
-    parser.add_argument("--units", type=int, default=2, help="of a spot check")
+    parser.add_argument("--again", nargs="*", default=[], metavar="ID")
+    parser.add_argument("--units", type=int, help="of a spot check (2), or --again (16)")
     parser.add_argument("--add", type=int, metavar="N")
     parser.add_argument("--workers", type=int)
     parser.add_argument("--out", type=Path, default=Path("studies"))
     arguments = parser.parse_args()
+    if arguments.again:
+        chosen = [study for name in arguments.again for study in find(name)]
+        units = arguments.units or FIRST_BATCH
+        same = [again(study, arguments.out, units, arguments.workers) for study in chosen]
+        raise SystemExit(not all(same))
     today = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     for name in arguments.register:
         for study in find(name):
@@ -182,7 +241,7 @@ def main() -> None:
             run(study, arguments.out, arguments.add, arguments.workers)
     for name in arguments.spot:
         for study in find(name):
-            spot_check(study, arguments.out, arguments.units, arguments.workers)
+            spot_check(study, arguments.out, arguments.units or 2, arguments.workers)
     if arguments.price:
         prices = read_prices()
         for study in (one for name in arguments.price for one in find(name)):
