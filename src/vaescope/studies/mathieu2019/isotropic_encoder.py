@@ -111,7 +111,7 @@ STUDY = Study(
         Claim(
             "An isotropic encoder and equal prior variances leave the axes free: they fit the "
             "principal ones less well than a diagonal encoder's do.",
-            "mathieu2019 section 4, Thm 2",
+            "mathieu2019 section 4.1, Thm 2",
             Gap("aligned", _arm("diagonal", "equal"), _EQUAL), "above", 0.01,
             "invariant to rotations",
             control=Control(

@@ -1,4 +1,4 @@
-"""Does a larger beta draw codes to the modes of the prior? mathieu2019 section 4.1, Theorem 1.
+"""Does a larger beta draw codes to the modes of the prior? mathieu2019 section 4, Theorem 1.
 
 The beta-VAE's target is an ELBO under the annealed prior p^beta / F, and an entropy bonus. Here one
 latent has a prior of three modes, each datum a Gaussian posterior of its own, and the decoder is
@@ -145,7 +145,7 @@ STUDY = Study(
         Claim(
             "With the annealed prior alone codes lie nearer to its modes at beta 10 than at beta "
             "1: less than half as far, in mean squares.",
-            "mathieu2019 section 4.1, Theorem 1", _growth("annealed prior"), "below", 0.5,
+            "mathieu2019 section 4, Theorem 1", _growth("annealed prior"), "below", 0.5,
             "collapse towards the modes", primary=True,
             quote="larger values of $\\beta$ cause the effective latent space to collapse towards "
             "the modes of the prior",
@@ -154,14 +154,14 @@ STUDY = Study(
         Claim(
             "In the beta-VAE, which has the entropy bonus too, codes stay as far from the modes: "
             "within 20%.",
-            "mathieu2019 section 4.1", _growth("beta-vae"), "within", 1.0,
+            "mathieu2019 section 4", _growth("beta-vae"), "within", 1.0,
             "the scaling matches that of the prior", margin=0.2,
             control=Control("the annealed prior alone", _growth("annealed prior")),
         ),
         Claim(
             "Its posterior means do collapse onto the modes at beta 10: in mean squares they are "
             "less than 5% as far off as the prior.",
-            "mathieu2019 section 4.1", Level("means_off", _at("beta-vae", BETAS[-1])), "below",
+            "mathieu2019 section 4", Level("means_off", _at("beta-vae", BETAS[-1])), "below",
             0.05, "collapse towards the modes",
             control=Control("beta 1", Level("means_off", _at("beta-vae", BETAS[0]))),
         ),

@@ -1,4 +1,4 @@
-"""Do codes of trained beta-VAEs collapse onto the modes of their prior? mathieu2019 section 4.1,
+"""Do codes of trained beta-VAEs collapse onto the modes of their prior? mathieu2019 section 4,
 Theorem 1; `towards_modes.py` has the objective alone.
 """
 
@@ -71,7 +71,7 @@ def measure(run: Run) -> Measured:
 _MOST: Where = {"arm": "constant", "beta": BETAS[-1]}
 _ONE: Where = {"arm": "constant", "beta": 1.0}
 _RAISED: Where = {"arm": "raised", "beta": BETAS[-1]}
-_WHERE = "mathieu2019 section 4.1"
+_WHERE = "mathieu2019 section 4"
 
 STUDY = Study(
     "mathieu2019/towards-modes-trained",
@@ -86,6 +86,9 @@ STUDY = Study(
             quote="larger values of $\\beta$ cause the effective latent space to collapse towards "
             "the modes of the prior",
             control=Control("samples of the same posteriors", Ratio("off", _MOST, _ONE)),
+            remark="The paper says this of the annealed prior, one of two effects of beta. Of "
+            "trained models section 6.2 says that a large beta makes q(z) miss the prior, which "
+            "is what is seen.",
         ),
         Claim(
             "So do they where beta is raised from 1 to 10 during training.",
@@ -98,6 +101,7 @@ STUDY = Study(
             _WHERE, Level("off", _MOST), "within", 1.0, "the scaling matches that of the prior",
             margin=0.2,
             control=Control("means of the same posteriors", Level("means_off", _MOST)),
+            remark="The paper says this of priors with one mode.",
         ),
         Claim(
             "Where beta is 10 from the start codes end between the modes: samples cover none.",
@@ -129,6 +133,9 @@ STUDY = Study(
     "(0.006). So this is no matter of the start alone. It is not the optimum: one mode would cost "
     "log 4 = 1.4 nats, and by our estimate the wide posterior 4; but between modes that are eight "
     "deviations apart a Gaussian that carries nothing has to cross a barrier to reach one. At "
-    "beta 1 and below codes are near the modes, the paper's case. Theorem 1 is about the target, "
-    "not about where training ends; `towards-modes` has the target.",
+    "beta 1 and below codes are near the modes. Theorem 1 is about the target, not about where "
+    "training ends; `towards-modes` has the target. So what is contradicted is the conclusion from "
+    "the annealed prior to a trained model, which section 4 does not draw itself: section 6.2 says "
+    "that q(z|x) tends to q(z), so that too large a beta makes a mismatch with the prior, and this "
+    "is such a mismatch.",
 )  # fmt: skip
