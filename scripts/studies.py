@@ -4,8 +4,9 @@
 they run; `--run ID ...` runs 16 units of each, or adds `--add N`; `--draw ID ...` draws figures
 anew, with pictures where the runs are in `--out`; `--spot ID ...` runs `--units N` at the paper's
 own scale, which never vote; `--price ID ...` estimates what a unit costs there; `--again ID ...`
-runs the first `--units N` of committed tables anew, into `--out`, and says whether every number is
-the same and what it took; without any, only pages and the scoreboard are made from the tables.
+runs the first `--units N` of committed tables anew, into `--out`, and says how many values are the
+same, what the verdicts of these units are and what it took; without any, only pages and the
+scoreboard are made from the tables that are there.
 """
 
 import argparse
@@ -13,7 +14,8 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -100,32 +102,50 @@ def again(study: Study, out: Path, units: int, workers: int | None) -> bool:
     took = f"wall {time.monotonic() - began:.0f} s, processor {processor_seconds() - spent:.0f} s"
     path = out / place(study, ".json").name
     save_outcome(new, path)  # with as many digits as the other
-    every = list(pairs(old.table, load_outcome(path).table))
-    others = [pair for pair in every if pair[1] != pair[2]]
-    words = f"{len(every) - len(others)} of {len(every)} values are the same"
+    new = load_outcome(path)
+    old = replace(old, table=rows_as_in(old.table, new.table))
+    every = [
+        (difference(one, other), f"{name} of {run}, {one} and now {other}")
+        for name in sorted(old.table.results.keys() | new.table.results.keys())
+        for run, one, other in zip(
+            new.table.settings["run"], values(old, name), values(new, name), strict=True
+        )
+    ]
+    others = [pair for pair in every if pair[0]]
+    words = [f"{study.id}: {len(new.table)} rows, {took}"]
+    words.append(f"  {len(every) - len(others)} of {len(every)} values are the same")
     if others:
-        where, one, other = max(others, key=lambda pair: relative(*pair[1:]))
-        words += f"; most by {relative(one, other):.2g} of it: {where}, {one} and now {other}"
-    sys.stdout.write(f"{study.id}: {len(new.table)} rows, {words}; {took}\n")
+        words[-1] += "; most by {:.2g} of it: {}".format(*max(others))
+    words += [
+        f"  {one.verdict}, {one.votes()}; now {other.verdict}, {other.votes()}: {one.claim.says}"
+        for one, other in zip(old.verdicts(), new.verdicts(), strict=True)
+    ]
+    sys.stdout.write("\n".join(words) + "\n")
     sys.stdout.flush()
     return not others
 
 
-def pairs(old: Table, new: Table) -> Iterator[tuple[str, Value, Value]]:
-    """The values that a table made anew and the one that is kept have for the same cells."""
+def rows_as_in(old: Table, new: Table) -> Table:
+    """The rows of `old` of the cells that `new` has, in its order."""
     settings = (old.settings.keys() | new.settings.keys()) - {"run", "done"}
 
     def cell(row: dict[str, Value]) -> frozenset[tuple[str, Value]]:
         return frozenset((key, v) for key in settings if (v := row.get(key)) is not None)
 
-    before = {cell(row): row for row in old.rows()}
-    for row in new.rows():
-        for name in sorted(old.results.keys() | new.results.keys()):
-            yield f"{name} of {row['run']}", before[cell(row)].get(name), row.get(name)
+    places = {cell(row): place for place, row in enumerate(old.rows())}
+    chosen = [places[cell(row)] for row in new.rows()]
+    parts = (old.settings, old.results)
+    return Table(*({key: [v[i] for i in chosen] for key, v in part.items()} for part in parts))
 
 
-def relative(one: Value, other: Value) -> float:
-    """By how much of the larger two numbers differ; without limit if they are not numbers."""
+def values(outcome: Outcome, name: str) -> Sequence[Value]:
+    return outcome.table.results.get(name) or [None] * len(outcome.table)
+
+
+def difference(one: Value, other: Value) -> float:
+    """By what share of the larger two numbers differ; without limit if they are not numbers."""
+    if one == other:
+        return 0.0
     if not isinstance(one, int | float) or not isinstance(other, int | float):
         return float("inf")
     return abs(one - other) / max(abs(one), abs(other))

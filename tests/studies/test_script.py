@@ -72,7 +72,7 @@ def test_a_table_that_is_made_again_is_the_same(
     (study,) = find(TRAINED)
     assert small.again(study, tmp_path / "again", 1, 1)
     said = capsys.readouterr().out
-    assert re.search(r"rows, (\d+) of \1 values are the same; wall", said)
+    assert re.search(r"rows, wall .*\n  (\d+) of \1 values are the same\n", said)
 
 
 def test_one_other_number_is_found_and_said(
