@@ -234,7 +234,9 @@ def _file(path: Path, seal: str, remedy: str, repair: Callable[[], None] | None 
         return Finding(path, "lost", "It is missing.", remedy, repair)
     except (OSError, ValueError) as error:
         return Finding(path, "damaged", f"{error}.", remedy, repair)
-    return Finding(path, "damaged", "It has changed since its checksum was made.", remedy, repair)
+    return Finding(
+        path, "damaged", "It has changed since its checksum was written.", remedy, repair
+    )
 
 
 def _history(run: Run, state: dict[str, Any]) -> Finding:
@@ -248,7 +250,7 @@ def _history(run: Run, state: dict[str, Any]) -> Finding:
         return Finding(run.history, "damaged", f"{error}.", "Restore it, or train anew.")
     seal = state.get("history")
     if seal not in (None, sha256_of(kept)):
-        says = "It has changed since the checkpoint was made."
+        says = "It has changed since the checkpoint was written."
         return Finding(run.history, "damaged", says, f"Restore it, or delete {run.state}.")
     return Finding(run.history, "unsealed" if seal is None else "sound")
 
@@ -337,7 +339,9 @@ def _of_tune(path: Path) -> Iterator[Finding]:
         yield _checkpoint(file, _facts(file), "Delete the folder and tune again.")
     for file in (path / name for name in _ROWS):
         if file.exists():
-            again = "It can be cut before that line: the same command measures the rest again."
+            again = (
+                "The file can be cut before that line: the same command measures the rest again."
+            )
             yield _rows(file, again)
 
 

@@ -117,7 +117,7 @@ class VAEEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if z.shape[1] != self._n_features_out:
             raise ShapeError(
                 f"These codes have {z.shape[1]} columns; there are {self._n_features_out} latents.",
-                "Give what `transform` returns.",
+                "Pass codes as `transform` returns them.",
             )
         with _in_precision(self.vae_, z) as vae:
             # Not `vae.decoder(z)`: that rounds to float32.
@@ -154,7 +154,7 @@ class VAEEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if rows.shape[1:] != self.shape_in_:
             raise ShapeError(
                 f"X has rows of shape {rows.shape[1:]}; it was fitted on {self.shape_in_}.",
-                "Give rows of the shape that `fit` saw.",
+                "Pass rows of the shape that `fit` saw.",
             )
         return rows
 

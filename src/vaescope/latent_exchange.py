@@ -363,8 +363,8 @@ def _says(
     elif shares[largest] <= (mean - null) / (mean - own) + MORE:
         # A decoder that ignores its latents reconstructs as well from anybody's codes.
         words = (
-            f"incompatible: codes of {names[0]} tell {names[1]} no more than the codes of other "
-            "images do."
+            f"incompatible: codes of {names[0]} are no more useful to {names[1]} than the codes "
+            f"of other images."
         )
     elif smallest is None:
         # The smallest class that explains as much.

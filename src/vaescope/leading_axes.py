@@ -20,7 +20,7 @@ def leading_axes(x: Floats, k: int) -> tuple[Double, Double]:
     if not 1 <= k <= min(n, size):
         raise UsageError(
             f"{n} rows of {size} values have at most {min(n, size)} principal axes; {k} are "
-            "wanted.",
+            f"needed.",
             "Lower latent, or give more rows.",
         )
     rows = x.astype(np.float64)

@@ -82,8 +82,8 @@ _REASONS = {
     errno.EACCES: ("permission is denied", "Choose a folder that can be written with {by}"),
     errno.EPERM: ("permission is denied", "Choose a folder that can be written with {by}"),
     errno.ENOTDIR: ("part of the path is a file, not a folder", "Choose another {by}"),
-    errno.EEXIST: ("a file of that name is in the way", "Choose another {by}"),
-    errno.EISDIR: ("a folder of that name is in the way", "Choose another {by}"),
+    errno.EEXIST: ("a file of that name exists", "Choose another {by}"),
+    errno.EISDIR: ("a folder of that name exists", "Choose another {by}"),
 }
 
 

@@ -98,7 +98,7 @@ def _check_prior(prior: PriorDensity, r: Double) -> None:
         raise UsageError(
             f"The prior {prior.says} changes under this rotation, so the rate and the posterior "
             "of unused latents would change too.",
-            "Rotate only latents that the prior treats alike, e.g. under N(0, I).",
+            "Rotate only latents whose joint prior no rotation changes, e.g. N(0, I).",
         )
 
 

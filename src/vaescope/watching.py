@@ -242,7 +242,7 @@ def _numbers(name: str, values: Any) -> Double:
         raise ShapeError(
             f"{name} is {array.dtype} of shape {array.shape}; wanted numbers of shape "
             "(batch, latent).",
-            "Of latents that are maps give e.g. mean.flatten(1): each position is then a latent.",
+            "For latents that are maps pass e.g. mean.flatten(1): each position is then a latent.",
         )
     return array.astype(np.float64, copy=False)
 

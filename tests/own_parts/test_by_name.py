@@ -204,7 +204,7 @@ def test_a_function_of_a_step_is_an_objective(lab: Path) -> None:
             "a part passive, which is already a column",
         ),
         ("vs.Terms(e.loss, e.parts, None)", "posterior of the objective is NoneType"),
-        ("vs.Terms(e.loss, [e.loss], e.posterior)", "to be dictionaries of tensors"),
+        ("vs.Terms(e.loss, [e.loss], e.posterior)", "must be dictionaries of tensors"),
         ("vs.Terms(e.loss * 1j, e.parts, e.posterior)", "loss of the objective is complex"),
         ("vs.Terms(e.loss, e.parts, e.posterior, {'critic': e.loss})", "no module of that name"),
     ],

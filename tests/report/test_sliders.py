@@ -169,4 +169,4 @@ def test_sliders_give_way_to_large_pictures_and_say_so() -> None:
     page = page_of(inspected(widest((3, 64, 64), 10), 10, noisy=True))
     assert not page.has("sliders") and len(render(page).encode()) < ROOM
     said = [part.text for part in section(page, "traversals").parts if isinstance(part, Prose)]
-    assert any("5 MB is the most" in text for text in said)
+    assert any("the limit is 5 MB" in text for text in said)

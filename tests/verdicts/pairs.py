@@ -248,7 +248,8 @@ OF_COMPARISONS: Mapping[str, Truth] = {
     r"Train longer, or lower beta: a collapsed model has nothing to compare": lambda s, _: (
         not _used(s.latents) or not _used(_second(s))
     ),
-    r"\d+ (is|are) paired with a remaining latent, because passive or without a counterpart": (
+    r"\d+ (is|are) paired with a remaining latent, because (it is passive or has|they are passive "
+    r"or have) no counterpart": (
         lambda s, _: "passive" in (*s.latents, *_second(s))
     ),
     r"Only one run has ": lambda s, _: len(s.latents) != len(_second(s)),

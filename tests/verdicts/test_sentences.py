@@ -52,10 +52,10 @@ APART = (
     "is neither as certain as an active latent", "are neither as certain as active latents",
     "There are too few examples to tell what encodes", "There are too few examples to tell whether",
     "; the furthest off is latent", "Encode more than these", "Of the active latents,",
-    "nearly the same mean in every example", "not tell examples apart",
+    "nearly the same mean in every example", "not distinguish examples",
     "Spatial means of channels", "with `vaescope prune`.",
     # of verdicts/of_examples.py and of few examples: tests/verdicts/test_examples.py
-    "have a code of their own", "repeat these", "Intervals and what chance gives",
+    "have a code of their own", "repeat these", "Intervals and chance levels",
     "leave out copies", "different examples are too few", "Encode more than",
 )  # fmt: skip
 
@@ -163,7 +163,7 @@ CONTRADICTIONS = (
     ),
     (r"Training has converged", r"(?i)train longer|Train for more steps|Look again when training"),
     (r"(?i)lower beta", r"(?i)raise beta|larger beta|higher beta"),
-    (r"Give it more latents", r"(?i)lower beta\b|closer to the data"),
+    (r"Give the model more latents", r"(?i)lower beta\b|closer to the data"),
     (r"can be drawn from the prior", r"before you trust any number|gives values that are"),
     (r"Interpret latents one by one", r"Do not interpret|do not name|without a meaning"),
     (r"Do not interpret latents", r"the axes separate the factors\."),
@@ -171,7 +171,7 @@ CONTRADICTIONS = (
     (r"(?i)train longer, then|^Train longer|\. Train longer", r"(?i)lower learning rate"),
     (r"Training has converged", r"not converged|too noisy"),
     (r"none is passive|none depends on the data", r"decoder still uses|(is|are) passive \("),
-    (r"Give it more latents", r"ignores all latents|posterior collapse"),
+    (r"Give the model more latents", r"ignores all latents|posterior collapse"),
     (r"The decoder hardly uses the", r"decoder still uses|ignores all latents"),
     (r"can be drawn from the prior", r"rather than from the prior"),
     (r"Keep it\.$", r"Use [\d.]+ for data like these"),

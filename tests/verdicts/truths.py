@@ -53,7 +53,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r"(All \d+ latents are|The only latent is) active: none is passive": lambda s, _: (
         set(s.latents) == {"active"}
     ),
-    r"Give it more latents until one stays passive, to see how many the data need": lambda s, _: (
+    r"Give the model more latents until one stays passive, to see how many": lambda s, _: (
         set(s.latents) == {"active"} and not s.deaf
     ),
     r"The model is polarised: .* none mixed\.": lambda s, says: (
@@ -99,7 +99,9 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Keep mixed latents: they depend on the data. A lower beta makes them more certain": (
         lambda s, _: bool(s.indices(*MIXED)) and not s.indices("constant")
     ),
-    r"[\d, and]+ costs? rate and hardly tells? examples apart": lists("costs? rate", "constant"),
+    r"[\d, and]+ costs? rate and hardly distinguish(es)? examples": lists(
+        "costs? rate", "constant"
+    ),
     r"Training has not converged:": lambda s, _: settled(s) is False,
     r"Training has converged:": lambda s, _: settled(s) is True,
     r"The loss is too noisy to tell whether training has converged": lambda s, _: (
@@ -224,7 +226,7 @@ OF_MODELS: Mapping[str, Truth] = {
     r", assumed to be N\(0, I\)": lambda s, _: s.assumed,
     r"If the model has another prior, pass prior=": lambda s, _: s.assumed,
     r"the axes separate the factors\.": lambda s, _: known_factors(s) == {"a", "b"},
-    r"the axes separate the factors by a small gap only": lambda s, _: s.factors == "weak",
+    r"the axes separate the factors, but only by a small gap": lambda s, _: s.factors == "weak",
     r"the axes separate \d+ of \d+ factors \(.*\)\.": lambda s, says: (
         set(re.findall(r"[ab]", re.findall(r"separate \d+ of \d+ factors \((.*?)\)", says)[0]))
         <= (known_factors(s) if s.factors == "used" else {"a", "b"})
@@ -357,16 +359,18 @@ OF_MODELS: Mapping[str, Truth] = {
     r"For data like these: \"latents_mean\": \[0\.0000, 0\.0000\], \"latents_std\": \[5\.0000, "
     r"5\.0000\]": lambda s, _: s.maps == "off",
     r"^Keep it\.": lambda s, _: s.maps in ("right", "shifted"),
-    r"Use 0\.2 for data like these; the table has it by channel": lambda s, _: s.maps == "wrong",
+    r"Use 0\.2 for data like these; the table has the factor of each channel": lambda s, _: (
+        s.maps == "wrong"
+    ),
     r"Reconstructions are no closer to the data than the mean of all examples: their squared error "
     r"is 1\.40 times that of the mean": lambda s, _: s.unexplained == 1.4,
     r"Reconstructions are hardly closer to the data than the mean of all examples: their squared "
     r"error is 0\.9[56] times that of the mean": lambda s, _: s.unexplained in (0.96, 0.954),
-    r"The decoder gives values that are NaN or infinite: these examples have no reconstruction": (
+    r"The decoder returns values that are NaN or infinite: these examples have no reconstruction": (
         lambda s, _: s.unexplained is not None and np.isnan(s.unexplained)
     ),
-    r"Look for the cause in the decoder before you use any number that needs it": lambda s, _: (
-        np.isnan(s.unexplained)
+    r"Look for the cause in the decoder before you use any number that depends on it": (
+        lambda s, _: np.isnan(s.unexplained)
     ),
     r"Either the model is untrained or collapsed, .* before you trust any number below": (
         lambda s, _: s.read

@@ -134,7 +134,7 @@ def _prior(
     if asked.prior is not None and depends(asked.prior) and first.mean.ndim == 2:
         own = PriorOfCondition(asked.prior, feeding.form, latent)
         own(feeding.u)  # says what is wrong with it
-        return own, Inference("prior", "p(z|u)", "as given, of the condition", told=True)
+        return own, Inference("prior", "p(z|u)", "as given, a function of the condition", told=True)
     idle = idle_parameters(source.module, outputs)
     scales = of_likelihood(idle, data.shape) if first.mean.ndim == 2 else []
     known = reading.likelihood.output == "own" or reading.likelihood.number is not None

@@ -85,7 +85,8 @@ class Asked:
                 )
         if self.batch_axis not in (None, 0, 1):
             raise UsageError(
-                f"batch_axis={self.batch_axis} is not possible.", "Use 0, or 1 for time first."
+                f"batch_axis={self.batch_axis} is not possible.",
+                "Use 0, or 1 if the model takes time first.",
             )
         ends = self.value_range
         if ends is not None and (len(ends) != 2 or not ends[0] < ends[1]):

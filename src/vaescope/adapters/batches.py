@@ -144,8 +144,8 @@ def _read(
     raise UnreadableError(
         f"No encoder of {source.name} takes a batch of {_described(batch)} as it is: "
         + "; ".join(problems[:2]) + f".{names}",
-        "No interpretation worked. Pass encode= as a function encode(batch) that returns "
-        "(mean, logvar), two tensors with a row for each example or node.",
+        "No interpretation worked. Pass encode= as a function encode(batch) that returns (mean, "
+        "logvar), two tensors with one row per example or node.",
         tuple(problems),
     )  # fmt: skip
 

@@ -65,7 +65,7 @@ def made_by(factory: str) -> nn.Module:
     except (Exception, SystemExit) as error:  # anybody's code; scripts may end at once
         raise UsageError(
             f"Importing {where} failed with {_named(error)}.",
-            "Correct it; code that runs only as a script belongs under "
+            "Correct the module; code that runs only as a script belongs under "
             "`if __name__ == '__main__':`.",
         ) from error
     make = getattr(module, name, None)
@@ -143,7 +143,7 @@ def _torch(path: Path) -> Any:
         raise DataError(
             f"{path} holds more than weights: reading it would run code, so it was not "
             f"read{f' (it asks for {asked[1]})' if asked else ''}.",
-            f"If you trust it, load it yourself and write the weights alone with {_SAVE}.",
+            f"If you trust the file, load it yourself and write only the weights with {_SAVE}.",
         ) from error
     except Exception as error:  # of a damaged file torch's reader raises whatever it stumbles over
         raise DataError(

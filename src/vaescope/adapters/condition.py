@@ -104,7 +104,7 @@ class ConditionInput:
                 name = role if role in ("lengths", "scored") else "condition"
                 raise ShapeError(
                     f"{name} is {array.dtype} of shape {array.shape}; the data have {n} rows.",
-                    "Give labels of shape (n,), numbers of shape (n, width), or a tuple of such.",
+                    "Give labels of shape (n,), numbers of shape (n, width), or a tuple of these.",
                 )
             whole = array.dtype.kind in "biu"
             if whole and np.abs(array.astype(np.int64)).max(initial=0) >= _EXACT:

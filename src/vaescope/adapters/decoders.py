@@ -109,8 +109,8 @@ def vocabulary_told(
         said = "" if opening.spread is None else f', with posterior="{spread}"'
         raise ReadingError(
             f"{name} returns shape {tuple(raw.shape)}: its vocabulary may be either axis.",
-            f"Pass decode=model.{name} where it is the last, else "
-            f"decode=lambda z: model.{name}(z).transpose(1, 2){said}.",
+            f"Pass decode=model.{name} if it is the last, else decode=lambda z: "
+            f"model.{name}(z).transpose(1, 2){said}.",
         )
     return (name, of_function(turned, decode)) if nats[1] < nats[0] else decoder
 

@@ -113,7 +113,7 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
     form = reading.way.form
     if form != "as they are":
         found.append(
-            Inference("input", form, "the encoder takes the data in no other form", told=True)
+            Inference("input", form, "the encoder accepts the data in no other form", told=True)
         )
     if feeding.batch_axis:
         told = asked.batch_axis is not None
@@ -124,14 +124,15 @@ def inferences(feeding: Feeding, asked: Asked, x: Tensor, was_training: bool) ->
     if feeding.form is not None and feeding.form.says:
         why = "the model takes this form; traversals and Jacobians use that of the first example"
         if feeding.condition is not None and "x" in feeding.condition.roles:
-            why = ("its decoder sees the data of the steps before; traversals and Jacobians use "
+            why = ("its decoder sees the data of earlier steps; traversals and Jacobians use "
                    "those of the first example")  # fmt: skip
         found.append(Inference("condition", feeding.form.says, why, told=True))
     if was_training:
         found.append(
             Inference("mode", "eval",
             "the model was in training mode, in which dropout and batch norm change its "
-            "codes; it is evaluated in eval mode and put back afterwards", told=True)
+            "codes; it is evaluated in eval mode and returned to training mode afterwards",
+            told=True)
         )  # fmt: skip
     if reading.error > 1:
         found.append(

@@ -58,7 +58,8 @@ class Foreign(Distribution):
             raise UsageError(
                 f"The values of a {type(base).__name__} are not independent, so none of them can "
                 "be left out.",
-                "Leave lengths= and scored= out, or pass likelihood= with one for each value.",
+                "Leave lengths= and scored= out, or pass a likelihood= whose values are "
+                "independent.",
             )
         shape = tuple(base.batch_shape)
         last = x.ndim > 2 and shape == tuple(x.movedim(1, -1).shape) != tuple(x.shape)

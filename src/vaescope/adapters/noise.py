@@ -45,7 +45,7 @@ class Noise(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.drawn.append(eps)
         if len(self.drawn) > MOST:
             raise RuntimeError(
-                f"more than {MOST} draws: probably a loop that waits for other noise"
+                f"more than {MOST} draws: probably a loop that repeats until the noise changes"
             )
         return eps
 

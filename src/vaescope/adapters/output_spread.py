@@ -20,8 +20,9 @@ def refuse_outputs(model: str, names: Sequence[str]) -> None:
     raise UnscoredError(
         f"The decoder of {model} gives {' and '.join(names)} for each value beside the first "
         "output, and no loss shows what they are.",
-        "Say the likelihood with likelihood=: a function of all that the decoder returns that "
-        "gives a distribution of torch, or a name, e.g. squared-error, for the first output alone.",
+        "State the likelihood with likelihood=: a function that takes all outputs of the "
+        "decoder and returns a torch distribution, or a name, e.g. squared-error, for the "
+        "first output alone.",
         tuple(names),
     )
 

@@ -42,7 +42,7 @@ DRAWN = 32
 #: Mean difference of log variances that rounding explains.
 EQUAL = 0.01
 #: Of a spread that was said and that what the model draws contradicts.
-TOLD = "as given, though its samples have other variances"
+TOLD = "as given, although its samples have other variances"
 #: Names of methods and layers that draw latents from means and spreads.
 _DRAWS = re.compile(r"reparam|^_?sampl|sample_gauss|sample_z|sample_latent|rsample", re.IGNORECASE)
 

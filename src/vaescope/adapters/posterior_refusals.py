@@ -41,8 +41,8 @@ def refuse_levels(source: Source) -> None:
 def refuse_bounded(source: Source, name: str, family: str) -> None:
     article = "an" if family[0] in "AEIOU" else "a"
     raise UsageError(
-        f"{name} of {source.name} returns {article} {family}, which is not over the whole line: "
-        "its KL is not that of a Gaussian with its mean and variance.",
+        f"{name} of {source.name} returns {article} {family}, whose support is not the whole "
+        "line: its KL is not that of a Gaussian with its mean and variance.",
         "To dissect functions of it that are nearly Gaussian, such as logits or logarithms, pass "
         "encode= as a function that returns their Normal(mean, std) and decode= as one of these.",
     )
@@ -87,6 +87,6 @@ def refuse_quantised(
         raise UsageError(
             f"{source.name} looks like a VQ-VAE: {sign}. Entries of a codebook have no posterior; "
             "wanted means and spreads.",
-            "To dissect what goes into the codebook as codes without noise, pass encode= as a "
-            "function that returns that, and posterior=mean.",
+            "To dissect the input of the codebook as codes without noise, pass encode= as a "
+            "function that returns that input, and posterior=mean.",
         )

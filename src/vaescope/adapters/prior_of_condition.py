@@ -40,7 +40,7 @@ class PriorOfCondition(Prior):
     def forward(self, u: Tensor | None = None) -> DiagonalGaussian:
         if u is None:
             raise UsageError(
-                "This prior depends on the condition.", "Give it the condition's rows."
+                "This prior depends on the condition.", "Pass the rows of the condition."
             )
         own = next(
             (one for one in _parameters(self._held[0]) if one.is_floating_point()), torch.zeros(())

@@ -57,7 +57,8 @@ class Programs:
         if not torch.allclose(here, other, rtol=1e-4, atol=1e-6):
             raise ReadingError(
                 f"{self._called} sees x itself when it decodes, not the latents alone.",
-                "Pass encode= and decode= as functions, the decoder as you want it dissected.",
+                "Pass encode= and decode= as functions, with the decoder in the form that you "
+                "want dissected.",
             )
         return _of_one_example(p, self._called)
 
@@ -74,7 +75,7 @@ class Programs:
         if name not in trace:
             raise UsageError(
                 f"The guide of {self._called} draws {name!r}, which its model does not.",
-                "Give both sites one name.",
+                "Give both sites the same name.",
             )
         observed = [site for key, site in trace.items() if site["is_observed"] and key != name]
         if len(observed) != 1:

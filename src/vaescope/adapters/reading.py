@@ -109,8 +109,8 @@ def refuse_company(source: Source, first: Reading, x: Tensor, u: Tensor | None) 
         bare = any(part.running_mean is None and not _of_one(part) for part in norms)
         raise UnreadableError(
             f"The codes that {source.name} gives an image depend on the rest of the batch.",
-            "Its batch norm keeps no running statistics: pass encode= as a function that returns "
-            "Normal(mean, std) of each image by itself."
+            "Its batch norm keeps no running statistics: pass encode= as a function that "
+            "computes Normal(mean, std) for each image separately."
             if bare
             else "Put it into evaluation mode, model.eval(), and pass the model itself rather than "
             "functions that hide it; batch norm then uses its running statistics.",

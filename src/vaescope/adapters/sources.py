@@ -231,7 +231,7 @@ def _vae(model: VAE) -> Source:
         return Source("VAE", encoders, whole, model, range=UNIT)
     decoders = (("decoder", _placed(model.decoder.body, model)),)
     return Source("VAE", encoders, decoders, model, range=UNIT, likelihood=own,
-                  says="its data are as they are")  # fmt: skip
+                  says="its data are passed unchanged")  # fmt: skip
 
 
 def is_of(value: Any, library: str) -> bool:

@@ -60,7 +60,7 @@ def _options(
     """Trains, dissects and compares variational autoencoders."""
 
 
-app.command("demo", short_help="Train a small beta-VAE and write a report of it.")(demo)
+app.command("demo", short_help="Train a small beta-VAE and write a report on it.")(demo)
 app.command("train", short_help="Train a preset into a run folder.")(train)
 app.command("encode", short_help="Write the codes of a run.")(encode)
 app.command("measure", short_help="Compute all metrics of codes.")(measure)
@@ -71,7 +71,7 @@ app.command("court", short_help="Test every metric on codes with known scores.")
 app.command("prune", short_help="Write a run without its passive latents.")(prune)
 app.command("tune-beta", short_help="Find the range of useful betas.")(tune_beta)
 app.command("how-many", short_help="Estimate how many latents a dataset needs.")(how_many)
-app.command("perturb", short_help="Make data with another local structure.")(perturb)
+app.command("perturb", short_help="Make data with a different local structure.")(perturb)
 app.command("export", short_help="Write a model for other tools.")(export)
 app.command("sweep", short_help="Train all runs of a sweep file.")(sweep)
 app.command("study", short_help="Test a paper's claims.")(study)

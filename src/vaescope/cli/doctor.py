@@ -142,7 +142,7 @@ def _text(found: dict[str, Any]) -> str:
         )
     for name, own in found["folders"].items():
         made = "" if own["exists"] else " (made when it is needed)"
-        lines.append(f"Folder of {name}: {own['path']}{made}; VAESCOPE_{name.upper()} changes it")
+        lines.append(f"Folder for {name}: {own['path']}{made}; VAESCOPE_{name.upper()} changes it")
     for kind, names in found["datasets"].items():
         if names:
             hint = "; `vaescope data info NAME` says how" if kind == "to fetch" else ""

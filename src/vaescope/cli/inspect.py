@@ -92,7 +92,7 @@ def inspect(
     asked = [*(["fast"] if fast else []), *(["thorough"] if thorough else []),
              *([effort] if effort else [])]  # fmt: skip
     if len(asked) > 1:
-        raise UsageError(f"The effort was given {len(asked)} times.", "Give one of them.")
+        raise UsageError(f"The effort was set {len(asked)} times.", "Give one of them.")
     console = messages(quiet=quiet)
 
     from vaescope.inspection import PARTS

@@ -76,8 +76,8 @@ PriorOption = Annotated[
 ConditionOption = Annotated[
     Path | None,
     typer.Option(
-        help="An npy or npz file with a row for each example, e.g. class labels; none if the model "
-        "was trained without."
+        help="An npy or npz file with a row for each example, e.g. class labels; none if the "
+        "model was trained without one."
     ),
 ]
 RangeOption = Annotated[

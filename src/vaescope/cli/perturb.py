@@ -45,7 +45,9 @@ def perturb(
                                "untrained.")
     ] = "perturbed",
     pool: Annotated[int, typer.Option(help="Models to train and choose from.")] = 16,
-    ensemble: Annotated[int, typer.Option(help="Entangled and disentangled models, of each.")] = 1,
+    ensemble: Annotated[
+        int, typer.Option(help="How many entangled and how many disentangled models.")
+    ] = 1,
     least_contrast: Annotated[
         float, typer.Option(help="Smallest accepted difference in MIG between the two.")
     ] = 0.2,

@@ -16,8 +16,8 @@ __all__ = ["MEANING", "judge", "latent_name", "side_name"]
 MEANING: Mapping[Basis, str] = {
     "images": (
         "The interval is over images: what other images of these data would change between these "
-        "runs. It says nothing about other seeds: for that, give two or more of each setting, or "
-        "four of one."
+        "runs. It says nothing about other seeds: for that, compare two or more seeds of each "
+        "setting, or four of one."
     ),
     "seeds": (
         "The interval is Student's over seeds, with one spread for both sides: what other seeds of "
@@ -212,8 +212,8 @@ def _matched(comparison: Comparison) -> Verdict:
     rest = sum(any(own and own.how == "rest" for own in la.match) for la in comparison.latents)
     alone = [la for la in comparison.latents if sum(own is not None for own in la.match) == 1]
     tail = (
-        f" {rest} {'are' if rest > 1 else 'is'} paired with a remaining latent, because passive "
-        "or without a counterpart."
+        f" {rest} {'are' if rest > 1 else 'is'} paired with a remaining latent, because "
+        f"{'they are passive or have' if rest > 1 else 'it is passive or has'} no counterpart."
         if rest
         else ""
     )

@@ -18,10 +18,10 @@ PROPERTIES = {
     "compact": "one latent encodes a factor, and no other does",
     "alone": "some single latent determines a factor",
     "linear": "a factor is a linear function of its latent",
-    "explicit": "a linear classifier of all latents reads each factor",
+    "explicit": "a linear classifier predicts each factor from all latents",
     "informative": "all latents together determine each factor",
-    "ordered": "a latent goes one way as its factor's value rises",
-    "even": "and by even steps",
+    "ordered": "a latent is a monotonic function of its factor's value",
+    "even": "and its steps are even",
     "lean": "there are as many latents as factors",
 }
 
@@ -116,13 +116,13 @@ ENCODERS: Mapping[str, CodeMaker] = {
         ),
     ),
     "scaled": CodeMaker(
-        "latents in units between a half and two", frozenset(),
-        "no definition names the unit of a latent",
+        "each latent multiplied by a number between a half and two", frozenset(),
+        "no definition depends on the unit of a latent",
         lambda rng, z: _narrow(z * np.exp2(rng.uniform(-1.0, 1.0, size=z.shape[1]))),
     ),
     "warped": CodeMaker(
         "each latent cubed, from 0 upwards", frozenset({"linear", "even"}),
-        "what is known stays, and its order; the steps are uneven",
+        "the information and its order remain; the steps are uneven",
         lambda rng, z: _narrow(np.power((z - z.min(axis=0)) / np.ptp(z, axis=0), 3.0) * 4.0),
     ),
     "rotated 10": CodeMaker(
@@ -145,7 +145,7 @@ ENCODERS: Mapping[str, CodeMaker] = {
     "merged": CodeMaker(
         "two factors in the digits of one latent",
         frozenset({"modular", "explicit", "linear"}),
-        "one latent encodes both; a linear function reads only the first", _merged,
+        "one latent encodes both; a linear function recovers only the first", _merged,
     ),
     "dead": CodeMaker(
         "with two constant latents", frozenset({"lean"}), "a constant encodes nothing",
@@ -153,7 +153,7 @@ ENCODERS: Mapping[str, CodeMaker] = {
     ),
     "passive": CodeMaker(
         "with two passive latents, whose means follow two factors by a thousandth",
-        frozenset({"lean"}), "their samples are the prior's; their means are a copy of no use",
+        frozenset({"lean"}), "their samples follow the prior; their means are a useless copy",
         lambda rng, z: _with(z, 1e-3 * (z[:, :2] - z[:, :2].mean(axis=0)), 1.0),
     ),
     "mixed": CodeMaker(
@@ -171,7 +171,7 @@ ENCODERS: Mapping[str, CodeMaker] = {
     ),
     "leak": CodeMaker(
         "the identity, by an encoder that saw the factors", frozenset(),
-        "the code is as good; that it was told is in the protocol",
+        "the code is as good; the protocol says that the encoder saw the factors",
         lambda rng, z: _narrow(z), supervised=True,
     ),
     "nothing": CodeMaker("noise alone", _ALL, "nothing encodes any factor", _nothing),

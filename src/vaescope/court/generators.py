@@ -95,5 +95,5 @@ GENERATORS: Mapping[str, FactorSource] = {
     ),
     "cyclic": FactorSource("the first is one of eight angles, coded by cosine and sine", _cyclic),
     "few values": FactorSource("two values each", _binary),
-    "small n": FactorSource("60 rows in place of 400", _few_rows),
+    "small n": FactorSource("60 rows instead of 400", _few_rows),
 }

@@ -40,13 +40,14 @@ def plain(found: Sequence[Judgement], out: Path) -> dict[str, Any]:
 
 
 CHANGED = (
-    "**Draws that nobody had seen.** Rules and answers were made while draws 0 to 31 were looked "
-    "at (400 rows instead of 300, four classes of continuous factors instead of six, a score above "
-    "a promised *same* is a false positive, open answers are outside the family of the false "
-    "discovery rate). This court has draws 100 to 131, which were first drawn after all of it, and "
-    "the cells of the whole product, had been committed. Changed after that registration, "
-    "before any of its draws was run: metrics that learn trees are tried on the whole product too, "
-    "not on the cells of the picture alone, since their trees have become fast enough."
+    "**Fresh draws.** The rules and answers were made while looking at draws 0 to 31. This led "
+    "to 400 rows instead of 300 and to four classes of continuous factors instead of six; a "
+    "score above a promised *same* became a false positive, and open answers were left out of "
+    "the family of the false discovery rate. The results here are of draws 100 to 131, which were "
+    "first drawn after "
+    "the rules, the answers and all cells had been committed. One thing changed after that "
+    "registration, before any of these draws was run: metrics that learn trees are tried on "
+    "all cells, not only on those of the picture, because their trees had become fast enough."
 )
 
 
@@ -67,7 +68,7 @@ def page(court: Court, found: Sequence[Judgement]) -> str:
     parts = [
         "# The court of metrics",
         "![Verdicts by metric and cell](court.svg)",
-        f"Codes are constructed from factors, so the right answer is known; nothing is "
+        f"Codes are constructed from factors, so the right answer is known, and nothing is "
         f"trained. {len(METRICS)} metrics, {len({j.cell for j in found})} cells, "
         f"{' to '.join(dict.fromkeys(map(str, ends)))} draws each, on means, protocol "
         f"`default` with 1,000 + 500 votes. {counts['right']} verdicts are right, "
@@ -84,14 +85,14 @@ def page(court: Court, found: Sequence[Judgement]) -> str:
         "**The right answers were written down first** (`court/promises.py`). A metric's "
         "definition asks "
         "for properties of a perfect code. On a code that breaks one of them the right answer is "
-        f"*lower* than the perfect code of the same draw (by more than {LOWER:g}), else *the same* "
-        f"(within {SAME:g}). A perfect code of factors that are not independent should score "
-        f"what one of "
-        "independent factors does. A *false positive* does not score a broken code "
-        "lower, or scores a good one above the perfect; a *false negative* scores a good one "
-        "lower. Each draw votes; a verdict needs evidence by the e-process that decides "
-        "the papers' "
-        f"claims, at a false discovery rate of {LEVEL:.0%} over all of them; else it is undecided.",
+        f"*lower* than for the perfect code of the same draw (by more than {LOWER:g}), else "
+        f"*the same* (within {SAME:g}). A perfect code of dependent factors should score as much "
+        f"as one of "
+        "independent factors. A metric gives a *false positive* if it does not score a broken "
+        "code lower, or scores a good code above the perfect one, and a *false negative* if "
+        "it scores a good code lower. Each draw votes. A verdict needs evidence by the "
+        "e-process that also decides the papers' claims, at a false discovery rate of "
+        f"{LEVEL:.0%} over all verdicts; otherwise it is undecided.",
         CHANGED,
         _wrong(found),
         _ranks(court),
@@ -138,8 +139,9 @@ def _wrong(found: Sequence[Judgement]) -> str:
         if name not in COUNTED
     ]
     return (
-        "## Where they are wrong\n\nMedian of the code beside that of the perfect one, and the "
-        "draws that were wrong, of the first factors where it is; then the others. To see one, "
+        "## Where they are wrong\n\nEach entry names a code and the first factors on which the "
+        "metric is wrong, the median score of the code beside that of the perfect one, and "
+        "how many draws were wrong; other factors follow. To see one, "
         "e.g. the code `rotated 45` of the factors "
         '`correlated .9`: `vaescope court --cell "correlated .9/rotated 45"`.\n\n'
         + _table(["metric", "false positives", "false negatives"], rows)
@@ -159,11 +161,10 @@ def _ranks(court: Court) -> str:
             shares.append("-" if won is None else f"{won[0]} of {won[1]}")
         rows.append([f"`{name}`", *shares])
     return (
-        "## Which ranks the better of two codes first\n\nIdentity against the same code with "
-        "two latents rotated "
-        "by 45 degrees, for the metrics that ask for what a rotation breaks: draws in which "
-        "identity scored "
-        "higher.\n\n" + _table(["metric", *GENERATORS], rows)
+        "## Which ranks the better of two codes first\n\nIdentity is compared with the same "
+        "code after two latents are rotated by 45 degrees, for metrics that ask for a "
+        "property that the rotation breaks. The table has the number of draws in which "
+        "identity scored higher.\n\n" + _table(["metric", *GENERATORS], rows)
     )
 
 
@@ -198,9 +199,9 @@ def _disputed() -> str:
         for (metric, encoder), why in AFTERWARDS.items()
     ]
     return (
-        "## Right answers that can be disputed\n\nThey are shown as open and not counted.\n\n"
+        "## Right answers that can be disputed\n\nThey are shown as open and are not counted.\n\n"
         + _table(["metric", "code", "why"], rows)
-        + "\n\nWhat was seen afterwards, and changed neither an answer nor a verdict:\n\n"
+        + "\n\nWhat we noticed afterwards; it changed neither an answer nor a verdict:\n\n"
         + _table(["metric", "code", "what can be said for it"], later)
     )
 
@@ -223,10 +224,9 @@ def _sensitivity(court: Court) -> str:
     names = [variant for variant in VARIANTS if variant]
     return (
         "## How much bins, seeds and rows change scores\n\n"
-        "Mean absolute change on codes rotated by 10 "
-        "degrees under other bins "
-        "and another seed of the metric; and the perfect code at 400 and at 60 rows.\n\n"
-        + _table(["metric", *names, "400 rows", "60 rows"], rows)
+        "The first columns have the mean absolute change, on codes rotated by 10 degrees, under "
+        "other bins and another seed of the metric; the last have the score of the perfect "
+        "code at 400 and at 60 rows.\n\n" + _table(["metric", *names, "400 rows", "60 rows"], rows)
     )
 
 
@@ -253,9 +253,9 @@ def _chance(court: Court) -> str:
             ]
         )
     return (
-        "## What codes without information score\n\nThe median, and the chance level that the "
-        "score states itself, "
-        "where it does.\n\n" + _table(["metric", "noise alone", "stated chance"], rows)
+        "## What codes without information score\n\nThe table has the median, and the chance "
+        "level that the score itself states, if it states one.\n\n"
+        + _table(["metric", "noise alone", "stated chance"], rows)
     )
 
 
@@ -271,8 +271,8 @@ def _counted(court: Court) -> str:
             ]
         )
     return (
-        "## Measures without factors\n\nThey count and have no perfect code. The right number "
-        "of active units is "
-        "3, 3, 3, 6, 6 and 3. The factors have four values with a little noise, which has no "
+        "## Measures without factors\n\nThese measures count, so no code is perfect. The right "
+        "number of active units is 3, 3, 3, 6, 6 and 3. The factors have four values with a little "
+        "noise, which has no "
         "dimension of its own.\n\n" + _table(["measure", *names], rows)
     )

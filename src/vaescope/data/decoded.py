@@ -65,7 +65,7 @@ def decoded(
         with alone(target):
             if not target.exists():
                 _write(target, *decode(), what)
-    with reading(target, f"Delete {target}: it is made again when it is next needed."):
+    with reading(target, f"Delete {target}: it is made again when it is needed."):
         pixels = np.load(target, mmap_mode="r", allow_pickle=False)
     with suppress(OSError):
         os.utime(target)  # what was used last is removed last

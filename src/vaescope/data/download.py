@@ -83,7 +83,7 @@ def _download(card: Card, file: File, progress: Progress | None) -> Path:
             part.unlink()
             raise DataError(
                 f"{file.name} from {file.url} {wrong}. It was removed.",
-                "Give the same command again; if that does not help, the file at that address "
+                "Run the same command again; if that does not help, the file at that address "
                 f"has changed: see `vaescope data info {card.name}`.",
             )
         part.replace(path)
@@ -124,7 +124,7 @@ def _save(
     if answer.status != HTTPStatus.PARTIAL_CONTENT:
         done = 0  # the server sends all of it
     elif not answer.headers.get("Content-Range", "").startswith(f"bytes {done}-"):
-        raise HTTPException(f"asked for the rest from byte {done:,}, got another part")
+        raise HTTPException(f"requested the rest from byte {done:,}, but got another part")
     length = answer.headers.get("Content-Length")
     total = file.size if length is None else done + int(length)
     require_space(part.parent, (total or done) - done, f"Downloading {file.name}")

@@ -68,7 +68,7 @@ CARDS = {
         "dsprites-scream",
         "on patches of Munch's painting",
         (_PAINTING,),
-        "Any photograph of The Scream (public domain) will do.",
+        "Any photograph of The Scream (public domain) is suitable.",
         ("scream",),
     ),
 }
@@ -137,7 +137,7 @@ def with_pixel_noise(dataset: Dataset, epsilon: float, seed: int) -> Dataset:
     if not 0.0 <= epsilon <= 1.0:
         raise UsageError(
             f"Pixel noise must have an epsilon from 0 to 1; got {epsilon}.",
-            "The thesis has 0.1 for dSprites and 0.175 for Shapes3D.",
+            "The thesis uses 0.1 for dSprites and 0.175 for Shapes3D.",
         )
     vary = partial(_jittered, epsilon=epsilon, seed=seed)
     store = Varied(dataset.store, None, vary, dataset.shape[0])

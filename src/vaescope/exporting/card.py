@@ -190,8 +190,8 @@ def _data(found: Inspection, spec: Experiment) -> str:
     size = f"{_line(found.subject.data)}: {found.subject.of:,} examples of shape {data.shape}."
     if isinstance(data, ArraySpec | FilesSpec | PerturbedSpec):
         return (
-            f"## Data\n\n{size} The user's own; sha256 of the content `{data.sha256}`. Licence and "
-            "citation are its owner's to say."
+            f"## Data\n\n{size} The user's own; sha256 of the content `{data.sha256}`. Its "
+            "owner determines licence and citation."
         )
     card = CARDS[data.name]
     notes = f" {_line(card.notes)}" if card.notes else ""

@@ -279,7 +279,7 @@ def _graph(
     assert program is not None
     graph = program.model.graph
     if any(value.shape is None or value.shape.is_static(0) for value in graph.inputs):
-        raise _cannot(file, "its code turns the size of the batch into a number")
+        raise _cannot(file, "its code converts the batch size to a number")
     # Traces of the code, with the paths of this machine.
     for node in graph.all_nodes():
         node.metadata_props.clear()
@@ -370,7 +370,7 @@ def _refuse(result: OnnxExport) -> None:
                 f"{check.output} of {check.file}.onnx differs from torch by "
                 f"{check.difference:.1e} on {check.on}{own}, more than {result.tolerance:g}; "
                 "nothing was written.",
-                "Give a larger tolerance (--tolerance) if that is near enough. If the means "
-                "come from the model's own draws, no exporter can follow them: pass encode=, a "
-                "function that returns (mean, logvar).",
+                "Set a larger tolerance (--tolerance) if that is close enough. If the means "
+                "depend on samples that the model draws, no exporter can follow them: pass "
+                "encode=, a function that returns (mean, logvar).",
             )

@@ -217,12 +217,12 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
     used = sorted({*kinds.active.tolist(), *kinds.mixed.tolist()})
     if not used:
         return unreadable(
-            "no latent is used: an untrained model has no weight yet, and a collapsed one agrees "
-            "with any larger beta"
+            "no latent is used: an untrained model has no effective weight yet, and a collapsed "
+            "model is consistent with any larger beta"
         )
     if codes.d > 1 and np.ptp(codes.variance) <= SAME_WIDTH * float(np.max(codes.variance)):
         return unreadable(
-            "all posteriors of all latents have the same width, so the width was set and not "
+            "all posteriors of all latents have the same width, so the width was fixed and not "
             "trained"
         )
     if not own_widths(codes):
@@ -243,8 +243,8 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
         return unreadable(
             f"latent{'' if len(wider) == 1 else 's'} {listed(wider)} "
             f"{'is' if len(wider) == 1 else 'are'} wider than the prior, which no weight of the "
-            "rate explains; a bonus for entropy, another prior or a training that has only begun "
-            "would"
+            "rate explains; an entropy bonus, another prior or a training that has only just "
+            "begun would"
         )
     read = [j for j in used if brackets[j] > LEAST_BRACKET]
     if not read:
@@ -281,9 +281,9 @@ def effective_beta_of(model: OpenModel, *, rows: int = 500, draws: int = 8) -> E
     if fisher is not None and not 1 / SAME_FORM < fisher / value < SAME_FORM:
         single = False if single is False else None
         meaning += (
-            f" The Fisher form gives {fisher:.3g}: residuals bend the loss as much as the decoder "
-            "does, as they do before training has converged or on other data, so do not rely on "
-            "either number."
+            f" The Fisher form gives {fisher:.3g}: residuals contribute as much curvature to "
+            "the loss as the decoder does, which happens before training has converged or on "
+            "other data, so do not rely on either number."
         )
     if law is not None:
         single, meaning = _under_objective(law, value, single, meaning)
@@ -303,7 +303,7 @@ def _under_objective(
     """Whether one weight explains the model and what the value means, where the objective is known:
     its own words go before what the widths show."""
     if law.weight is None and law.factor is not None:
-        return False, f"No single weight is that of the objective: {law.no_weight}."
+        return False, f"The objective has no single weight: {law.no_weight}."
     if law.weight is None:
         return None, (
             f"The objective has no weight of the rate ({law.no_weight}); this is the weight of "

@@ -221,7 +221,7 @@ def local_decoders(
     reader = read_at(decode, z, space=space, likelihood=likelihood)
     if count * reader.outputs > _MOST:
         raise ShapeError(
-            f"{count} draws of {reader.outputs:,} outputs are too many numbers to fit; wanted at "
+            f"{count} draws of {reader.outputs:,} outputs are too many values to fit; wanted at "
             f"most {_MOST:.2g} numbers.",
             "Pass fewer draws, or a decoder of smaller images.",
         )

@@ -147,7 +147,7 @@ def overview(
     if np.any(unit != 1.0):
         notes.append("Jacobians are by latents in standard deviations of the prior.")
     if len(chosen) < 2:
-        alone = "with one used latent there is no other axis to be orthogonal to"
+        alone = "with one used latent there is no other axis to compare it with"
         axes = ("dto", "dto_haar", "dto_random_decoder", "od_score", "column_cosine")
         skipped |= dict.fromkeys((*axes, "ima_contrast"), alone)
     else:

@@ -43,7 +43,7 @@ def active_units(
     """
     if on != "mean":
         raise UsageError(
-            "active_units takes means: samples also vary by their noise.", "Use --on mean."
+            "active_units takes means: samples also vary because of their noise.", "Use --on mean."
         )
     # An outlier's fourth power may be beyond float64: each latent is in units of its own spread.
     centred = codes.mean.astype(np.float64) - codes.mean.mean(axis=0, dtype=np.float64)

@@ -63,7 +63,8 @@ def entropy_of_means(
         raise RangeError(f"bins is {bins}; wanted at least 2.", "Pass e.g. bins=20.")
     if on != "mean":
         raise UsageError(
-            "entropy_of_means takes means: samples also vary by their noise.", "Use --on mean."
+            "entropy_of_means takes means: samples also vary because of their noise.",
+            "Use --on mean.",
         )
     rows = points(codes, limit, seed)
     z = codes.mean[rows].astype(np.float64)

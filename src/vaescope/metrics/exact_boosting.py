@@ -76,7 +76,9 @@ def grow_exactly(
         ctypes.byref(grown), *_addresses(feature, threshold),
     )  # fmt: skip
     if failed:
-        raise MemoryError(f"There is no room for trees of {n} rows, {d} latents, {trees} classes.")
+        raise MemoryError(
+            f"There is not enough memory for trees of {n} rows, {d} latents, {trees} classes."
+        )
     if grown.value:
         importance /= grown.value
         importance /= importance.sum()

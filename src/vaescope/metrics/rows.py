@@ -182,7 +182,7 @@ def sizes(n: int, train: int | None, test: int | None) -> tuple[int, int]:
     test = min(TEST, n - train) if test is None else test
     if train < 2 or test < 1 or train + test > n:
         raise UsageError(
-            f"{train} training and {max(test, 0)} test rows were asked for; the codes have {n}.",
+            f"{train} training and {max(test, 0)} test rows were requested; the codes have {n}.",
             "Use at least 2 and 1, together at most as many as there are.",
         )
     return train, test

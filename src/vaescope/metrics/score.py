@@ -60,7 +60,7 @@ class Score:
     validity: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        assert math.isfinite(self.value), "a metric gives a number or raises"
+        assert math.isfinite(self.value), "a metric returns a number or raises"
 
     def named(self, name: str) -> "Score":
         """The same score under the name of the protocol that chose its settings."""

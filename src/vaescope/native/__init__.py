@@ -60,7 +60,7 @@ def library(name: str, **constants: int) -> ctypes.CDLL | None:
         folder = cache_folder() / "native"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o022:
-            _LOG.info("%s can be written by others: %s runs in Python", folder, name)
+            _LOG.info("%s is writable by other users: %s runs in Python", folder, name)
             return None
         built = folder / f"{name}-{digest}.so"
         if not built.exists():

@@ -104,7 +104,7 @@ class SlowVAE(Objective):
         beta/2 (v/s - log v) + gamma (2 rate sqrt(2 v / pi) - entropies/2 log v)."""
         beta, gamma, rate = (value_at(s, step) for s in (self.beta, self.gamma, self.rate))
         weight = beta + _ENTROPIES[self.form] * gamma
-        why = "the pull of the transition depends on how far apart the means of a pair lie"
+        why = "the effect of the transition term depends on how far apart the means of a pair lie"
         if weight <= 0.0:
             why = f"the weights of rate and transition, beta and gamma, are {beta:g} and {gamma:g}"
             return Pull(no_weight=why, no_unused=f"{why}: nothing acts on a latent that ignores x")

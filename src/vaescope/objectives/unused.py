@@ -94,7 +94,7 @@ def rate_law(
     objective: Objective, prior: Prior, *, step: float = math.inf
 ) -> tuple[float | None, str]:
     """The weight in the law of posterior variances (`terms.Pull`), or None and why there is none:
-    beside the objective's own reasons, the law is of Gaussian priors.
+    beside the objective's own reasons, the result holds for Gaussian priors only.
 
     Args:
         objective: an objective.
@@ -120,7 +120,7 @@ def rate_law(
         except UsageError as error:
             return None, error.message
         if not isinstance(p, DiagonalGaussian):
-            return None, "the law is of Gaussian priors"
+            return None, "the result holds for Gaussian priors only"
         standard = bool((p.log_variance == 0.0).all())
     if pull.spread and not standard:
         return None, "the penalty draws variances to 1, but the prior has other variances"
@@ -201,7 +201,7 @@ def _of_gaussian(s: Vector, pull: Pull) -> UnusedPosterior:
     return UnusedPosterior(v, 1, floor, float(floor.sum()), v)
 
 
-_HEAVY = "the prior's tails are too heavy: the wider the posterior, the less it costs"
+_HEAVY = "the prior's tails are too heavy: a wider posterior always costs less"
 
 
 def _of_subspaces(p: Subspaces, pull: Pull) -> UnusedPosterior:

@@ -135,7 +135,8 @@ def stated_prior(log_density: Any, draws: Any, latent: int, title: str) -> State
 
 def part_of_the_line() -> UsageError:
     return UsageError(
-        "The prior is over a part of the line, where a Gaussian posterior has no finite KL.",
+        "The prior's support is a part of the line, so a Gaussian posterior has no finite KL to "
+        "it.",
         "Give a prior that has a density at every point.",
     )
 

@@ -65,7 +65,7 @@ def pruned_vae(spec: Experiment, vae: VAE, plan: PruningPlan) -> tuple[Experimen
         raise RunError(
             "This run has networks or a prior of your own, which vaescope cannot make smaller.",
             "In Python, vs.prune(vs.load_vae(run), data) gives a module that puts the dropped "
-            "latents back; or train it again with fewer.",
+            "latents back; or train it again with fewer latents.",
         )
     layers = list(vae.decoder.body.children())
     first = layers[0] if layers else None

@@ -102,7 +102,11 @@ def spectrum_section(runs: Runs) -> Section | None:
         "scale": {"type": "log"} if logarithmic else {"zero": False},
     }  # fmt: skip
     settings = sorted({own.setting for own in found})
-    y: dict[str, Any] = {"field": "latent", "type": "ordinal", "title": "Latent, the last first"}
+    y: dict[str, Any] = {
+        "field": "latent",
+        "type": "ordinal",
+        "title": "Latent, longest in use first",
+    }
     tooltip = {"tooltip": [{"field": key} for key in ("setting", "latent", "dies", "seeds")]}
     spec: dict[str, Any] = {
         "usermeta": {"cell": 640 if len(settings) == 1 else 230, "most": 3},

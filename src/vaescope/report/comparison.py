@@ -259,7 +259,7 @@ def _metrics(comparison: Comparison) -> Section:
         "default. Counts, and metrics that learn, have no interval over images."
     )
     parts.append(Prose(text, aside=True))
-    lead = "The same numbers of each side, on the same images."
+    lead = "The same numbers for each side, measured on the same images."
     return Section("metrics", "Metrics", lead, tuple(parts))
 
 

@@ -162,7 +162,7 @@ def budget_beside(network: Network | None) -> int:
 def without_room(inspection: Inspection, size: int) -> Inspection:
     """The same without its decoder, which would make the page this large."""
     reason = (
-        f"with the decoder this file would have {size / 1e6:.1f} MB, and "
-        f"{ROOM / 1e6:.0f} MB is the most."
+        f"with the decoder this file would have {size / 1e6:.1f} MB; the limit is "
+        f"{ROOM / 1e6:.0f} MB."
     )
     return replace(inspection, network=None, skipped={**inspection.skipped, "sliders": reason})

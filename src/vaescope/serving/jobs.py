@@ -83,7 +83,7 @@ class Jobs:
                         return
                     for job in self._jobs.values():
                         if job.state == "waiting" and _left(job):
-                            job.state, job.says = "cancelled", "no client waited for it"
+                            job.state, job.says = "cancelled", "no client waited for the result"
                     waiting = next((j for j in self._jobs.values() if j.state == "waiting"), None)
                     if waiting is None:
                         self._change.wait()
@@ -106,7 +106,7 @@ class Jobs:
             reader.join(0.2)
             if self._closed or _left(job) or time.monotonic() - begun > MOST:
                 _kill(process)
-                job.state, job.says = "cancelled", "no client waited for it"
+                job.state, job.says = "cancelled", "no client waited for the result"
                 break
         _kill(process)
         process.stdin.close()

@@ -58,7 +58,7 @@ def _main() -> int:
         sent = Image.open(io.BytesIO(sys.stdin.buffer.read()), formats=FORMATS)
         given = sent.size
         if given[0] * given[1] > PIXELS:
-            return refuse(f"It has {given[0] * given[1]:,} pixels; {PIXELS:,} is the most.")
+            return refuse(f"It has {given[0] * given[1]:,} pixels; the limit is {PIXELS:,}.")
         image = sent.convert("L" if channels == 1 else "RGB")
     except Image.DecompressionBombError:
         return refuse(f"It has more than {PIXELS:,} pixels.")

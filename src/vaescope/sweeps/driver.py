@@ -149,7 +149,7 @@ class _Board:
             if self.states[position] == _OPEN:
                 name = self.plan.names[position]
                 message = f"Its worker died {count} times; the last time: {how}."
-                remedy = "Does it fit in memory? Try fewer --workers, then give the command again."
+                remedy = "Does it fit in memory? Try fewer --workers, then run the command again."
                 record_failure(self.folder / name, "Died", message, remedy, "")
                 self.settle(position, _FAILED, WorkOutcome(name, "failed", message))
 

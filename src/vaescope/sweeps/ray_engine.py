@@ -43,7 +43,7 @@ class RayEngine:
             except Exception as error:  # Ray raises a bare Exception where it is too slow to start
                 raise RunError(
                     f"Ray did not start at {address}: {str(error).splitlines()[0]}",
-                    "Give the same command again, or use --on local; runs that are done stay.",
+                    "Run the same command again, or use --on local; finished runs are kept.",
                 ) from error
         # Retrying is the driver's business, so that all engines count alike.
         self._work = ray.remote(num_cpus=1, max_retries=0)(work)

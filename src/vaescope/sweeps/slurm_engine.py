@@ -49,7 +49,7 @@ class SlurmEngine:
         if cluster == "slurm" and shutil.which("sbatch") is None:
             raise UsageError(
                 "The command sbatch is missing, so no job can be submitted to Slurm.",
-                "Give the command on a machine of the cluster, or use --on local.",
+                "Run the command on a machine of the cluster, or use --on local.",
             )
         self._workers = workers
         self._executor = submitit.AutoExecutor(folder=folder / ".jobs" / "%j", cluster=cluster)

@@ -191,7 +191,7 @@ def _check_terms(terms: Any, state: State) -> None:
         )
     if not (isinstance(terms.parts, Mapping) and isinstance(terms.others, Mapping)):
         raise UsageError(
-            "parts and others of the objective are to be dictionaries of tensors by name.",
+            "parts and others of the objective must be dictionaries of tensors by name.",
             'Return vs.Terms(loss, {"rate": rate}, posterior).',
         )
     if not all(isinstance(getattr(terms.posterior, m, None), Tensor) for m in ("mean", "variance")):

@@ -194,7 +194,7 @@ def _require_rows(experiment: Experiment, data: Dataset, held_out: Dataset | Non
         raise UsageError(
             f"validation.fraction={experiment.validation.fraction:g} leaves {len(data)} rows to "
             f"train on and {len(held_out)} held out.",
-            "Give another fraction, or more data.",
+            "Choose another fraction, or pass more data.",
         )
 
 

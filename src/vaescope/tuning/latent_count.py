@@ -227,7 +227,10 @@ def count_latents(
     recommended = max(1, min(dimension, wide.used))
     notes = _disagreements(recommended, wide, fondue, by_types, own["mle"])
     if fondue is None or by_types is None:
-        why = f"FONDUE has no answer: {minutes:g} minutes were over, or {most} latents still fit."
+        why = (
+            f"FONDUE has no answer: {minutes:g} minutes were over, or even {most} latents were "
+            "not too many."
+        )
         notes.append(why)
     return LatentCount(
         recommended, fondue, by_types, wide, dimension, own, tuple(trainer.trials), tuple(notes),
@@ -365,7 +368,7 @@ def _disagreements(
         notes.append(
             f"The wide model spreads {recommended} dimensions over {wide.used} latents: cyclic "
             "factors (angles) and classes take more than one latent each, and short training has "
-            f"the same effect. With up to {wide.used} nothing is lost."
+            f"the same effect. With {wide.used} latents nothing is lost."
         )
     if wide.used == wide.latents:
         notes.append(f"All {wide.latents} latents of the wide model are in use: raise most.")

@@ -40,7 +40,7 @@ class Tuning:
             else f"Use objective.beta={self.beta:g}, {self._place(self.beta)}."
         )
         ends = (
-            f"Onset, the first passive latent: {_told(found.onset)}. Over-pruning, "
+            f"Onset (first passive latent): {_told(found.onset)}. Over-pruning, "
             f"{_cause(found)}: {_told(found.over_pruning)}."
         )
         if self.overlap is not None:

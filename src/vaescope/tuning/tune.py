@@ -141,7 +141,7 @@ def tune_experiment(
     if template.optimiser != resolve(spec).optimiser:
         notes.append(
             f"Short runs had learning rate {template.optimiser.lr}, not the {spec.optimiser.lr} of "
-            "the settings, to settle; --lr sets it."
+            "the settings, so that they converge; --lr sets it."
         )
     return replace(found, notes=(*found.notes, *notes))
 
@@ -208,9 +208,13 @@ def _check(
             f"Give --needed from 1 to {spec.latent}, or raise latent.",
         )
     if round_steps is not None and round_steps < 1:
-        raise UsageError(f"--steps is {round_steps}; wanted at least 1.", "Give --steps 500 or so.")
+        raise UsageError(
+            f"--steps is {round_steps}; wanted at least 1.", "Use --steps 500, for example."
+        )
     if short_lr is not None and not 0 < short_lr < float("inf"):
-        raise UsageError(f"--lr is {short_lr}; wanted a positive number.", "Give --lr 1e-3 or so.")
+        raise UsageError(
+            f"--lr is {short_lr}; wanted a positive number.", "Use --lr 1e-3, for example."
+        )
 
 
 def _check_share(by: By, share: float | None, n: int) -> None:

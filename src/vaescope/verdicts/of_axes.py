@@ -245,7 +245,7 @@ def separated(
             "Train other seeds before you rely on this: seeds can differ as much as methods do."
         )
     elif len(apart) == k:
-        says = f"the axes separate the factors by a small gap only.{undecided}"
+        says = f"the axes separate the factors, but only by a small gap.{undecided}"
         advice = "Look at the table of factors for latents that encode the same factor."
     elif apart:
         says = f"the axes separate {len(apart)} of {k} factors ({listed(apart)})."

@@ -23,7 +23,7 @@ def repeated(samples: "MomentSummary") -> Verdict | None:
         f"others repeat these.{undecided}",
         number=share, shown=f"{share:.0%}", threshold=limit,
         rule=f"{limit:.0%} of the examples or more have codes that differ",
-        advice="Intervals and what chance gives take examples as independent and are too sure "
-        "here: leave out copies.",
+        advice="Intervals and chance levels assume independent examples, so they are too "
+        "optimistic here: leave out copies.",
         section="latents", borderline=bool(undecided),
     )  # fmt: skip

@@ -95,7 +95,8 @@ def polarised(
             "full", "note",
             f"{every} active: none is passive.{beside}",
             number=len(active), shown=f"{d} active", threshold=d, rule="some latent is passive",
-            advice="Give it more latents until one stays passive, to see how many the data need.",
+            advice="Give the model more latents until one stays passive, to see how many the "
+            "data need.",
             section="latents", latents=numbers(active), paper="bonheme2023",
         )  # fmt: skip
     return Verdict(
@@ -155,7 +156,7 @@ def _stuck(kinds: "Types | None") -> str:
     verb, they = ("has", "it does") if len(which) == 1 else ("have", "they do")
     return (
         f" Of the active latents, {listed(which)} {verb} nearly the same mean in every example, so "
-        f"{they} not tell examples apart."
+        f"{they} not distinguish examples."
     )
 
 
@@ -214,8 +215,12 @@ def _mixed(
             f"{'it' if len(trapped) == 1 else 'them'} with `vaescope prune`."
         )
     elif constant:
-        does = "costs rate and hardly tells" if len(constant) == 1 else "cost rate and hardly tell"
-        advice = f"{more or 'Lower beta'}: {listed(constant)} {does} examples apart."
+        does = (
+            "costs rate and hardly distinguishes"
+            if len(constant) == 1
+            else "cost rate and hardly distinguish"
+        )
+        advice = f"{more or 'Lower beta'}: {listed(constant)} {does} examples."
     elif set(by_kind) == {SOME}:
         tone = "note"
         what = "it" if len(mixed) == 1 else "them"

@@ -49,7 +49,8 @@ def scaled(maps: "Maps | None") -> Verdict | None:
         rule=f"it is within {limit:.0%} of one over the standard deviation of the latents",
         advice="Keep it."
         if off < limit
-        else f"Use {maps.scaling:.4g} for data like these; the table has it by channel.",
+        else f"Use {maps.scaling:.4g} for data like these; the table has the factor of "
+        "each channel.",
         section="maps", paper="ldm", borderline=near_limit(off, limit),
     )  # fmt: skip
 

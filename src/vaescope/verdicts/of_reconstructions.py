@@ -26,10 +26,11 @@ def reconstructs(
     if not math.isfinite(unexplained):
         return Verdict(
             "infinite", "warning",
-            "The decoder gives values that are NaN or infinite: these examples have no "
+            "The decoder returns values that are NaN or infinite: these examples have no "
             "reconstruction.",
             number=unexplained, shown="NaN", threshold=limit, rule=rule,
-            advice="Look for the cause in the decoder before you use any number that needs it.",
+            advice="Look for the cause in the decoder before you use any number that depends "
+            "on it.",
             section="reconstructions",
         )  # fmt: skip
     # Of 1, where a model explains nothing, to the limit it is a small way: a tenth of that.

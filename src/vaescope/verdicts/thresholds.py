@@ -91,7 +91,9 @@ THRESHOLDS: Mapping[str, Threshold] = {
         "ten latents the limit is a tenth of an equal share",
     ),
     "mig": Threshold(0.3, "what the demo reaches, where each factor has a latent of its own"),
-    "gap": Threshold(0.1, "what the demo reaches where x and y are alike and axes may rotate"),
+    "gap": Threshold(
+        0.1, "what the demo reaches if x and y have equal ranges, so that axes may rotate"
+    ),
     "knows": Threshold(
         0.1, "20 bins, 32 classes and 2,000 examples give 0.04 by chance; or twice chance"
     ),
@@ -103,16 +105,16 @@ THRESHOLDS: Mapping[str, Threshold] = {
     "repeated": Threshold(0.9, "a tenth of copies narrows intervals by a twentieth"),
     "shape": Threshold(
         0.05,
-        "a twentieth of the samples lies where the prior has none of them, and less than one "
-        "time in a hundred by chance",
+        "a twentieth of the samples lie where the prior has none; by chance this happens less "
+        "than once in a hundred times",
     ),
     "correlated": Threshold(
         0.1,
         "ten latents that are independent give 0.02 nats at 1,000 examples; or twice what chance "
         "gives",
     ),
-    "dto": Threshold(0.5, "half of what randomly rotated axes have: a rule of thumb"),
-    "dto_random": Threshold(0.8, "four fifths of what random axes have: a rule of thumb"),
+    "dto": Threshold(0.5, "half the value for randomly rotated axes: a rule of thumb"),
+    "dto_random": Threshold(0.8, "four fifths of the value for random axes: a rule of thumb"),
     "cosine": Threshold(0.3, "directions 72 degrees apart: a rule of thumb"),
     "near": Threshold(
         0.05, "where two singular values are this close, axes may rotate (zietlow2022, 3.3.4)"
