@@ -6,6 +6,7 @@ import pytest
 import vaescope as vs
 from vaescope.codes import Codes
 from vaescope.marginal_likelihood import posterior_contrast
+from vaescope.studies.grzes2023.posteriors import apart, mixed
 from vaescope.studies.grzes2023.trained import LEFT, TOLD, accuracy_of_u, place_explained
 from vaescope.studies.zietlow2022.held_out import shown_before
 from vaescope.studies.zietlow2022.trained_gap import turned
@@ -47,3 +48,22 @@ def test_u_and_place_are_told_by_what_holds_them_and_by_nothing_else() -> None:
     assert accuracy_of_u(codes, place[:, :0]) == pytest.approx(1 / 6)
     assert place_explained(codes, place) == pytest.approx(1.0)
     assert place_explained(codes, one_hot) < 0.05
+
+
+def test_mixed_latents_have_images_of_either_kind_and_wide_ones_are_not_mixed() -> None:
+    """Active everywhere, passive everywhere, half and half, wide everywhere, one image of 100."""
+    n = 100
+    ratio = np.column_stack([np.full(n, 0.01), np.ones(n), np.ones(n), np.full(n, 0.4), np.ones(n)])
+    ratio[:50, 2], ratio[0, 4] = 0.01, 0.01
+    kl = np.where(ratio > 0.9, 0.0, 1.0)
+    assert mixed(ratio, kl).tolist() == [2.0]
+
+
+def test_a_sample_is_nearest_to_the_mixture_that_it_was_drawn_from() -> None:
+    draw = np.random.default_rng(0)
+    wide, narrow = draw.normal(size=20_000), np.where(draw.random(20_000) < 0.5, 2.0, -2.0)
+    sample = np.where(draw.random(20_000) < 0.3, draw.normal(size=20_000), draw.permutation(narrow))
+    near = {c: apart(sample, wide, narrow, c) for c in (0.0, 0.3, 0.7, 1.0)}
+    assert near[0.3] < 0.02 < min(near[0.0], near[0.7], near[1.0])
+    # By hand: just above -2 half of the rest of the sample lies, and the prior has 0.023 there.
+    assert near[1.0] == pytest.approx(0.7 * (0.5 - 0.0228), abs=0.02)

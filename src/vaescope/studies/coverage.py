@@ -31,7 +31,6 @@ _CHAPTER_4 = (
     "the beta-VAE on rendered Shapes3D, PCL, beta-TCVAE, SlowVAE and the autoencoder by MIG; "
     "FactorVAE and the GAN (table-4.2-slow) are prepared; dSprites"
 )
-_LINEAR = "of linear iVAEs alone, at their optimum; not of trained networks"
 _LONG = "at the paper's size: 30 latents and 16 converged seeds do not fit a laptop"
 
 _GRZES = (
@@ -50,11 +49,15 @@ _GRZES = (
     Covered("grzes2023", "latents beyond r discarded",
             ("grzes2023/discarded", "grzes2023/trained-discarded")),
     Covered(
-        "grzes2023", "eq. 11 with full Sigma, eq. 12", ("grzes2023/discarded",),
+        "grzes2023", "eq. 11 with full Sigma, eq. 12",
+        ("grzes2023/discarded", "grzes2023/trained-covariance"),
         tests=("tests/test_errata.py::"
                "test_the_best_diagonal_covariance_is_not_the_diagonal_of_the_best_one",),
-        missing=_LINEAR,
     ),
+    Covered("grzes2023", "the rate in gamma",
+            ("grzes2023/discarded", "grzes2023/trained-covariance")),
+    *_all("grzes2023", "trained-regime", "mixed latents, 0 < c < 1",
+          "Prop 1-2 with learnt means"),
     Covered(
         "grzes2023", "the scale that the objective leaves free",
         tests=("tests/test_gauge.py::test_scaling_latents_changes_neither_distortion_nor_rate",),

@@ -368,7 +368,7 @@ OWN: Mapping[str, str] = {
     **{
         f"grzes2023/trained-{name}": "what the paper says without an experiment, at other betas "
         "and numbers of latents"
-        for name in ("discarded", "pressure", "means")
+        for name in ("discarded", "pressure", "means", "regime", "covariance")
     },
     "bhowal2024/correlation-levels": "section 3.3 has no experiment",
     "mathieu2019/overlap": "a question of ours: the paper has no number for it",

@@ -1,6 +1,6 @@
 """Studies of grzes2023."""
 
-from vaescope.studies.grzes2023 import figures, open_questions, trained
+from vaescope.studies.grzes2023 import figures, open_questions, posteriors, trained
 from vaescope.studies.study import Study
 
 __all__ = ["STUDIES"]
@@ -13,4 +13,6 @@ STUDIES: tuple[Study, ...] = (
     trained.DISCARDED,
     trained.PRESSURE,
     trained.LEARNED_MEANS,
+    posteriors.REGIME,
+    posteriors.COVARIANCE,
 )

@@ -4,7 +4,7 @@
 square, and what is left, its place, the model has to find: three factors in all, one of them in u.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,17 @@ from vaescope.studies.panels import Curves, Dots
 from vaescope.studies.study import Measured, Scale, Study, Trained, cells
 from vaescope.types import Floats, Integers
 
-__all__ = ["DISCARDED", "LEARNED_MEANS", "PRESSURE", "accuracy_of_u", "measure", "place_explained"]
+__all__ = [
+    "ARMS",
+    "DISCARDED",
+    "LEARNED_MEANS",
+    "MODEL",
+    "PRESSURE",
+    "accuracy_of_u",
+    "bank",
+    "measure",
+    "place_explained",
+]
 
 #: The factor that is u, and those that are not.
 TOLD, LEFT = "scale", ("x", "y")
@@ -44,7 +54,13 @@ ARMS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _cells(scale: Scale, *arms: str) -> Trained:
+def bank(
+    scale: Scale,
+    key: str,
+    arms: Mapping[str, Mapping[str, Any]],
+    measuring: Callable[[Run], Measured],
+) -> Trained:
+    """Models of these arms, which studies share by digest, and what is measured of them."""
     seeds = {"smoke": 1, "laptop": 16, "paper": 16}[scale]
     fixed: dict[str, Any] = {
         "preset": "ivae-dsprites", "prior.name": "conditional", "prior.factors": [TOLD],
@@ -59,17 +75,21 @@ def _cells(scale: Scale, *arms: str) -> Trained:
             "steps": 20 if scale == "smoke" else 3000,
         }  # fmt: skip
     return Trained(
-        "grzes2023-trained",
+        key,
         tuple(
             cell
-            for arm in arms
+            for arm, own in arms.items()
             for cell in cells(
-                ({**fixed, **ARMS[arm], "seed": seed} for seed in range(seeds)),
-                arm=arm, beta=ARMS[arm].get("objective.beta", USUAL),
+                ({**fixed, **own, "seed": seed} for seed in range(seeds)),
+                arm=arm, beta=own.get("objective.beta", USUAL),
             )
         ),
-        measure,
+        measuring,
     )  # fmt: skip
+
+
+def _cells(scale: Scale, *names: str) -> Trained:
+    return bank(scale, "grzes2023-trained", {name: ARMS[name] for name in names}, measure)
 
 
 def measure(run: Run) -> Measured:
@@ -159,7 +179,7 @@ def _arm(name: str) -> Mapping[str, str]:
 _SPARE, _ENOUGH, _PRESSED, _LEARNT = (
     _arm(name) for name in ("8 latents", "3 latents", "beta 64", "learnt means")
 )
-_MODEL = (
+MODEL = (
     "iVAEs (encoder and decoder MLPs of 64-64, the paper's prior network of 50-50-50 with mean 0, "
     "3,000 steps) on 432 squares at 16 pixels: twelve places x, six y, and six sizes, which are u. "
     "So the data have three factors, and encoder and prior are told one. The rate has the weight "
@@ -214,7 +234,7 @@ DISCARDED = Study(
         Dots("Variance of the others over the prior's", "ratio_idle", "arm"),
     ),
     ("grzes2023 latents beyond r discarded",),
-    _MODEL,
+    MODEL,
     "Latents beyond the three factors are discarded, but not all: of eight 3.1 stay at the prior "
     "(two to four; at least three in 38 of 48 seeds, which the claim asks), where the theorem has "
     "five and linear models had them. What stays there is what the proposition says: its variance "
@@ -269,7 +289,7 @@ PRESSURE = Study(
         Curves("Distortion, nats", "distortion", "beta", log=True),
     ),
     ("grzes2023 collapse under KL pressure",),
-    _MODEL,
+    MODEL,
     "The paper's conclusion holds of networks: of eight latents 5.1 are in use at beta 0.25, 2.2 "
     "at 4 and none at 64, in every seed, where a decoder without codes is left (35 nats). What it "
     "leaves behind is the label. Means of collapsed latents tell the size, which is u, in 65% of "
@@ -328,7 +348,7 @@ LEARNED_MEANS = Study(
         Dots("Latents in use", "used", "arm"),
     ),
     ("grzes2023 bonheme2023's analysis on iVAEs",),
-    _MODEL + "u is told from means by a logistic regression, the place by squares and products of "
+    MODEL + "u is told from means by a logistic regression, the place by squares and products of "
     "the means, both on a third of the images.",
     "Undecided at its cap: 144 images tell an accuracy within 0.04, and a margin of 0.02 is finer "
     "than that. On average nothing is lost without passive means where prior means are fixed "
