@@ -278,7 +278,7 @@ def _diagonal_diagonal(q: DiagonalGaussian, p: DiagonalGaussian) -> Tensor:
 
 def kl_per_latent(q: DiagonalGaussian, p: DiagonalGaussian) -> Tensor:
     """KL(q || p) of each latent, nats: shape (batch, latent). Diagonal Gaussians only, since only
-    there does the divergence fall apart into one term per latent.
+    then is the divergence a sum of one term per latent.
 
     Args:
         q: a distribution, e.g. a posterior.
@@ -326,7 +326,7 @@ def kl(q: Distribution, p: Distribution) -> Tensor:
         (batch,) nats.
 
     Raises:
-        UsageError: a name or value is not known; the message lists what is.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import torch
@@ -348,8 +348,8 @@ def kl(q: Distribution, p: Distribution) -> Tensor:
 
 
 def rate(q: Distribution, p: Distribution, z: Tensor) -> Tensor:
-    """KL(q || p) of each example: in closed form where there is one, else estimated at the sample
-    z of q, the same that the distortion is taken at. Shape (batch,).
+    """KL(q || p) of each example: in closed form if there is one, otherwise estimated at the sample
+    z of q at which the distortion is also taken. Shape (batch,).
 
     Args:
         q: a distribution, e.g. a posterior.
@@ -360,7 +360,7 @@ def rate(q: Distribution, p: Distribution, z: Tensor) -> Tensor:
         (batch,) nats.
 
     Raises:
-        UsageError: a name or value is not known; the message lists what is.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import torch

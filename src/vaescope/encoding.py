@@ -39,9 +39,9 @@ def load_vae(run: Any) -> VAE:
     Raises:
         BusyError: another process works on the same run.
         DiskError: a folder cannot be written.
-        RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RunError: a folder is not a run, or the run does not fit.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import tempfile

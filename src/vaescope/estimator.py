@@ -39,20 +39,21 @@ DRAWS = 8
 
 
 class VAEEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A VAE that is fitted, transforms and is scored as scikit-learn has it.
+    """A VAE with scikit-learn's interface: `fit`, `transform` and `score`.
 
-    `X` is vectors, shape (n, features), for which it has an mlp and squared error, or images, shape
-    (n, channels, height, width) in [0, 1], for which it has the convolutional pair of that size and
-    a Bernoulli likelihood. Vectors should be scaled, e.g. by a StandardScaler: squared error is a
-    Gaussian of variance 1/2 in the units of X.
+    `X` contains vectors, shape (n, features), which are modelled by an MLP with squared error, or
+    images, shape (n, channels, height, width) in [0, 1], which are modelled by the convolutional
+    pair of that size with a Bernoulli likelihood. Vectors should be scaled, e.g. by a
+    StandardScaler: squared error is a Gaussian of variance 1/2 in the units of X.
 
-    `transform` gives posterior means. `score` is the mean ELBO per example in nats, with the rate
-    at weight 1 whatever `beta` is, so that larger is better and strengths can be compared.
+    `transform` returns posterior means. `score` is the mean ELBO per example in nats, with the rate
+    at weight 1 whatever `beta` is, so larger is better and models with different strengths can be
+    compared.
 
     Parameters: `preset` names what to train (`vaescope train --help`); `objective` and `beta`
-    override the preset's (a beta makes a beta-VAE of the plain VAE, which is that with beta 1);
-    `latent` latents; `steps` of `batch` rows at learning rate `lr`; `random_state` as everywhere in
-    scikit-learn: a whole number trains what `vs.train(..., seed=number)` trains.
+    override the preset's (a beta turns the plain VAE into a beta-VAE); `latent` is the number of
+    latents; `steps` of `batch` rows are taken at learning rate `lr`; `random_state` works as
+    everywhere in scikit-learn: a whole number gives the model of `vs.train(..., seed=number)`.
 
     Fitted: `vae_` (goes into `vs.encode`), `history_` (records of the training), `experiment_` (all
     settings), `shape_in_`, `n_features_in_` (of images: their channels). `vs.inspect(estimator, X)`

@@ -38,8 +38,8 @@ def codes(*, rows: int = 600, seed: int = 0) -> Codes:
     Raises:
         DataError: a file is missing or damaged.
         DiskError: a folder cannot be written.
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
     """
     noise = rng(seed, "known-codes")
     sizes = np.array(list(SIZES.values()))
@@ -124,7 +124,7 @@ def linear_vae(x: Floats, *, latent: int = 6, noise: float = 0.3) -> LinearVAE:
     """The linear VAE of highest ELBO on these rows, in closed form.
 
     Its decoder's columns are the principal directions, scaled by sqrt(eigenvalue - noise^2);
-    directions whose eigenvalue is not above noise^2 get a column of zeros, and their latents are
+    directions whose eigenvalue is at most noise^2 get a column of zeros, and their latents are
     passive.
 
     Args:
@@ -133,7 +133,7 @@ def linear_vae(x: Floats, *, latent: int = 6, noise: float = 0.3) -> LinearVAE:
         noise: standard deviation of the observations.
 
     Returns:
-        A module with `encode` and `decode`, as somebody else's would be.
+        A module with `encode` and `decode`, like other people's models.
 
     Raises:
         ShapeError: `x` is not a matrix.

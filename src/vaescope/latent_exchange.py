@@ -147,18 +147,19 @@ class Exchanges:
 def exchange(
     a: Any, b: Any = None, data: Any = None, *, rows: int = ROWS, seed: int = 0, **reading: Any
 ) -> Any:
-    """How far B can read what A has written.
+    """How well B can decode the codes of A.
 
     Args:
-        a: whatever `vs.open_model` opens, or a list of such: then every pair is exchanged.
-        b: the other; with a list, leave it out.
+        a: anything that `vs.open_model` opens, or a list of such models: then every pair is
+            exchanged.
+        b: the other model; leave it out if `a` is a list.
         data: images of both; a run knows its own.
-        rows: half of these fit the maps, the others price them.
+        rows: half of these are used to fit the maps, the others to measure their cost.
         seed: of the halves, the shuffled pairs and the resampling.
         reading: as for `vs.open_model`, of both.
 
     Returns:
-        An `Exchange`; of a list `Exchanges`, a matrix over all pairs.
+        An `Exchange`; for a list `Exchanges`, a matrix over all pairs.
 
     Raises:
         UsageError: B cannot decode and score.
@@ -205,8 +206,8 @@ def translate(
         `Translation`: latents of A -> latents of B, (n, d) or maps (n, d, ...).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import torch

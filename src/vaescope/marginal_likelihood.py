@@ -132,12 +132,13 @@ def log_likelihood(
     model: Any = None, data: Any = None, *, examples: int = 200, draws: int = 1000,
     pilot: int = 500, seed: int = 0, **reading: Any,
 ) -> LogLikelihood:  # fmt: skip
-    """log p(x) = log E[p(x|z) p(z) / r(z)] of a model on data, and what of its gap to the ELBO is
-    the price of a diagonal posterior.
+    """log p(x) = log E[p(x|z) p(z) / r(z)] of a model on data, and which part of its gap to the
+    ELBO is the price of a diagonal posterior.
 
-    It is that of the generative model p(x|z) p(z), whatever objective trained it; the likelihood
-    is the model's own, so numbers of models with different ones do not compare. Do not believe it
-    where `believable` is False: a few draws then make up the mean.
+    This is the likelihood of the generative model p(x|z) p(z), whatever the training objective was.
+    The likelihood p(x|z) is the model's own, so numbers of models with different likelihoods cannot
+    be compared. Do not trust the value if `believable` is False: a few draws then dominate the
+    mean.
 
     Args:
         model: a run, its folder, or any model that `vs.open_model` opens.
@@ -146,7 +147,7 @@ def log_likelihood(
         draws: of the proposal, for each row.
         pilot: further draws that adapt the proposal to the posterior of each row; 0: q(z|x) itself,
             which gives the bound of Burda et al. 2016.
-        seed: of everything that is drawn.
+        seed: of all random draws.
         reading: arguments of `vs.open_model`.
 
     Returns:
@@ -156,9 +157,9 @@ def log_likelihood(
     Raises:
         BusyError: another process works on the same run.
         DiskError: a folder cannot be written.
-        RangeError: a value is outside of what is allowed.
-        RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        RunError: a folder is not a run, or the run does not fit.
+        ShapeError: an array is missing, or has the wrong shape or type.
         UsageError: the model has no density: it cannot decode, its latents are points or maps.
 
     Example:
@@ -182,7 +183,7 @@ def log_likelihood_of(
         examples: rows at most, spread over the data.
         draws: of the proposal, for each row.
         pilot: further draws that adapt the proposal; 0: q(z|x) itself.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         `LogLikelihood`: mean over examples of log p(x), nats, what the estimate is worth, and the

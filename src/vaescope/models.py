@@ -89,8 +89,9 @@ class Inference:
 @final
 @dataclass(frozen=True, eq=False)
 class OpenModel:
-    """A model, its data, and what is computed of both. Data go in as vaescope has them, images in
-    [0, 1]; `places` are numbers of rows of `codes`, which are rows `rows[places]` of the data.
+    """A model, its data, and what is computed from both. Its functions take data as vaescope stores
+    them, images in [0, 1]; `places` are numbers of rows of `codes`, which are rows `rows[places]`
+    of the data.
 
     Example:
         >>> import vaescope as vs

@@ -85,9 +85,9 @@ def open_model(
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
         factors: ground truth of each row: an array (n, factors), or a column for each by name.
-        encode: a function of a tensor, in place of a model's.
-        decode: a function of a tensor, in place of a model's.
-        posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.
+        encode: a function of a tensor, in place of the model's.
+        decode: a function of a tensor, in place of the model's.
+        posterior: how to interpret `encode`'s outputs, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
         value_range: of the images that the model takes; None infers it.
         likelihood: p(x|z), e.g. `gaussian:0.01`; None infers it.
@@ -108,10 +108,10 @@ def open_model(
 
     Raises:
         DataError: a file is missing or damaged.
-        RangeError: a value is outside of what is allowed.
-        RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        RunError: a folder is not a run, or the run does not fit.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs
@@ -256,7 +256,7 @@ def encode(
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
         index: rows to encode; None takes all.
-        seed: of everything that is drawn.
+        seed: of all random draws.
         batch: rows at a time.
         auxiliary: u of identifiable VAEs, where the run does not know it.
 
@@ -266,10 +266,10 @@ def encode(
     Raises:
         BusyError: another process works on the same run.
         DiskError: a folder cannot be written.
-        RangeError: a value is outside of what is allowed.
-        RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        RunError: a folder is not a run, or the run does not fit.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -32,14 +32,14 @@ def rotate(model: Any, rotation: Any, data: Any = None) -> OpenModel:
     Args:
         model: whatever `vs.open_model` opens.
         rotation: orthogonal, (latent, latent): row i is the new axis i in the old latents.
-        data: where the model does not know its own.
+        data: needed if the model does not know its own.
 
     Returns:
         An open model, for every function that takes one.
 
     Raises:
-        ShapeError: the matrix is not orthogonal, or of another size, or the latents are maps.
-        UsageError: the prior is another one after the rotation.
+        ShapeError: the matrix is not orthogonal or has the wrong size, or the latents are maps.
+        UsageError: the rotation changes the prior.
 
     Example:
         >>> import numpy as np

@@ -64,7 +64,7 @@ def load_dataset(name: Any, **settings: Any) -> Dataset:
 
     Raises:
         DataError: a file is missing or damaged.
-        UsageError: a name or value is not known; the message lists what is.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -65,7 +65,7 @@ def in_float32(module: nn.Module, x: Tensor) -> Tensor:
 
 
 class Encoder(nn.Module):
-    """x -> q(z|x): a body that makes features and a posterior that reads them.
+    """x -> q(z|x): a body that makes features and a posterior that interprets them.
 
     Args:
         body: x to features.
@@ -108,7 +108,7 @@ class ConditionalEncoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """z -> p(x|z): a body that makes the output and a likelihood that reads it.
+    """z -> p(x|z): a body that makes the output and a likelihood that interprets it.
 
     Args:
         body: z to an output.

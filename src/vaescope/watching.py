@@ -94,21 +94,22 @@ def watch(
     """Types and KL of the latents over the last batches, given the posteriors of one more.
 
     `mean` and one of `variance`, `std`, `logvar` are tensors or arrays of shape (batch, latent);
-    nothing is drawn and no graph is touched. `state` is what the last call returned. Examples are
-    forgotten exponentially: one that came m examples ago weighs exp(-m / memory); `math.inf`
-    forgets none.
+    no random numbers are drawn and no autograd graph is touched. `state` is the result of the last
+    call. Examples are forgotten exponentially: one that came m examples ago weighs exp(-m /
+    memory); `math.inf` forgets none.
 
     `.warning` is None, or a sentence: all latents have been passive for `memory` examples (6,400
-    at most); fewer have been active for as long than once were; examples had no finite KL (these
-    are left out). A weight of the KL that grows on purpose takes latents away on purpose: the
-    warning cannot know. For diagonal posteriors; of others give the marginal variances.
+    at most); for as long, fewer have been active than at the maximum; or examples had no finite KL
+    (these are left out). If you raise the weight of the KL on purpose, latents become passive on
+    purpose, which the warning cannot know. For diagonal posteriors; for others pass the marginal
+    variances.
 
     `prior_mean` and `prior_variance` are those of a Gaussian prior, N(0, I) if left out, and
     `unused` is the variance of a latent that ignores x, the prior's if left out: numbers, or of
     shape (latent,), or (batch, latent) where they depend on u. `unused` may also be what
     `vaescope.objectives.unused_posterior(objective, prior)` returns: beta times the prior's
-    variance for the entropy objective, and where there is none no latent is passive. Of a prior
-    that is not Gaussian give its `unused` as `prior_variance` too: the KL is then to the Gaussian
+    variance for the entropy objective, and where there is none no latent is passive. For a prior
+    that is not Gaussian pass its `unused` as `prior_variance` too: the KL is then to the Gaussian
     of an unused latent.
 
     >>> seen = watch(np.zeros((4, 2)), variance=np.full((4, 2), [0.01, 1.0]))
@@ -123,16 +124,16 @@ def watch(
         prior_mean: mean of the prior.
         prior_variance: variance of the prior, one number or one per latent.
         unused: variance of a latent that ignores x.
-        state: what the last call returned.
+        state: the result of the last call.
         memory: examples after which one weighs 1/e.
 
     Returns:
         `Watch`: what the latents are now, and all that the next call needs to know.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
     """
     m, v = _posteriors(mean, {"variance": variance, "std": std, "logvar": logvar})
     if not memory > 0:

@@ -48,7 +48,7 @@ def test_a_part_of_a_grid_does_if_each_value_has_enough_rows(make: Any) -> None:
     v = np.random.default_rng(0).integers(5, size=(600, 2))
     found = groups(labelled(make(v, v, factor_sizes=(5, 200)), "x"), "x")
     assert not found.complete
-    assert "rows at hand" in found.source
+    assert "available rows" in found.source
 
 
 def test_a_part_with_too_few_rows_says_what_to_do(make: Any) -> None:

@@ -58,14 +58,14 @@ def compare(
 ) -> Comparison:
     """Compares two or more models on at most 5,000 images of the first run's data.
 
-    Each is a finished run, its folder, or whatever `vs.open_model` opens; a list of them will do.
-    Runs that differ in their seeds only are one setting. Several settings are compared with the
-    first: with intervals over seeds where there are enough, else over images. `data` replaces the
-    first run's data, and is needed where it was trained on your own arrays and where no model is a
-    run. `metrics` are names of `vs.metrics.METRICS`; the default are those that need no learning.
-    `images=False` keeps no picture. `names` are what models that are not runs are called.
-    `posterior`, `output`, `value_range`, `likelihood`, `prior` and `condition` are of all models
-    that vaescope did not train, as for `vs.inspect`; so is `progress`.
+    Each model is a finished run, its folder, or anything else that `vs.open_model` opens; a list of
+    them works too. Runs that differ only in their seeds are one setting. Several settings are
+    compared with the first, with intervals over seeds if there are enough of them, otherwise over
+    images. `data` replaces the first run's data; it is needed if that run was trained on your own
+    arrays or if no model is a run. `metrics` are names of `vs.metrics.METRICS`; the default are
+    those that fit no predictor. `images=False` keeps no picture. `names` are names for models that
+    are not runs. `posterior`, `output`, `value_range`, `likelihood`, `prior` and `condition` apply
+    to all models that vaescope did not train, as in `vs.inspect`; `progress` also works as there.
 
     Args:
         models: runs and models; a list of them is taken too.
@@ -87,10 +87,10 @@ def compare(
     Raises:
         BusyError: another process works on the same run.
         DiskError: a folder cannot be written.
-        RangeError: a value is outside of what is allowed.
-        RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        RunError: a folder is not a run, or the run does not fit.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -36,7 +36,7 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows that can be trained on, with factors where they are known.
+    """Rows that can be trained on, with factors if they are known.
 
     Example:
         >>> import vaescope as vs

@@ -109,7 +109,7 @@ def mmd(x: Matrix, y: Matrix) -> float:
         A number.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -134,7 +134,7 @@ def mmd_joint(x: Matrix, y: Matrix) -> float:
         A number.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -158,18 +158,18 @@ def _check(x: Matrix, y: Matrix) -> None:
 def inclusive_kl(codes: Codes, *, seed: int = 0) -> MonteCarloEstimate:
     """KL(p || q) = E over z from the prior of log p(z) - log q(z), q the mixture of posteriors.
 
-    At 1,000 points, with at most 10,000 posteriors. Depends on how many there are: few narrow
-    posteriors leave most of the prior uncovered, and it may be hundreds of nats.
+    At 1,000 points, with at most 10,000 posteriors. It depends on the number of posteriors: a few
+    narrow ones leave most of the prior uncovered, and the value may be hundreds of nats.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        seed: of everything that is drawn.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        seed: of all random draws.
 
     Returns:
         `MonteCarloEstimate`: A mean over sampled points and its standard error.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
+        RangeError: a value is out of range.
 
     Example:
         >>> import vaescope as vs
@@ -193,15 +193,15 @@ def aggregate(codes: Codes, *, seed: int = 0) -> Aggregate:
     of each row.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        seed: of everything that is drawn.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        seed: of all random draws.
 
     Returns:
         `Aggregate`: how well the aggregate posterior matches the prior.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import vaescope as vs

@@ -53,20 +53,21 @@ class DecompositionMeasures:
 def decomposition(codes: Codes, *, seed: int = 0) -> DecompositionMeasures:
     """Overlap of the encodings, match of their aggregate with the prior, and sparsity.
 
-    What grows with the square of n is on seeded subsets: 1,000 codes against 10,000 posteriors for
-    the overlap, 1,000 points for the divergences. The parts' `to_dict` say how many.
+    Quantities whose cost grows with the square of n are measured on seeded subsets: 1,000 codes
+    against 10,000 posteriors for the overlap, 1,000 points for the divergences. The parts'
+    `to_dict` say how many.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        seed: of everything that is drawn.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        seed: of all random draws.
 
     Returns:
         `DecompositionMeasures`: the parts; None where the codes do not allow one, with the reason
         in `skipped`.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import vaescope as vs

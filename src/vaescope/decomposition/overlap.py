@@ -156,7 +156,7 @@ def overlap_of_densities(log_density: Floats, own: Integers) -> Overlap:
         `Overlap`: how far encodings overlap, in nats and numbers of data points.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -191,21 +191,21 @@ def overlap(codes: Codes, *, seed: int = 0) -> Overlap:
     """Overlap of Gaussian encodings.
 
     Densities are over all data points up to 10,000 (of full covariances over as many as fit into
-    512 MB), so the information is exact but for the choice
-    of the 1,000 codes it is looked at; beyond, over 10,000 of them, which biases it upwards:
-    `information_at_least` is a lower bound. Bhattacharyya coefficients are in closed form, of all
-    pairs up to 50,000.
+    512 MB), so the information is exact apart from the choice of the 1,000 codes at which it is
+    evaluated. With more data points, densities are over 10,000 of them, which biases the
+    information upwards: `information_at_least` is a lower bound. Bhattacharyya coefficients are in
+    closed form, of all pairs up to 50,000.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        seed: of everything that is drawn.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        seed: of all random draws.
 
     Returns:
         `Overlap`: how far encodings overlap, in nats and numbers of data points.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import vaescope as vs

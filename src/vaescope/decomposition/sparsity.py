@@ -40,19 +40,19 @@ class Sparsity:
 def hoyer(codes: Codes) -> Sparsity:
     """(sqrt d - |y|_1 / |y|_2) / (sqrt d - 1), mean over the posterior means y.
 
-    Each latent is divided by its standard deviation over the data, as the paper's code has it and
-    its text does not: else collapsed latents would look sparse. Constant latents are left out for
-    the same reason. 1 if a single latent is on, 0 if all are equally; a dense Gaussian code in 50
-    latents has 0.23, not 0. A code of zeros has no direction and is left out.
+    Each latent is divided by its standard deviation over the data, as in the paper's code but not
+    in its text: otherwise collapsed latents would look sparse. Constant latents are left out for
+    the same reason. 1 if a single latent is on, 0 if all are equally large; a dense Gaussian code
+    in 50 latents has 0.23, not 0. A code of zeros has no direction and is left out.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
 
     Returns:
         `Sparsity`: mean Hoyer sparsity over n codes of `latents` latents, those that vary at all.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import vaescope as vs

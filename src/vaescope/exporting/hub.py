@@ -88,10 +88,10 @@ def save_pretrained(
         BusyError: another process works on the same run.
         DataError: a file is missing or damaged.
         DiskError: a folder cannot be written.
-        RangeError: a value is outside of what is allowed.
-        RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        RunError: a folder is not a run, or the run does not fit.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import tempfile
@@ -149,7 +149,7 @@ def publish(run: Run, folder: Path, card: str, *, verdicts: int = 0, metrics: in
 def load_pretrained(folder: str | Path) -> Run:
     """The run in a folder that `save_pretrained` wrote; everything that takes a run takes it.
 
-    Refuses what is not complete or not as it was written, and never reads a pickle.
+    Refuses folders that are incomplete or were changed, and never reads a pickle.
 
     Args:
         folder: that `vs.save_pretrained` wrote.
@@ -160,9 +160,9 @@ def load_pretrained(folder: str | Path) -> Run:
     Raises:
         BusyError: another process works on the same run.
         DiskError: a folder cannot be written.
-        RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RunError: a folder is not a run, or the run does not fit.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import tempfile

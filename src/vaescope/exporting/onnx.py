@@ -176,9 +176,9 @@ def export_onnx(
         model: a run, its folder, or any model that `vs.open_model` opens.
         folder: where files are written, or read.
         data: a dataset, its name or path, or an array; None takes the run's own.
-        encode: a function of a tensor, in place of a model's.
+        encode: a function of a tensor, in place of the model's.
         decode: the decoder: a function of a tensor (n, latent).
-        posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.
+        posterior: how to interpret `encode`'s outputs, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
         value_range: of the images that the model takes; None infers it.
         likelihood: of the decoder's output, as for `vs.open_model`; None infers it.
@@ -188,16 +188,16 @@ def export_onnx(
         tolerance: largest difference from torch that is accepted.
 
     Returns:
-        `OnnxExport`: two files that give what torch gives, and how nearly.
+        `OnnxExport`: two files that reproduce torch's results, and how closely.
 
     Raises:
         BusyError: another process works on the same run.
         DiskError: a folder cannot be written.
         ExportError: the model cannot be written for another program.
-        RangeError: a value is outside of what is allowed.
-        RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        RunError: a folder is not a run, or the run does not fit.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
     """
     runtime = _runtime()
     opened = open_model(

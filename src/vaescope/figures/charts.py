@@ -273,7 +273,7 @@ def curves_chart(training: Training) -> Chart:
 
 
 def factors_chart(factors: FactorSummary, latents: Sequence[Latent]) -> Chart:
-    """What each latent knows of each factor, darker where it knows more."""
+    """What each latent encodes of each factor, darker where it encodes more."""
     encoding = {
         "x": {
             "field": "factor", "type": "nominal", "sort": list(factors.names), "title": None,

@@ -106,7 +106,7 @@ class Budget(GeometryMeasure):
 
 
 def precision_budget_of(grams: Grams, variance: Floats) -> Budget:
-    """Of Gram matrices that are at hand; `variance` (n, columns) belongs to the same points.
+    """`precision_budget` of known Gram matrices; `variance` (n, columns) is of the same points.
 
     Args:
         grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
@@ -117,7 +117,7 @@ def precision_budget_of(grams: Grams, variance: Floats) -> Budget:
         optimum.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -156,24 +156,24 @@ def precision_budget(
     likelihood: LikelihoodOf | None = None,
     columns: Sequence[int] | Array | None = None,
 ) -> Budget:
-    """Does the encoder spend its precision where the decoder needs it? For active latents: where
-    the variance is near the prior's, the simplified rate of the thesis does not hold.
+    """Does the encoder spend its precision where the decoder needs it? Use it for active latents:
+    if the variance is near the prior's, the simplified rate of the thesis does not hold.
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
-        columns: latents to look at; None takes all.
+        likelihood: turns what `decode` returns into a distribution.
+        columns: latents to measure; None takes all.
 
     Returns:
         `Budget`: the value is the noise's cost over the least cost at the same budget: 1 at the
         optimum.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np

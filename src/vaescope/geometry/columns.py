@@ -55,7 +55,7 @@ class ColumnNorm(GeometryMeasure):
 
 
 def column_cosine_of(grams: Grams) -> ColumnCosine:
-    """Of Gram matrices that are at hand. One column alone gives 0.
+    """`column_cosine` of known Gram matrices. One column alone gives 0.
 
     Args:
         grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
@@ -87,7 +87,7 @@ def column_cosine_of(grams: Grams) -> ColumnCosine:
 
 
 def column_norm_of(grams: Grams) -> ColumnNorm:
-    """Of Gram matrices that are at hand.
+    """`column_norm` of known Gram matrices.
 
     Args:
         grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
@@ -124,17 +124,17 @@ def column_cosine(
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
-        points: (n, latent) codes at which it is looked at.
+        points: (n, latent) codes at which the decoder is measured.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
-        columns: latents to look at; None takes all.
+        likelihood: turns what `decode` returns into a distribution.
+        columns: latents to measure; None takes all.
 
     Returns:
         `ColumnCosine`: mean |cosine| over pairs of columns, and the mean of each pair.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import torch
@@ -161,17 +161,17 @@ def column_norm(
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
-        points: (n, latent) codes at which it is looked at.
+        points: (n, latent) codes at which the decoder is measured.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
-        columns: latents to look at; None takes all.
+        likelihood: turns what `decode` returns into a distribution.
+        columns: latents to measure; None takes all.
 
     Returns:
         `ColumnNorm`: mean column norm over columns and points, and that of each column.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import torch

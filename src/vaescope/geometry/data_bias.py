@@ -68,13 +68,13 @@ def data_bias(
 ) -> DataBias:
     """Angle between the directions in which factors move the data and its local principal axes.
 
-    0 is the bias that VAEs exploit. At each of some rows the effect e_k of a factor is the change
-    of x by one step of it while the others stay, (x(k + 1) - x(k - 1)) / 2, or one-sided at an end;
-    continuous factors have no steps, and e_k is a regression within a box of them. The principal
-    axes are those of sum_k e_k e_k'. Nothing is defined where an axis has nearly the variance of
-    another (zietlow2022 section 3.3.4), or a factor no step. Where several rows have the same
-    factors, as in a grid with a factor left out, x is the mean of the first 64 of them: a step
-    between two such rows would change what is left out too.
+    An angle of 0 is the bias that VAEs exploit. At each of some rows the effect e_k of a factor is
+    the change of x by one step of it while the others stay, (x(k + 1) - x(k - 1)) / 2, or one-sided
+    at an end; continuous factors have no steps, and e_k is a regression within a box of them. The
+    principal axes are those of sum_k e_k e_k'. The angle is not defined if an axis has nearly the
+    same variance as another (zietlow2022 section 3.3.4), or if a factor has no step. Where several
+    rows have the same factors, as in a grid with a factor left out, x is the mean of the first 64
+    of them: a step between two such rows would change what is left out too.
 
     Args:
         x: examples, or a function from row numbers to them, e.g. `dataset.rows`.
@@ -82,14 +82,14 @@ def data_bias(
         cyclic: columns of integer factors whose last class is followed by the first, e.g. hues.
         points: rows at which to look.
         neighbours: rows of the box of continuous factors.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         `DataBias`: the value is the mean angle, degrees, between factors' directions and the local
         principal axes, over points and factors where it is defined; n counts points where one is.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np

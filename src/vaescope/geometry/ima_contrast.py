@@ -34,7 +34,7 @@ class Mechanism(GeometryMeasure):
 
 
 def ima_contrast_of(grams: Grams) -> Mechanism:
-    """Of Gram matrices that are at hand; the value is NaN where no point has full rank.
+    """`ima_contrast` of known Gram matrices; the value is NaN where no point has full rank.
 
     Args:
         grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
@@ -80,17 +80,17 @@ def ima_contrast(
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
-        points: (n, latent) codes at which it is looked at.
+        points: (n, latent) codes at which the decoder is measured.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
-        columns: latents to look at; None takes all.
+        likelihood: turns what `decode` returns into a distribution.
+        columns: latents to measure; None takes all.
 
     Returns:
         `Mechanism`: the contrast in nats; n counts points of full rank, elsewhere it is infinite.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
     """
     return ima_contrast_of(
         grams(decode, points, space=space, likelihood=likelihood, columns=columns)

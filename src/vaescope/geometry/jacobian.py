@@ -263,9 +263,9 @@ def jacobians(
     """dx/dz at each point, shape (n, outputs, columns).
 
     `decode` is a vaescope Decoder or any function from codes (n, d) to outputs (n, ...), in
-    evaluation mode. `likelihood` says how a plain function's outputs are meant; with it, or with a
+    evaluation mode. `likelihood` says what a plain function's outputs mean; with it, or with a
     Decoder, the space is "likelihood" by default, else "output". `columns` restricts the latents.
-    `memory` bounds the bytes in flight; the result itself comes on top.
+    `memory` limits the bytes of intermediate results; the result itself is extra.
 
     >>> jacobians(lambda z: z**2, torch.tensor([[1.0, 3.0]])).values
     array([[[2., 0.],
@@ -273,10 +273,10 @@ def jacobians(
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
-        points: (n, latent) codes at which it is looked at.
+        points: (n, latent) codes at which the decoder is measured.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
-        columns: latents to look at; None takes all.
+        likelihood: turns what `decode` returns into a distribution.
+        columns: latents to measure; None takes all.
         memory: bytes that one chunk may take.
 
     Returns:
@@ -284,9 +284,9 @@ def jacobians(
         metric.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
     """
     with torch.inference_mode(False), torch.no_grad():
         plan = _plan(decode, points, likelihood, space, columns, memory)
@@ -318,19 +318,19 @@ def grams(
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
-        points: (n, latent) codes at which it is looked at.
+        points: (n, latent) codes at which the decoder is measured.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
-        columns: latents to look at; None takes all.
+        likelihood: turns what `decode` returns into a distribution.
+        columns: latents to measure; None takes all.
         memory: bytes that one chunk may take.
 
     Returns:
         `Grams`: J'J at each point, float64: the metric that a decoder pulls back to its latents.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import torch
@@ -350,7 +350,7 @@ def grams(
 
 
 def grams_of(matrices: Floats, *, space: str = "output") -> Grams:
-    """M'M of matrices (n, outputs, columns) that are at hand, e.g. of fitted local decoders.
+    """M'M of known matrices (n, outputs, columns), e.g. of fitted local decoders.
 
     Args:
         matrices: (n, output, latent) Jacobians.
@@ -360,7 +360,7 @@ def grams_of(matrices: Floats, *, space: str = "output") -> Grams:
         `Grams`: J'J at each point, float64: the metric that a decoder pulls back to its latents.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np

@@ -41,7 +41,7 @@ class LocalErrors(GeometryMeasure):
     """Normalised errors on fresh noise, means over points; the value is the linear one's.
 
     Each has its own n: tanh and quadratic models may be fitted at fewer points than linear ones.
-    Gains are over the points that have both, so that no model is blamed for its points.
+    Gains are over the points at which both were fitted, so the choice of points favours no model.
     """
 
     linear: GeometryMeasure
@@ -72,7 +72,7 @@ class LocalErrors(GeometryMeasure):
 class StochasticLoss(GeometryMeasure):
     """E||Dec(mu + eps) - Dec(mu)||^2, its estimates, and their errors relative to it.
 
-    All are taken at the same fresh noise, so that none is blamed for the luck of the draw. As tanh
+    All are taken at the same fresh noise, so the draw favours none of them. As tanh
     and quadratic models may be fitted at fewer points, compare relative errors, not the means.
     """
 
@@ -159,8 +159,8 @@ def local_decoders(
     error is the paper's; in logit or likelihood space, differences are weighted as at the mean.
 
     `fresh=False` decodes no fresh draws but where there is a tanh model: models by least squares
-    are judged on each draw by the fit without it, which differs by the luck of the draws only. Of a
-    tanh model error, gain and estimate are at fresh draws, its gain over the line there.
+    are judged on each draw by the fit without that draw, which differs only by chance. For tanh
+    models, the error, the gain over the linear model and the estimate are measured at fresh draws.
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
@@ -169,10 +169,10 @@ def local_decoders(
         nonlinear: points at which the nonlinear models are fitted; None takes some.
         draws: samples around each point.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
-        columns: latents to look at; None takes all.
+        likelihood: turns what `decode` returns into a distribution.
+        columns: latents to measure; None takes all.
         fresh: whether models by least squares are judged on fresh draws.
-        seed: of everything that is drawn.
+        seed: of all random draws.
         batch: rows at a time.
 
     Returns:
@@ -181,9 +181,9 @@ def local_decoders(
         biases.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import numpy as np

@@ -33,8 +33,8 @@ Encode = Callable[[Tensor], Tensor | Distribution]
 @dataclass(frozen=True, eq=False)
 class LocalEncoder(GeometryMeasure):
     """The value is the mean squared cosine of the angles between the rows of E and the columns of
-    J, as spaces: 1 if the encoder reads the directions that the decoder writes and no others, 0 if
-    it reads others only. n counts points where both have full rank."""
+    J, as spaces: 1 if the encoder responds to the directions in which the decoder moves and to no
+    others, 0 if it responds to others only. n counts points where both have full rank."""
 
     per_point: Vector
     chance: float  # the value of random directions: latents over inputs
@@ -125,15 +125,15 @@ def encoder_jacobians(
     Args:
         encode: a function of a batch of rows that returns posterior means (n, latent), or a
             distribution that has them.
-        x: (n, ...) rows at which it is looked at.
-        columns: latents to look at; None takes all.
+        x: (n, ...) rows at which the encoder is measured.
+        columns: latents to measure; None takes all.
 
     Returns:
         (n, latent, inputs) derivatives; the inputs of a row are flattened.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
         UsageError: the mean has no derivative by x, is random or depends on other rows.
 
     Example:
@@ -188,18 +188,18 @@ def _result(compared: Vector, columns: tuple[int, ...], inputs: int) -> LocalEnc
 
 
 def local_encoder_of(encoders: Floats, decoders: Floats) -> LocalEncoder:
-    """Of Jacobians that are at hand: E of the encoder at x, J of the decoder at mu(x).
+    """`local_encoder` of known Jacobians: E of the encoder at x, J of the decoder at mu(x).
 
     Args:
         encoders: (n, latent, inputs), from `encoder_jacobians`.
         decoders: (n, inputs, latent), `values` of `jacobians` in output space.
 
     Returns:
-        `LocalEncoder`: the value is 1 if the encoder reads the directions that the decoder
-        writes and no others, 0 if it reads others only.
+        `LocalEncoder`: the value is 1 if the encoder responds to the directions in which the
+            decoder moves and to no others, 0 if it responds to others only.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -223,12 +223,13 @@ def local_encoder(
     columns: Sequence[int] | Array | None = None,
     batch: int = 64,
 ) -> LocalEncoder:
-    """Does the encoder read, near each x, the directions that the decoder writes, and no others?
+    """Does the encoder respond, near each x, to the directions in which the decoder moves, and to
+    no others?
 
     With E the Jacobian of the mean at x and J that of the decoder at mu(x), the value is
     ||Q_E' Q_J||^2 / d, Q orthonormal bases of the rows of E and the columns of J. `inversion` is
     the squared error of a small step along the columns of J after encoding and decoding, over its
-    own square; `projection` asks besides that E ignore all other directions. A linear VAE at its
+    own square; `projection` also requires that E ignores all other directions. A linear VAE at its
     optimum has the value 1 and, as its encoder shrinks, mean_j sigma_j^4 for both errors. Leave
     passive latents out by `columns`: their rows are noise. The decoder must return x itself, e.g.
     after a sigmoid.
@@ -237,17 +238,17 @@ def local_encoder(
         encode: a function of a batch of rows that returns posterior means (n, latent), or a
             distribution that has them.
         decode: the decoder: a function of a tensor (n, latent).
-        x: (n, ...) rows at which both are looked at.
-        columns: latents to look at; None takes all.
+        x: (n, ...) rows at which both are measured.
+        columns: latents to measure; None takes all.
         batch: rows at a time.
 
     Returns:
-        `LocalEncoder`: the value is 1 if the encoder reads the directions that the decoder
-        writes and no others, 0 if it reads others only.
+        `LocalEncoder`: the value is 1 if the encoder responds to the directions in which the
+            decoder moves and to no others, 0 if it responds to others only.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
         UsageError: the mean has no derivative by x, is random or depends on other rows.
 
     Example:

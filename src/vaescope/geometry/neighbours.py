@@ -102,8 +102,8 @@ def neighbours(
     Raises:
         DataError: a file is missing or damaged.
         DiskError: a folder cannot be written.
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import vaescope as vs

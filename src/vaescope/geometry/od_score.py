@@ -33,9 +33,9 @@ _TURNS = 200
 class ODScore(GeometryMeasure):
     """(u^2 / 2d + s^2 + v^2 / 2d) / 3: 0 for orthogonal columns, less than 4/3 - 1/sqrt(d).
 
-    Nearly equal columns come near that end: 0.46 for d = 2, 1.01 for 20, 1.12 for 50. What
-    axes without meaning get depends on d and on the singular values: hold the score against
-    `chance`. Lemma 4, on which it rests, wants distinct singular values: see `warning`.
+    Nearly equal columns come near that end: 0.46 for d = 2, 1.01 for 20, 1.12 for 50. The score of
+    arbitrary axes depends on d and on the singular values, so compare it with `chance`. Lemma 4, on
+    which the score rests, assumes distinct singular values: see `warning`.
     """
 
     u: GeometryMeasure  # ||U - M's columns made unit||_F after alignment
@@ -98,7 +98,7 @@ def _chance(singular: Matrix, space: str) -> GeometryMeasure:
 
 
 def od_score_of(grams: Grams) -> ODScore:
-    """The score of Gram matrices that are at hand, e.g. `grams_of(fit.matrices)`.
+    """The score of known Gram matrices, e.g. `grams_of(fit.matrices)`.
 
     Args:
         grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
@@ -134,24 +134,24 @@ def od_score(
 ) -> ODScore:
     """Corrected OD-Score of the decoder's Jacobians; of fitted matrices, see `od_score_of`.
 
-    The paper divides each term by its maximum over the models compared, so that a score depends
-    on its rivals; here each has a bound of its own: 1 for u^2 / 2d, 2 - 2/sqrt(d) for s^2 and
-    1 - 1/sqrt(d) for v^2 / 2d.
+    The paper divides each term by its maximum over the models compared, so that a score depends on
+    the other models; here each has a bound of its own: 1 for u^2 / 2d, 2 - 2/sqrt(d) for s^2 and 1
+    - 1/sqrt(d) for v^2 / 2d.
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
-        points: (n, latent) codes at which it is looked at.
+        points: (n, latent) codes at which the decoder is measured.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
-        columns: latents to look at; None takes all.
+        likelihood: turns what `decode` returns into a distribution.
+        columns: latents to measure; None takes all.
 
     Returns:
         `ODScore`: (u^2 / 2d + s^2 + v^2 / 2d) / 3: 0 for orthogonal columns, less than 4/3 -
         1/sqrt(d).
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import torch
@@ -175,7 +175,7 @@ class LegacyOD:
 
 
 def legacy_od(matrix: Floats) -> LegacyOD:
-    """The released formula, for showing what it does: do not use it.
+    """The released formula, kept to show its behaviour: do not use it.
 
     N = M ((M'M)^-1 with negative entries set to 0) to the elementwise power 1/2; Frobenius
     distances of the full SVD factors of M and N, and of V' to the identity.

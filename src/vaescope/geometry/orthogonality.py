@@ -77,10 +77,10 @@ def distances(v: Matrix) -> Matrix:
 
 @lru_cache(maxsize=64)
 def haar_baseline(d: int, *, draws: int | None = None, seed: int = 0) -> GeometryMeasure:
-    """Mean distance of Haar-random orthogonal matrices: what axes without any meaning get.
+    """Mean distance of Haar-random orthogonal matrices, the value for axes without meaning.
 
     Exact for d = 2: (16 sqrt 2 / pi) (1 - cos(pi / 8)); n is the number of draws, 0 if exact.
-    By default 10,000, or 1,000 above d = 20, where each is dear and they hardly differ.
+    By default 10,000, or 1,000 above d = 20, where each draw is slow and they hardly differ.
 
     >>> round(haar_baseline(2).value, 4)
     0.5483
@@ -88,7 +88,7 @@ def haar_baseline(d: int, *, draws: int | None = None, seed: int = 0) -> Geometr
     Args:
         d: number of dimensions.
         draws: of random rotations; None takes 10,000, and 1,000 above 20 dimensions.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `GeometryMeasure`: `value`, `interval`, `n`, `space`.
@@ -133,7 +133,7 @@ def degeneracy_warning(share: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Orthogonality(GeometryMeasure):
-    """DtO, 0 for orthogonal columns of distinct norms, with what to hold it against."""
+    """DtO, 0 for orthogonal columns of distinct norms, with its baselines."""
 
     per_point: Matrix
     haar: GeometryMeasure  # randomly rotated axes
@@ -159,15 +159,14 @@ class Orthogonality(GeometryMeasure):
 
 
 def distance_of(grams: Grams, *, random_decoder: GeometryMeasure | None = None) -> Orthogonality:
-    """DtO of Gram matrices that are at hand.
+    """DtO of known Gram matrices.
 
     Args:
         grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
         random_decoder: the same of untrained decoders, to stand beside it.
 
     Returns:
-        `Orthogonality`: dtO, 0 for orthogonal columns of distinct norms, with what to hold it
-        against.
+        `Orthogonality`: DtO, 0 for orthogonal columns of distinct norms, with its baselines.
 
     Example:
         >>> import numpy as np
@@ -199,7 +198,7 @@ def distance_to_orthogonality(
 
     Take `points` at posterior means and `columns` without the passive latents: two columns of
     nearly 0 make V arbitrary. `untrained` gives the decoder freshly initialised with a seed, for
-    the baseline of five of them. Do not trust the value where `.warning` speaks.
+    the baseline of five of them. Do not trust the value if `.warning` is not empty.
 
     >>> import torch
     >>> stretch = torch.tensor([[0.0, 2.0], [-1.0, 0.0], [0.0, 0.0]])
@@ -208,19 +207,18 @@ def distance_to_orthogonality(
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
-        points: (n, latent) codes at which it is looked at.
+        points: (n, latent) codes at which the decoder is measured.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
-        columns: latents to look at; None takes all.
-        untrained: makes a decoder with fresh weights of a seed.
+        likelihood: turns what `decode` returns into a distribution.
+        columns: latents to measure; None takes all.
+        untrained: function of a seed that makes a decoder with fresh weights.
 
     Returns:
-        `Orthogonality`: dtO, 0 for orthogonal columns of distinct norms, with what to hold it
-        against.
+        `Orthogonality`: DtO, 0 for orthogonal columns of distinct norms, with its baselines.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
     """
     found = grams(decode, points, space=space, likelihood=likelihood, columns=columns)
     baseline = None
@@ -243,19 +241,19 @@ def random_decoder_baseline(
     """Mean DtO of decoders that were never trained, at the same codes; n counts decoders.
 
     Args:
-        untrained: makes a decoder with fresh weights of a seed.
-        points: (n, latent) codes at which it is looked at.
+        untrained: function of a seed that makes a decoder with fresh weights.
+        points: (n, latent) codes at which the decoder is measured.
         seeds: untrained decoders.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
-        columns: latents to look at; None takes all.
+        likelihood: turns what `decode` returns into a distribution.
+        columns: latents to measure; None takes all.
 
     Returns:
         A `GeometryMeasure`: `value`, `interval`, `n`, `space`.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import torch

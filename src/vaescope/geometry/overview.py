@@ -92,15 +92,15 @@ def overview(
         decode: the decoder: a function of a tensor (n, latent).
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.
-        columns: latents to look at; None takes all.
+        columns: latents to measure; None takes all.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
+        likelihood: turns what `decode` returns into a distribution.
         weight: weight of the rate in the objective; None where it is not known.
         reason: why the weight is not known.
         prior_variance: variance of the prior, one number or one per latent.
         centre: mean of the prior.
         scale: standard deviation of the prior.
-        untrained: makes a decoder with fresh weights of a seed.
+        untrained: function of a seed that makes a decoder with fresh weights.
         points: posteriors that are looked at.
         fits: posteriors at which linear decoders are fitted; 0 leaves them out.
         nonlinear: points at which the nonlinear models are fitted.
@@ -109,8 +109,8 @@ def overview(
         `Overview`: measures by their name in the interface, and why some are missing.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import vaescope as vs

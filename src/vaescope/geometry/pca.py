@@ -90,22 +90,22 @@ def principal_alignment(
 ) -> PrincipalAlignment:
     """Angles of the decoder's columns to the principal axes of x after the best matching.
 
-    For a linear decoder one point is enough. A curved one has other columns everywhere: then its
-    distance to orthogonality is the measure, or the data's local directions.
+    For a linear decoder one point is enough. The columns of a curved decoder differ from point to
+    point: use its distance to orthogonality instead, or the data's local directions.
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
-        points: (n, latent) codes at which it is looked at.
+        points: (n, latent) codes at which the decoder is measured.
         x: (n, ...) rows, of which principal directions are taken.
-        columns: latents to look at; None takes all.
+        columns: latents to measure; None takes all.
 
     Returns:
         `PrincipalAlignment`: the value is the largest angle, degrees, between a column and its
         principal axis.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -174,15 +174,15 @@ def principal_order(
         decode: the decoder: a function of a tensor (n, latent).
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.
-        columns: latents to look at; None takes all.
+        columns: latents to measure; None takes all.
 
     Returns:
         `PrincipalOrder`: the value is Spearman's correlation of certainty with column length: 1 if
         the latents that are encoded most precisely move the output most.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import vaescope as vs

@@ -1,4 +1,4 @@
-"""Cartesian or polar: does a pair of latents hold a factor as angle and another as radius?
+"""Cartesian or polar: does a pair of latents encode one factor as angle and another as radius?
 
 zietlow2022 section 4.3.6: low-scoring runs were found to encode hue as the angle and orientation as
 the radius of two latents. Such a code is as readable as one factor per latent, but every metric
@@ -138,14 +138,14 @@ def coordinate_system(
     bins: int = 16,
     rows: int = 2000,
 ) -> Coordinates:
-    """How two latents hold the two factors that they hold best, among `factors` or all.
+    """How two latents encode the two factors that they encode best, among `factors` or all.
 
     Each factor is predicted by its mean in bins of one coordinate, so that any one-dimensional
     dependence counts. The centre of the polar coordinates is searched within the codes. At most
     the first `rows` rows are used.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         latents: which latents.
         factors: which factors; None takes all pairs.
         bins: of the angle.
@@ -156,7 +156,7 @@ def coordinate_system(
         explain.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import vaescope as vs
@@ -226,7 +226,7 @@ def coordinate_systems(
     """`coordinate_system` of every pair of latents; leave the passive ones out by `latents`.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         latents: which latents; None takes all.
         bins: of the angle.
         rows: rows at most.
@@ -235,7 +235,7 @@ def coordinate_systems(
         A `Coordinates` for each pair of latents.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import vaescope as vs

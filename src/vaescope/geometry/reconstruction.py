@@ -60,15 +60,15 @@ def reconstruction_parts(
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.
         draws: samples for each row.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         `ReconstructionParts`: squared errors per example, summed over outputs.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

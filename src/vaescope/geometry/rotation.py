@@ -67,7 +67,7 @@ def random_rotations(d: int, count: int, *, seed: int = 0) -> Matrix:
     Args:
         d: number of dimensions.
         count: how many.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         (count, d, d) orthogonal matrices.
@@ -92,17 +92,17 @@ def _covariance(codes: Codes) -> Matrix:
 
 
 def rotated(codes: Codes, rotation: Floats) -> Codes:
-    """The codes of the encoder followed by z -> R z: means, samples and covariances turn.
+    """The codes of the encoder followed by z -> R z: means, samples and covariances are rotated.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         rotation: (d, d) orthogonal matrix.
 
     Returns:
         `Codes`: posterior of each row, one sample of it, and the ground truth where it is known.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -178,19 +178,19 @@ def elbo_under_rotation(
     Args:
         decode: the decoder: a function of a tensor (n, latent).
         x: rows of the codes.
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         rotations: (k, d, d) orthogonal matrices.
-        likelihood: makes a distribution of what `decode` returns.
+        likelihood: turns what `decode` returns into a distribution.
         beta: weight of the rate.
         draws: samples for each row.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         `ElboUnderRotation`: the value is the loss of ELBO, nats per example, when the rotated
         posterior is squeezed back into the diagonal family; n counts rotations.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -270,20 +270,20 @@ def score_under_rotation(
 ) -> ScoreUnderRotation:
     """A metric of the codes against the same metric of randomly rotated codes.
 
-    `score` is e.g. `lambda codes: mig(codes).value`. A representation whose axes carry meaning
-    loses by rotation; one without does not.
+    `score` is e.g. `lambda codes: mig(codes).value`. The score of a representation whose axes carry
+    meaning falls after rotation; without such axes it does not.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         score: a function of codes.
         rotations: random rotations.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         `ScoreUnderRotation`: the value is the score as it is; n counts rotations.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import vaescope as vs
@@ -323,10 +323,10 @@ def rate_under_rotation(
 ) -> RateUnderRotation:
     """The rate that M V costs for each rotation V when its stochastic loss is held fixed.
 
-    The optimal noise at loss L is sigma_j^2 = L / (d ||c_j||^2), so the rate's only part that
-    turns is sum_j -log sigma_j^2 / 2 = sum_j log ||c_j|| + d log(d / L) / 2. Its lower bound over
-    rotations, log det(M'M) / 2 + the same constant, is reached at orthogonal columns (Hadamard).
-    The difference does not depend on L.
+    The optimal noise at loss L is sigma_j^2 = L / (d ||c_j||^2), so the only part of the rate that
+    a rotation changes is sum_j -log sigma_j^2 / 2 = sum_j log ||c_j|| + d log(d / L) / 2. Its lower
+    bound over rotations, log det(M'M) / 2 + the same constant, is reached at orthogonal columns
+    (Hadamard). The difference does not depend on L.
 
     Args:
         gram: (d, d) J'J of a decoder.

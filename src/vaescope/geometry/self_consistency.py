@@ -21,7 +21,8 @@ __all__ = ["SelfConsistency", "self_consistency"]
 @dataclass(frozen=True, eq=False)
 class SelfConsistency(GeometryMeasure):
     """The value is E||mu(Dec(z)) - z||^2 over the variance of z: 0 if the encoder inverts the
-    decoder, 1 if it answers with the mean code."""
+    decoder, 1 if it always returns the mean code.
+    """
 
     distance: GeometryMeasure  # ||mu(Dec(z)) - z||
     per_latent: Double  # the value of each latent; near 1 for passive ones
@@ -46,22 +47,22 @@ def self_consistency(
     """How far mu(Dec(z)) is from z, for codes z such as samples of the posterior.
 
     `encode` returns posterior means, or a distribution that has them. Leave passive latents out by
-    `columns`: nothing of them reaches the output.
+    `columns`: they do not affect the output.
 
     Args:
         encode: a function of a batch of outputs.
         decode: the decoder: a function of a tensor (n, latent).
-        points: (n, latent) codes at which it is looked at.
-        columns: latents to look at; None takes all.
+        points: (n, latent) codes at which the decoder is measured.
+        columns: latents to measure; None takes all.
         batch: rows at a time.
 
     Returns:
         `SelfConsistency`: the value is E||mu(Dec(z)) - z||^2 over the variance of z: 0 if the
-        encoder inverts the decoder, 1 if it answers with the mean code.
+            encoder inverts the decoder, 1 if it always returns the mean code.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import vaescope as vs

@@ -34,8 +34,8 @@ LikelihoodOf = Callable[[Tensor], Distribution]  # e.g. vaescope.nets.BernoulliL
 def bernoulli_of_means(means: Tensor) -> Bernoulli:
     """The likelihood of a decoder that ends in a sigmoid.
 
-    Means are kept 1e-6 away from 0 and 1, where float32 has lost the logit; such pixels have
-    derivative 0 here, and p (1 - p) of nearly 0 in truth.
+    Means are kept 1e-6 away from 0 and 1, because float32 cannot represent the logit there; such
+    pixels have derivative 0 here, while their true p (1 - p) is nearly 0.
 
     Args:
         means: probabilities.

@@ -107,7 +107,7 @@ def variance_law_of(
     reason: str = "the weight of the rate is not known",
     prior_variance: float | Floats = 1.0,
 ) -> VarianceLaw:
-    """Of Gram matrices that are at hand; `variance` (n, columns) belongs to the same points.
+    """`variance_law` of known Gram matrices; `variance` (n, columns) belongs to the same points.
 
     The law itself is tested only in the likelihood's own space and where a `weight` is given; else
     `reason` says why there is none. `prior_variance`, that of a latent that ignores x, is a number
@@ -125,7 +125,7 @@ def variance_law_of(
         -1 by the theorem, flatter where latents are near the prior.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -185,8 +185,8 @@ def variance_law(
 ) -> VarianceLaw:
     """Does the encoder's variance follow the decoder's columns?
 
-    `mean` and `variance` are posteriors, shape (n, d); `weight` is that of the rate in training,
-    `Objective.rate_weight`; `prior_variance` a number, or of shape (d,) or (n, d).
+    `mean` and `variance` are posteriors, shape (n, d); `weight` is the weight of the rate in
+    training, `Objective.rate_weight`; `prior_variance` a number, or of shape (d,) or (n, d).
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
@@ -196,16 +196,16 @@ def variance_law(
         reason: why the weight is not known.
         prior_variance: variance of the prior, one number or one per latent.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
-        likelihood: makes a distribution of what `decode` returns.
-        columns: latents to look at; None takes all.
+        likelihood: turns what `decode` returns into a distribution.
+        columns: latents to measure; None takes all.
 
     Returns:
         `VarianceLaw`: the value is the slope of log variance on log G_jj over points and latents:
         -1 by the theorem, flatter where latents are near the prior.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import torch

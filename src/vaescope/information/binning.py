@@ -29,7 +29,7 @@ def equal_width(values: Floats, bins: int) -> Long:
         (n, k) bins.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
+        RangeError: a value is out of range.
     """
     _require(bins)
     classes = np.empty((values.shape[1], len(values)), dtype=np.int64)
@@ -57,7 +57,8 @@ def _affine(column: Double, bins: int) -> Long:
 
 
 def has_room(least: Floats, most: Floats, bins: int) -> Booleans:
-    """Whether float64 can hold the edges of so many bins between these; else take as constant.
+    """Whether float64 can represent the edges of so many bins in this range; otherwise the column
+    counts as constant.
 
     Args:
         least: (k,) smallest values.
@@ -79,7 +80,7 @@ def has_room(least: Floats, most: Floats, bins: int) -> Booleans:
 
 
 def quantile(values: Floats, bins: int) -> Long:
-    """Classes 0 to bins - 1 that hold equally many rows of each column, but for ties.
+    """Classes 0 to bins - 1 with equally many rows of each column, apart from ties.
 
     Equal values share a class, so a column with fewer than `bins` different values has fewer.
 
@@ -94,7 +95,7 @@ def quantile(values: Floats, bins: int) -> Long:
         (n, k) bins.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
+        RangeError: a value is out of range.
     """
     _require(bins)
     classes = np.empty((values.shape[1], len(values)), dtype=np.int64)

@@ -126,7 +126,7 @@ def joint_counts(a: Integers, b: Integers) -> Counts:
         `b`.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -165,7 +165,7 @@ def entropy(classes: Integers) -> Double:
         (k,) nats.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
     """
     _check(classes, classes)
     return np.array([_entropy(np.bincount(column), len(classes)) for column in classes.T])
@@ -185,7 +185,7 @@ def mutual_information(a: Integers, b: Integers) -> Matrix:
         (k, l) nats.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np

@@ -21,8 +21,8 @@ def nearest_information(
     Args:
         z: (..., latent) points.
         classes: (n, k) whole numbers.
-        neighbours: nearest neighbours that are looked at.
-        seed: of everything that is drawn.
+        neighbours: number of nearest neighbours.
+        seed: of all random draws.
 
     Returns:
         Nats of each pair.

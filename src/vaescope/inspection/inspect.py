@@ -48,7 +48,7 @@ def inspect(
 
     Arguments up to `std` are those of `vs.open_model`. `nominal` is the beta in the training code,
     with which the effective beta is compared. `effort` is fast, default or
-    thorough. `images=False` keeps no picture: neither examples nor what the decoder makes of them.
+    thorough. `images=False` keeps no picture: neither examples nor reconstructions.
     Progress is drawn on stderr at a terminal and in notebooks; `progress=False` draws none, and a
     function gets the name of each part instead.
 
@@ -56,16 +56,16 @@ def inspect(
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
         factors: ground truth of each row: an array (n, factors), or a column for each by name.
-        encode: a function of a tensor, in place of a model's.
-        decode: a function of a tensor, in place of a model's.
-        posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.
+        encode: a function of a tensor, in place of the model's.
+        decode: a function of a tensor, in place of the model's.
+        posterior: how to interpret `encode`'s outputs, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
         value_range: of the images that the model takes; None infers it.
         likelihood: p(x|z), e.g. `gaussian:0.01`; None infers it.
         prior: p(z), e.g. `student-t:5`; None infers it.
         condition: what a conditional model takes beside x; False: nothing.
-        lengths: of padded rows.
-        scored: 1 where a value counts.
+        lengths: lengths of padded rows.
+        scored: 1 where a value is scored.
         batch_axis: axis of examples in what the model takes.
         kind: `images`, `signals` or `tokens`.
         columns: names of columns, channels or tokens.
@@ -83,10 +83,10 @@ def inspect(
     Raises:
         BusyError: another process works on the same run.
         DiskError: a folder cannot be written.
-        RangeError: a value is outside of what is allowed.
-        RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        RunError: a folder is not a run, or the run does not fit.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -170,8 +170,8 @@ def effective_rank(matrix: Matrix) -> float:
 
     Between 1 and d; 0 for a matrix of zeros. On a covariance it counts latents of large variance,
     correlated or not: so has the released code of bonheme2023 (tc_study). Section 4.2.3 of the
-    paper defines it by the singular values of a matrix, which it does not name; those of the
-    centred codes are the square roots, less unequal, so that the number is higher. On a
+    paper defines it by the singular values of a matrix, which it does not name; the singular values
+    of the centred codes are the square roots, which are less unequal, so the number is higher. On a
     correlation matrix, which is our addition, it counts uncorrelated latents.
 
     >>> deviations = np.array([3.0, 1.0, 0.5])
@@ -242,7 +242,7 @@ def measures_of(pairs: Pairwise, which: Long) -> Correlation | None:
 
 
 def left_by_lot(pairs: Pairwise, dropped: int, *, lots: int = 20) -> Correlation | None:
-    """The mean of the measures over sets of latents that are left where so many are dropped by lot:
+    """The mean of the measures over sets of latents that are left if so many are dropped at random:
     what dropping the passive ones is to be compared with, since fewer latents have a lower total
     correlation whichever they are.
 
@@ -288,18 +288,18 @@ def mean_against_sample(
     each resample costs as much as the measures.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        kinds: types of the latents, where they are known already.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        kinds: types of the latents, if they are already known.
         bins: equal-width bins of each latent.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         `MeanAgainstSample`: the measures of means and samples, for all latents and by type.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

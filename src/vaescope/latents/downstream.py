@@ -20,7 +20,7 @@ from vaescope.types import Double, Long
 
 __all__ = ["Downstream", "downstream"]
 
-#: Sets of latents that are dropped by lot.
+#: Sets of latents that are dropped at random.
 LOTS = 5
 _CONTROLS = {
     "passive_relabelled": "passive means, factors of other rows",
@@ -105,27 +105,27 @@ def downstream(
     """Accuracy of a logistic regression for each factor from each subset of the latents.
 
     Standardised codes, hardly penalised (C = 10,000); `as_paper` takes raw codes and chooses the
-    strength by cross-validation, some 50 times as dear. Standardising lets tiny passive means
-    speak: it shows what they know, not what they weigh. 10,000 and 5,000 rows, or what there is in
-    the ratio 2:1.
+    strength by cross-validation, which takes about 50 times as long. Standardising amplifies tiny
+    passive means: the accuracy then shows what they encode, not how large they are. It uses 10,000
+    and 5,000 rows, or all rows in the ratio 2:1.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        kinds: types of the latents, where they are known already.
-        train: rows that the classifiers learn from; None takes what the protocol has.
-        test: rows that they are scored on; None takes what the protocol has.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        kinds: types of the latents, if they are already known.
+        train: rows that the classifiers learn from; None takes the protocol's number.
+        test: rows that they are scored on; None takes the protocol's number.
         as_paper: raw codes and a cross-validated penalty, as in bonheme2023.
-        controls: also passive means with the factors of other rows, and as many latents dropped by
-            lot as are passive: what a finding about passive latents is to be compared with.
-        seed: of everything that is drawn.
+        controls: also passive means with the factors of other rows, and as many latents dropped at
+            random as are passive: the comparison for any finding about passive latents.
+        seed: of all random draws.
 
     Returns:
         `Downstream`: test accuracy of predicting each factor, by representation and subset of
         latents.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -1,4 +1,4 @@
-"""The fewest latents that hold a factor, and whether half of the rows would say the same.
+"""The fewest latents that encode a factor, and whether half of the rows give the same answer.
 
 A set is chosen by thresholds, so that a factor near one of them would get one answer from these
 rows and another from others. Half-samples show it: the mean of a random half of n rows varies

@@ -19,7 +19,7 @@ STRAIGHT = 5.0
 
 @dataclass(frozen=True)
 class FactorShare:
-    """What latents know of one factor: shares of its variance, on rows that no fit saw."""
+    """What latents encode of one factor: shares of its variance, on rows that no fit used."""
 
     name: str
     kind: str  # ordered, cyclic or classes: the reading that the latents know best
@@ -61,7 +61,7 @@ def answer_text(standing: Standing, latents: Sequence[int], kind: str) -> str:
 
 @dataclass(frozen=True)
 class LatentGroup:
-    """Latents that together hold factors."""
+    """Latents that together encode factors."""
 
     latents: tuple[int, ...]
     factors: tuple[str, ...]
@@ -120,10 +120,11 @@ class LatentGroup:
 
 @dataclass(frozen=True, eq=False)
 class LatentGroups:
-    """Groups of latents, what is known of each factor, and the rotation that gives each its axis.
+    """Groups of latents, what they encode of each factor, and the rotation that gives each factor
+    its axis.
 
     `rotation` R is orthogonal, (d, d): new latents are R z, rows of codes `mean @ R.T`. It is the
-    identity but for groups of several latents whose factors a rotation separates.
+    identity except for groups of several latents whose factors a rotation separates.
     """
 
     groups: tuple[LatentGroup, ...]  # latents with their factors

@@ -1,6 +1,6 @@
 """Which latents together encode which factors, and how they are rotated.
 
-A VAE under N(0, I) does not know its axes: where two factors move the image equally much, any
+A VAE under N(0, I) does not fix its axes: where two factors change the image equally much, any
 rotation of their latents does as well (zietlow2022 section 3.3.4; mathieu2019 Theorem 2, for a
 posterior that may be rotated too). Then no latent has a name, but the pair has.
 """
@@ -52,20 +52,17 @@ def groups_if_known(codes: Codes, kinds: Types) -> LatentGroups | None:
 
 
 def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> LatentGroups:
-    """Which set of the used latents holds which factors, and how it is rotated.
+    """Which set of used latents encodes which factors, and how it is rotated.
 
     Half of the rows fit each factor from each latent, each pair and all together, by polynomials
     of degree three; a quarter chooses the set; the last quarter gives its share of the factor's
-    variance. A set holds a factor from a share of 0.5, and takes one more latent only for a gain of
-    0.05. Sets that overlap are one group; its rotation is the orthogonal matrix nearest to the
-    directions of its factors, and counts only where each factor keeps its share on its own axis. So
-    a rotation by less than about 13 degrees is not told from none.
-
-    What more than two in ten random halves of the rows contradict is borderline: the least of the
-    answers is given, and the other one said beside it.
-
-    Shares are of the means' knowledge; passive latents are left out. Factors that are correlated
-    in the data share what is known of them, which `notes` says.
+    variance. A set encodes a factor if its share is at least 0.5, and a latent is added only if the
+    share rises by 0.05. Sets that overlap are one group; its rotation is the orthogonal matrix
+    nearest to the directions of its factors, and counts only where each factor keeps its share on
+    its own axis. So rotations by less than about 13 degrees are not detected. An answer that more
+    than two in ten random halves of the rows contradict is borderline: the weaker answer is given,
+    with the other beside it. Shares are measured on the means; passive latents are left out.
+    Factors that are correlated in the data share their information, and `notes` says so.
 
     Args:
         codes: with factors, at least 200 rows.
@@ -76,8 +73,8 @@ def groups(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Latent
         ShapeError: there are no factors, or too few rows.
 
     Returns:
-        `LatentGroups`: groups of latents, what is known of each factor, and the rotation that
-        gives each its axis.
+        `LatentGroups`: groups of latents, what they encode of each factor, and the rotation that
+            gives each factor its axis.
 
     Example:
         >>> import vaescope as vs
@@ -305,7 +302,7 @@ def _along(train: Matrix, report: Matrix, fitted: Matrix, wanted: Matrix) -> flo
 
 
 def _correlated(names: Sequence[str], values: NDArray[np.number]) -> tuple[str, ...]:
-    """Pairs of factors that the data do not tell apart."""
+    """Pairs of factors that are correlated in the data."""
     if len(names) < 2:
         return ()
     table = np.abs(np.corrcoef(values.T.astype(np.float64)))

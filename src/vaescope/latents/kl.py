@@ -51,7 +51,7 @@ def kl_of_rows(codes: Codes, rows: slice | Long = _ALL) -> Double:
     with full covariance and of mixture priors it is the KL between the marginals of each latent.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         rows: which rows.
 
     Returns:
@@ -69,14 +69,14 @@ def kl_of_rows(codes: Codes, rows: slice | Long = _ALL) -> Double:
 def kl(codes: Codes) -> LatentKL:
     """Mean KL of each latent over the examples.
 
-    Where q or p is not the product of its marginals it is the KL of each marginal, and says so:
-    `rate` has that of all latents together.
+    If q or p is not the product of its marginals, this is the KL of each marginal, and the result
+    says so; `rate` has the KL of all latents together.
 
     >>> kl(Codes(np.ones((4, 1)), np.ones((4, 1)), np.ones((4, 1)))).nats
     array([0.5])
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
 
     Returns:
         `LatentKL`: mean KL of each latent over n examples.

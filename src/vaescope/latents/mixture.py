@@ -201,21 +201,21 @@ def mixture(codes: Codes, *, rows: int = 2000, draws: int = 1, seed: int = 0) ->
 
     TC = E[log q(z) - sum_j log q(z_j)], I(n; z) = E[log q(z|x) - log q(z)],
     KL = E[log q(z) - log p(z)] over z from the mixture itself. Costs rows^2 x draws x d. A mixture
-    of few narrow posteriors is not the aggregate posterior of the data that they stand for: where
-    the information is near log n the other two belong to the codes, not to the data.
+    of few narrow posteriors is not the aggregate posterior of the data that they stand for: if the
+    information is near log n, the other two describe the codes, not the data.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         rows: of codes that are evaluated.
         draws: samples for each row.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         `Mixture`: what the aggregate posterior of `n` codes is, in nats, at `draws` points of
         each.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
+        RangeError: a value is out of range.
 
     Example:
         >>> import vaescope as vs

@@ -63,15 +63,15 @@ def delta_kl(codes: Codes, *, criterion: str = "zietlow2022-chapter-3") -> Delta
     Full-covariance posteriors enter by their marginals.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         criterion: rule by which latents are active.
 
     Returns:
         `DeltaKL`: the KL term, what the polarised regime makes of it, and how far they are apart.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs
@@ -222,16 +222,16 @@ def polarised(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Pol
     1.2 / sqrt(n).
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        kinds: types of the latents, where they are known already.
-        seed: of everything that is drawn.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        kinds: types of the latents, if they are already known.
+        seed: of all random draws.
 
     Returns:
         `Polarised`: distances between samples, means and prior for each latent, and what the
         papers state.
 
     Raises:
-        UsageError: a name or value is not known; the message lists what is.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

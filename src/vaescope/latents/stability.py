@@ -82,25 +82,26 @@ def stability(
     resamples: int = 100,
     seed: int = 0,
 ) -> Stability:
-    """How well conditioned linear models on these latents are, with the passive ones and without.
+    """How well conditioned linear models on these latents are, with and without the passive
+    latents.
 
-    Targets are the continuous sources where there are some, else the classes as numbers. On at most
-    10,000 examples.
+    Targets are the continuous sources if there are any, otherwise the classes as numbers. On at
+    most 10,000 examples.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        on: `mean` or `sample`: which representation is looked at.
-        kinds: types of the latents, where they are known already.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        on: `mean` or `sample`: the representation that is scored.
+        kinds: types of the latents, if they are already known.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         `Stability`: of least squares from standardised latents to standardised factors, in one
         representation.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -301,18 +301,20 @@ def _why(codes: Codes) -> str:
 def types(codes: Codes, *, criterion: str | None = None) -> Types:
     """Active, passive or mixed, over the examples.
 
-    By default (`unused`) in units of the variance that a latent has that ignores x, which the codes
-    know from the objective or else from the prior. Passive: the ratio of the posterior variance to
+    By default (`unused`) in units of the variance of a latent that ignores x, which the codes take
+    from the objective or otherwise from the prior. Passive: the ratio of the posterior variance to
     it has a mean in [0.9, 1.1] and a variance below 0.1, and the means, less the prior's, have a
-    variance below 0.1. Active: the ratio has a mean of at most 0.1 and a variance below 0.1; where
-    an unused latent sits in a spike of the prior (spike and slab, mixtures) it is the ratio to the
-    prior's own variance that has. Else mixed. Scaling prior and codes by a factor changes nothing.
+    variance below 0.1. Active: the ratio has a mean of at most 0.1 and a variance below 0.1; if an
+    unused latent lies in a spike of the prior (spike and slab, mixtures), the ratio to the prior's
+    own variance is used instead. All others are mixed. Scaling the prior and the codes by a factor
+    changes nothing.
 
-    Under N(0, I) and the ELBO this is bonheme2023's rule and that passive means do not move. `kl`
-    calls a latent passive whose mean KL to an unused posterior is below 0.01 nats. The rules of the
-    papers are there by their keys. Full-covariance posteriors are typed by their marginals.
-    `passive_fraction` counts the examples on which a latent's posterior is within 0.01 nats of an
-    unused one: Definition 2 of bonheme2023 calls a latent mixed wherever that is neither 0 nor 1.
+    Under N(0, I) and the ELBO this is bonheme2023's rule with the further condition that passive
+    means do not move. `kl` calls a latent passive whose mean KL to an unused posterior is below
+    0.01 nats. The papers' rules are available by key. Full-covariance posteriors are typed by their
+    marginals. `passive_fraction` counts the examples on which a latent's posterior is within 0.01
+    nats of an unused one: Definition 2 of bonheme2023 calls a latent mixed wherever that is neither
+    0 nor 1.
 
     Args:
         codes: their prior and `unused` are what posteriors are compared with.
@@ -322,7 +324,7 @@ def types(codes: Codes, *, criterion: str | None = None) -> Types:
         `Types`: what each latent is, and the statistics that decide it, over the examples.
 
     Raises:
-        UsageError: a name or value is not known; the message lists what is.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -20,20 +20,21 @@ def active_units(
     """How many latents' means vary over the data: Var_x(E[z_j | x]) above `threshold`.
 
     Depends on the scale of the latents, so a plain autoencoder has none or all; `vs.latents.types`
-    asks for the variance of a latent that ignores x instead. A latent that follows a few examples
-    only is active here. The ends of the interval count the latents whose variance is above the
-    threshold at either end of its own 95% interval. Latents that know nothing: `chance` 0.
+    asks for the variance of a latent that ignores x instead. A latent that is used for only a few
+    examples is active here. The ends of the interval count the latents whose variance is above the
+    threshold at either end of its own 95% interval. `chance` is 0, the score of latents without
+    information.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         threshold: variance of means above which a unit is active.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        UsageError: a name or value is not known; the message lists what is.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

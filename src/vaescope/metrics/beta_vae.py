@@ -26,7 +26,7 @@ def beta_vae(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Score:
-    """How well a linear classifier tells which factor two sets of rows have in common.
+    """How well a linear classifier recognises the factor that pairs of rows have in common.
 
     A point: the mean over a batch of pairs of |z - z'|, where both rows of a pair share one value
     of a random factor. The score is the accuracy on `test_votes` new points. A linear mixture of
@@ -34,21 +34,21 @@ def beta_vae(
     spread; disentanglement_lib does not, and classifies one factor against the rest.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         batch: rows behind a vote.
         votes: votes that the classifier learns from.
         test_votes: votes that it is scored on.
         standardised: whether codes are divided by their standard deviation first.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

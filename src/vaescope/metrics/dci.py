@@ -22,7 +22,7 @@ _TINY = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class DCI:
-    """One fit; each of the three scores is had from it by name."""
+    """One fit; each of the three scores is available by name."""
 
     importance: Double  # (latent, factor)
     train_accuracy: Double  # (factor,)
@@ -84,19 +84,19 @@ def dci(
     of a factor of many classes importance is mostly noise, and D and C go to 0.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         engine: `first-order`, `gradient-boosting`, `lightgbm` or `random-forest`.
-        on: `mean` or `sample`: which representation is looked at.
-        train: rows that the classifiers learn from; None takes what the protocol has.
-        test: rows that they are scored on; None takes what the protocol has.
-        seed: of everything that is drawn.
+        on: `mean` or `sample`: the representation that is scored.
+        train: rows that the classifiers learn from; None takes the protocol's number.
+        test: rows that they are scored on; None takes the protocol's number.
+        seed: of all random draws.
 
     Returns:
-        `DCI`: one fit; each of the three scores is had from it by name.
+        `DCI`: one fit; each of the three scores is available by name.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

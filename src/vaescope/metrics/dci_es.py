@@ -26,31 +26,33 @@ def dci_explicitness(
     test: int | None = None,
     seed: int = 0,
 ) -> Score:
-    """E: how little capacity a probe needs to read the factors as well as it ever will.
+    """E: how little capacity a probe needs to predict the factors as well as any probe of its kind
+    can.
 
     Mean over factors of 1 - 2 A / (capacities times the loss of the best constant), A the area of
     the loss above its least value, over the capacity; the loss is the least so far, which makes it
     fall. The probe is a random forest, its capacity the depth of the trees, its loss the share of
-    wrong classes on the test rows. One if depth 1 reads all there is, also if that is nothing: read
-    it beside `dci_informativeness`. The authors train a forest for each depth; here one forest is
-    cut at each of them, which has the same law at each depth and takes one fit. The least loss of
-    twelve forests is a little lower than that of one, so that theirs is up to 0.015 lower
-    (docs/results/dci_es.md). Permuted rows have no loss to lose, so there is no chance level.
+    wrong classes on the test rows. It is 1 if depth 1 finds all the information there is, even if
+    there is none: look at `dci_informativeness` as well. The authors train a forest for each depth;
+    here one forest is cut at each of them, which has the same distribution at each depth and takes
+    one fit. The smallest loss of twelve forests is a little lower than that of one, so their score
+    is up to 0.015 lower (docs/results/dci_es.md). Permuted rows have no loss to lose, so there is
+    no chance level.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         trees: number of trees.
-        on: `mean` or `sample`: which representation is looked at.
-        train: rows that the classifiers learn from; None takes what the protocol has.
-        test: rows that they are scored on; None takes what the protocol has.
-        seed: of everything that is drawn.
+        on: `mean` or `sample`: the representation that is scored.
+        train: rows that the classifiers learn from; None takes the protocol's number.
+        test: rows that they are scored on; None takes the protocol's number.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs
@@ -126,20 +128,21 @@ def _losses(
 
 
 def dci_size(codes: Codes, *, on: Representation = "mean") -> Score:
-    """S: factors that vary over latents, at most 1: what is not spent on spare latents.
+    """S: the number of factors that vary divided by the number of latents, at most 1; spare latents
+    lower it.
 
-    A fact of the codes' shape: it has no chance level and no interval.
+    It depends only on the shape of the codes, so it has no chance level and no interval.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        on: `mean` or `sample`: which representation is looked at.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        on: `mean` or `sample`: the representation that is scored.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -55,22 +55,23 @@ def downstream(
     By default hardly penalised and on standardised codes; `folds` chooses the penalty by
     cross-validation on raw codes, as disentanglement_lib and bonheme2023 do, at ten times the cost.
     Not adjusted for chance: `chance` in the details is the accuracy of the commonest class. A
-    rotation of the latents leaves it nearly unchanged: it measures what is there, not how.
+    rotation of the latents leaves it nearly unchanged: it measures which factors are encoded, not
+    how.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         folds: whether the penalty is chosen by cross-validation, on codes as they are.
-        on: `mean` or `sample`: which representation is looked at.
-        train: rows that the classifiers learn from; None takes what the protocol has.
-        test: rows that they are scored on; None takes what the protocol has.
-        seed: of everything that is drawn.
+        on: `mean` or `sample`: the representation that is scored.
+        train: rows that the classifiers learn from; None takes the protocol's number.
+        test: rows that they are scored on; None takes the protocol's number.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -31,27 +31,28 @@ def entropy_of_means(
 ) -> Score:
     """Mean over latents of the entropy of their means, in nats; each is in the details.
 
-    All latents share one width of bin: a `bins`-th of the widest latent's range without its outer
-    hundredths. So a latent that stays within one bin has none, and the widest, if evenly spread,
-    log(bins). Needs no posterior and no prior, so it also reads plain autoencoders. Entropy alone
-    does not tell active from mixed: the variance is beside it. Depends on the latents' relative
-    scales. Latents that know nothing: `chance` 0.
+    All latents share one bin width: a `bins`-th of the widest latent's range without its outer
+    hundredths. So a latent that stays within one bin has no entropy, and the widest one, if evenly
+    spread, has log(bins). It needs no posterior and no prior, so it also works for plain
+    autoencoders. Entropy alone does not separate active from mixed latents: the variance is given
+    beside it. Depends on the latents' relative scales. `chance` is 0, the score of latents without
+    information.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         bins: equal-width bins of each latent.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -32,23 +32,23 @@ def explicitness(
     Mean over factors and their values of the area under the ROC curve on the test rows, rescaled
     as 2 AUC - 1, so that chance is 0. disentanglement_lib does not rescale (`rescaled=False`: also
     one class against the rest, its classifier). Values that the test rows lack are left out. High
-    for nearly any code that keeps the factors: it does not see entanglement.
+    for nearly any code that keeps the factors: it does not detect entanglement.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         rescaled: whether chance is 0.
         resamples: bootstrap resamples behind the interval.
-        on: `mean` or `sample`: which representation is looked at.
-        train: rows that the classifiers learn from; None takes what the protocol has.
-        test: rows that they are scored on; None takes what the protocol has.
-        seed: of everything that is drawn.
+        on: `mean` or `sample`: the representation that is scored.
+        train: rows that the classifiers learn from; None takes the protocol's number.
+        test: rows that they are scored on; None takes the protocol's number.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

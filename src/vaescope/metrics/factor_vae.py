@@ -25,7 +25,7 @@ def factor_vae(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Score:
-    """How often the latent that varies least tells which factor was held fixed.
+    """How often the latent that varies least identifies the factor that was held fixed.
 
     A vote: a batch of rows that share one value of a random factor; the latent of least variance
     relative to its variance over all rows. Each latent is assigned its most frequent factor from
@@ -34,21 +34,21 @@ def factor_vae(
     out, as in disentanglement_lib. The chance level is one over the number of factors.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         batch: rows behind a vote.
         votes: votes that the classifier learns from.
         test_votes: votes that it is scored on.
         least_deviation: latents with a smaller standard deviation are left out.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

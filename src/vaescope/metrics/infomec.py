@@ -31,7 +31,7 @@ _RANGE = 1 / 20
 
 @dataclass(frozen=True, eq=False)
 class InfoMEC:
-    """The table of normalised information; InfoM and InfoC are had from it by name."""
+    """The table of normalised information; InfoM and InfoC are available by name."""
 
     information: Double  # (latent, factor), each column over its factor's entropy
     chance: Double  # the same with the rows of the factors permuted
@@ -79,24 +79,25 @@ def infomec(
     NMI[j, k] = I(z_j; v_k) / H(v_k), I by `neighbours` nearest neighbours on standardised codes.
     InfoM is the mean over kept latents of max_k NMI / sum_k NMI, rescaled from [1/K, 1] to [0, 1];
     InfoC the mean over factors of max_j NMI / sum_j NMI, rescaled from 1 / kept latents. Both are
-    ratios, so a latent that knows hardly anything counts as much as one that knows all: noise in
-    its information decides its share. `chance` is both of permuted factors, and is not 0.
+    ratios, so a latent with hardly any information counts as much as one that encodes a factor
+    fully, and noise in its information decides its share. `chance` has both scores for permuted
+    factors; it is not 0.
 
     Args:
         pruning: `range` as published, latents whose range is above 1/20 of the largest; `types`
             those that are not passive, which does not depend on the latents' scales.
         limit: rows; of more, the first ones, as for all metrics.
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        neighbours: nearest neighbours that are looked at.
-        on: `mean` or `sample`: which representation is looked at.
-        seed: of everything that is drawn.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        neighbours: number of nearest neighbours.
+        on: `mean` or `sample`: the representation that is scored.
+        seed: of all random draws.
 
     Returns:
-        `InfoMEC`: the table of normalised information; InfoM and InfoC are had from it by name.
+        `InfoMEC`: the table of normalised information; InfoM and InfoC are available by name.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs
@@ -168,27 +169,27 @@ def infoe(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Score:
-    """InfoE: the share of each factor's entropy that a linear classifier takes away.
+    """InfoE: the share of each factor's entropy that a linear classifier removes.
 
     Mean over factors of (H0 - H) / H0: H the cross-entropy, on the rows that it learnt from, of an
     unpenalised multinomial logistic regression with balanced classes on all latents, standardised;
-    H0 that of the same without latents, which is log(number of values). As published, so also the
-    100 steps of lbfgs after which it stops. Fitting d (values - 1) weights to n rows of nothing
-    takes away half as many / n nats (Wilks): that is `chance`.
+    H0 the cross-entropy of the same model without latents, which is log(number of values). As
+    published, so also the 100 steps of lbfgs after which it stops. Fitting d (values - 1) weights
+    to n rows without information removes d (values - 1) / 2n nats (Wilks), which is `chance`.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        on: `mean` or `sample`: which representation is looked at.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

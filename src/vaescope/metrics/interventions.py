@@ -37,7 +37,9 @@ class Groups:
     @property
     def source(self) -> str:
         """Where batches come from, for the protocol."""
-        return "complete grid" if self.complete else f"rows at hand, at least {self.least} a value"
+        return (
+            "complete grid" if self.complete else f"available rows, at least {self.least} per value"
+        )
 
     def batches(
         self, votes: int, batch: int, rng: np.random.Generator

@@ -1,6 +1,7 @@
 """Intrinsic dimension of a cloud of points, by the distances to its nearest neighbours.
 
-Levina and Bickel 2004, https://proceedings.neurips.cc/paper/2004/hash/74934548253bcab8490ebd74afed7031-Abstract.html
+Levina and Bickel 2004,
+https://proceedings.neurips.cc/paper/2004/hash/74934548253bcab8490ebd74afed7031-Abstract.html
 (`mle_dimension`); Facco et al. 2017, https://arxiv.org/abs/1803.06992 (`two_nn_dimension`).
 """
 
@@ -47,14 +48,14 @@ def mle_dimension(points: Floats, *, k: int = 20, limit: int = LIMIT, seed: int 
         points: one per row; further axes are flattened. Copies of a row are left out.
         k: neighbours. More of them: less noise, more bias.
         limit: rows, drawn with `seed` if there are more.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         `Estimate`: A number, its interval, and how many values are behind it.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -78,20 +79,21 @@ def two_nn_dimension(
 
     The ratio mu of the distances to the second and the first neighbour has P(mu > m) = m^-d. d is
     the slope through the origin of -log(1 - F(mu)) against log mu, over the share `kept` of points
-    of least ratio. Looks less far than `mle_dimension`, so it has less bias and more noise.
+    of least ratio. It uses nearer neighbours than `mle_dimension`, so it has less bias and more
+    noise.
 
     Args:
         points: (n, d) rows.
         kept: share of the distances that is fitted.
         limit: rows at most; None takes all.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         `Estimate`: A number, its interval, and how many values are behind it.
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
 
     Example:
         >>> import numpy as np
@@ -194,26 +196,26 @@ def _estimate(value: float, replicates: Double, n: int) -> Estimate:
 def id_mle(
     codes: Codes, *, k: int = 20, on: Representation = "mean", limit: int = LIMIT, seed: int = 0
 ) -> Score:
-    """`mle_dimension` of the codes: how many numbers the representation really varies in.
+    """`mle_dimension` of the codes: the dimension in which the representation really varies.
 
     In the codes' own units. Samples have the dimension of their noise, that is d, unless posteriors
-    are narrow: means minus samples is what FONDUE looks at. There is no chance level: codes that
-    know nothing have the dimension of their noise.
+    are narrow: means minus samples is what FONDUE looks at. There is no chance level: codes without
+    information have the dimension of their noise.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         k: nearest neighbours.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs
@@ -231,18 +233,18 @@ def id_two_nn(
     """`two_nn_dimension` of the codes; see `id_mle`.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        on: `mean` or `sample`: which representation is looked at.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -26,30 +26,30 @@ def irs(
     resamples: int = 40,
     seed: int = 0,
 ) -> Score:
-    """How little each latent moves while its best factor is held and the others change.
+    """How little each latent moves while its best factor is held fixed and the others change.
 
     Per latent j and factor k: 1 - (mean over the values of v_k of the 99th percentile of
     |z_j - E[z_j | v_k]|) / max |z_j - E z_j|; the best factor of each latent, averaged with the
     largest deviations as weights. disentanglement_lib also bins the factors in 20, which joins
-    neighbouring values (`factor_bins=20`); the paper takes the maximum (`quantile=1`). Of the
-    extremes: one outlier raises it, and many small deviations do not lower it.
+    neighbouring values (`factor_bins=20`); the paper takes the maximum (`quantile=1`). It depends
+    on extremes: one outlier raises it, and many small deviations do not lower it.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         quantile: of the largest change.
         factor_bins: bins of factors with many values.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

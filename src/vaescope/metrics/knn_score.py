@@ -37,25 +37,25 @@ def knn_score(
     learnt on 80% of the rows and judged on the rest. Regression: A = std - rmse, M = std.
     Classification: A = accuracy less that of the commonest class, M = 1 less that accuracy; both
     not below 0. `legacy` is the thesis's text: A = accuracy and M = that of the commonest class,
-    where a summand can exceed 1, and nothing is clipped. Works for continuous factors, which MIG
-    does not.
+    where a summand can exceed 1, and nothing is clipped. Unlike MIG it works for continuous
+    factors.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        neighbours: nearest neighbours that are looked at.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        neighbours: number of nearest neighbours.
         nominal: names of factors without an order.
         legacy: whether it is computed as in the thesis's text.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

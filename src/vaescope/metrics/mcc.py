@@ -28,24 +28,24 @@ def mcc(
 ) -> Score:
     """Mean |Pearson correlation| of the factors with the latents that are assigned to them.
 
-    Each factor gets a latent of its own, so that the sum is largest. A factor without one, for want
-    of latents, counts 0. Takes real values of factors where the codes have them, else class
-    numbers. Sees linear relations only: see `mcc_spearman` for monotonic ones. Spare latents do not
-    lower it.
+    Each factor gets a latent of its own, so that the sum is largest. A factor without a latent,
+    because there are too few, counts 0. Real values of factors are used if the codes have them,
+    otherwise class numbers. It detects linear relations only: see `mcc_spearman` for monotonic
+    ones. Spare latents do not lower it.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        on: `mean` or `sample`: which representation is looked at.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs
@@ -67,18 +67,18 @@ def mcc_spearman(
     """`mcc` with rank correlations: sources are often known only up to monotonic functions.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        on: `mean` or `sample`: which representation is looked at.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

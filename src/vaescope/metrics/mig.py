@@ -21,34 +21,35 @@ def mig(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Score:
-    """How much better the best latent knows a factor than the second best.
+    """How much better the best latent encodes a factor than the second best.
 
     MIG = mean over factors k of (I(z_1; v_k) - I(z_2; v_k)) / H(v_k), with z_1, z_2 the two latents
-    most informative of v_k. One if each factor has a latent of its own; zero if factors are shared.
-    Depends on `bins` (equal width, plug-in, as in disentanglement_lib); says nothing of a latent
-    that holds two factors. Constant factors are left out.
+    most informative about v_k. It is 1 if each factor has a latent of its own, and 0 if factors are
+    shared. Depends on `bins` (equal width, plug-in, as in disentanglement_lib); it does not detect
+    a latent that encodes two factors. Constant factors are left out.
 
-    Counting is biased, and not alike for both latents of a gap: one that determines the factor has
-    hardly any bias, the runner-up has all of it. So perfect codes score less than 1, and the less
-    the fewer the rows and the more the latents. `chance` is what latents that know nothing would
-    score at these rows, bins and latents, and `details["ceiling"]` what codes would of which one
-    latent determines each factor and the others know nothing of it (`by_chance`).
+    Counting is biased, and by different amounts for the two latents of a gap: a latent that
+    determines the factor has hardly any bias, the second has all of it. So perfect codes score less
+    than 1, the more so with few rows and many latents. `chance` is the score that latents without
+    information would have with as many rows, bins and latents; `details["ceiling"]` is that of
+    codes in which one latent determines each factor and the others have no information about it
+    (`by_chance`).
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         bins: equal-width bins of each latent.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs
@@ -68,8 +69,8 @@ def _gaps(information: Floats, entropy: Floats) -> Floats:
 def by_chance(
     mean: Floats, deviation: Floats, best: Long, entropy: Floats, *, draws: int = 500
 ) -> tuple[float, float]:
-    """What MIG is of latents that know nothing, and of ones of which the best determines its factor
-    and the others know nothing.
+    """MIG of latents without information, and of latents of which the best determines its factor
+    and the others have no information.
 
     `mean` and `deviation` (latent, factor) are those of the information that random pairing gives;
     it is drawn as a gamma variable, which it tends to (2 n I to a chi-squared one), and latents are

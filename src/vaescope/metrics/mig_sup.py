@@ -23,26 +23,26 @@ def mig_sup(
 ) -> Score:
     """How much better a latent encodes its best factor than its second best.
 
-    Mean over informative latents of the gap between the two largest I(z; v_k) / H(v_k). Sees what
-    MIG does not: a latent that encodes two factors. Information is adjusted for chance, since the
-    bias of counting grows with a factor's classes; zero if no latent is informative.
+    Mean over informative latents of the gap between the two largest I(z; v_k) / H(v_k). It detects
+    what MIG does not: a latent that encodes two factors. Information is adjusted for chance, since
+    the bias of counting grows with a factor's classes; zero if no latent is informative.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         bins: equal-width bins of each latent.
         adjusted: whether the information that chance gives is taken off.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -26,24 +26,24 @@ def modularity(
     Mean over informative latents of 1 - sum_{k != best} I_k^2 / ((K - 1) I_best^2): one
     if every latent has a single factor, also if several share it. disentanglement_lib gives dead
     latents 0 and averages over all, which makes it a count of dead latents (`adjusted=False`). High
-    for nearly anything, as the information is squared: compare, do not admire.
+    for nearly anything, because the information is squared: use it for comparisons only.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         bins: equal-width bins of each latent.
         adjusted: whether the information that chance gives is taken off.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        RangeError: a value is outside of what is allowed.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

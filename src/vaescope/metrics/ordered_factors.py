@@ -36,27 +36,28 @@ def monotonicity(
     resamples: int = _RESAMPLES,
     seed: int = 0,
 ) -> Score:
-    """How far a factor's latent only rises, or only falls, as the factor's value goes up.
+    """How far a factor's latent only rises, or only falls, as the factor's value increases.
 
     Mean over ordered factors of |c_last - c_first| / sum_v |c_v+1 - c_v|, c_v the mean of the
     latent over the rows of value v, and the latent the one of largest |rank correlation| with the
-    factor. One if it goes one way; low for a cyclic factor or one that is folded. Factors whose
-    names say they have no order (shape, class, ...) and ones of two values are left out. Says
-    nothing of the other latents, nor of how much else is in this one. `chance` is of permuted rows.
+    factor. It is 1 for a monotonic latent and low for a cyclic or folded factor. Factors whose
+    names say they have no order (shape, class, ...) and ones of two values are left out. It says
+    nothing about the other latents, nor about what else this one encodes. `chance` is of permuted
+    rows.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        on: `mean` or `sample`: which representation is looked at.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs
@@ -78,22 +79,23 @@ def smoothness(
     """How straight a factor's latent runs as the factor's value goes up.
 
     Mean over ordered factors of 1 - sum_v |c_v+1 - 2 c_v + c_v-1| / (2 sum_v |c_v+1 - c_v|), with c
-    and the latent as for `monotonicity`. One for a straight course, 0 for one that turns at every
-    value. A monotone latent with a jump is monotone and not smooth. `chance` is of permuted rows.
+    and the latent as for `monotonicity`. It is 1 for a straight line and 0 for a course that turns
+    at every value. A monotonic latent with a jump is monotonic but not smooth. `chance` is of
+    permuted rows.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        on: `mean` or `sample`: which representation is looked at.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

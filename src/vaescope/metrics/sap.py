@@ -31,25 +31,25 @@ def sap(
 
     Mean over factors of the gap between the two best test accuracies of linear support vector
     machines, each on one latent, with balanced classes. A line separates at most the outer classes
-    of an ordered factor, so the score is small for fine codes too: 0.05 is usual. The codes are
+    of an ordered factor, so the score is small even for good codes: 0.05 is usual. The codes are
     standardised; disentanglement_lib's are not (`standardised=False`), and at its cost of 0.01
     latents of small variance then cannot be used. The machines are solved exactly.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
         standardised: whether codes are divided by their standard deviation first.
         cost: of the linear classifier.
-        on: `mean` or `sample`: which representation is looked at.
-        train: rows that the classifiers learn from; None takes what the protocol has.
-        test: rows that they are scored on; None takes what the protocol has.
-        seed: of everything that is drawn.
+        on: `mean` or `sample`: the representation that is scored.
+        train: rows that the classifiers learn from; None takes the protocol's number.
+        test: rows that they are scored on; None takes the protocol's number.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -42,23 +42,23 @@ def sap_continuous(
 ) -> Score:
     """How much better the best latent explains a factor linearly than the second best.
 
-    Mean over factors of the gap between the two largest squared correlations. Takes the real
-    values of factors where the codes have them, else class numbers: wrong for factors without an
-    order, such as shape, and blind to any relation that is not monotonic.
+    Mean over factors of the gap between the two largest squared correlations. Real values of
+    factors are used if the codes have them, otherwise class numbers, which is wrong for factors
+    without an order, such as shape. It does not detect relations that are not monotonic.
 
     Args:
-        codes: posterior mean, variance and sample of each row, with factors where they are needed.
-        on: `mean` or `sample`: which representation is looked at.
+        codes: posterior mean, variance and sample of each row, with factors if they are needed.
+        on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of everything that is drawn.
+        seed: of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -55,7 +55,7 @@ class Score:
     protocol: Protocol
     details: Mapping[str, Array] = field(default_factory=dict)
     interval: tuple[float, float] | None = None
-    chance: float | None = None  # what codes that know nothing would score; None: not known
+    chance: float | None = None  # score of codes without information; None: not known
     #: Assumptions of the metric that the codes break, each with what the court measured there.
     validity: tuple[str, ...] = ()
 

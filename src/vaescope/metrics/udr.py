@@ -70,14 +70,14 @@ def udr_lasso(
         models: codes of the same rows, one for each seed.
         penalty: of the lasso.
         least_kl: nats above which a latent counts.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
 
     Returns:
         `UDR`: scores of several models by how well they agree.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs
@@ -106,19 +106,20 @@ def udr_lasso(
 def udr_spearman(
     models: Sequence[Codes], *, least_kl: float = 0.01, on: Representation = "mean"
 ) -> UDR:
-    """UDR by |rank correlation|: ranks are taken once, all correlations are one product.
+    """UDR by |rank correlation|: ranks are computed once, and all correlations are one matrix
+    product.
 
     Args:
         models: codes of the same rows, one for each seed.
         least_kl: nats above which a latent counts.
-        on: `mean` or `sample`: which representation is looked at.
+        on: `mean` or `sample`: the representation that is scored.
 
     Returns:
         `UDR`: scores of several models by how well they agree.
 
     Raises:
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

@@ -1,7 +1,7 @@
-"""Which assumptions of a metric the codes at hand break, and what the court measured there.
+"""Which assumptions of a metric these codes violate, and what the court measured in such cases.
 
-Findings are measured, not guessed: dependence of factors, rows of a class, what each latent knows.
-They say nothing where nothing is broken.
+Findings are measured, not guessed: dependence of factors, rows of a class, what each latent encodes.
+There are none if no assumption is violated.
 """
 
 from collections.abc import Mapping

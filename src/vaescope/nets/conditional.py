@@ -51,14 +51,14 @@ def conditional_conv_pair(
         latent: number of latents.
         auxiliary: number of values of u.
         layouts: layers by size of the image.
-        width: outputs that the likelihood reads per value of x.
+        width: outputs that the likelihood takes per value of x.
 
     Returns:
         `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
         its first axis as many times as long as the likelihood is wide.
 
     Raises:
-        UsageError: a name or value is not known; the message lists what is.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import torch
@@ -103,7 +103,7 @@ def conditional_mlp_pair(
         decoder: hidden widths of the decoder, in the order in which data flow.
         encoder_activation: makes an activation.
         decoder_activation: makes an activation.
-        width: outputs that the likelihood reads per value of x.
+        width: outputs that the likelihood takes per value of x.
 
     Returns:
         `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,

@@ -151,7 +151,7 @@ def layout_for(event: tuple[int, ...], layouts: Mapping[int, Layout]) -> Layout:
         raise UsageError(
             f"This convolutional pair is for images of {' or '.join(map(str, layouts))} pixels "
             f"square; the data have shape {event}.",
-            "Use net.name=mlp, or data of such a size.",
+            "Use net.name=mlp, or data of that size.",
         )
     return layouts[event[1]]
 
@@ -204,20 +204,20 @@ def conv_pair(
 ) -> Pair:
     """The pair for square images of a size in `layouts`, with any number of channels.
 
-    `width` is the likelihood's: how many outputs it reads per value of x.
+    `width` is the likelihood's: how many outputs it takes per value of x.
 
     Args:
         event: shape of one x.
         latent: number of latents.
         layouts: layers by size of the image.
-        width: outputs that the likelihood reads per value of x.
+        width: outputs that the likelihood takes per value of x.
 
     Returns:
         `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
         its first axis as many times as long as the likelihood is wide.
 
     Raises:
-        UsageError: a name or value is not known; the message lists what is.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import torch

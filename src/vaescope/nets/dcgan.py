@@ -33,14 +33,14 @@ def dcgan_pair(event: tuple[int, ...], latent: int, *, base: int = 32, width: in
         event: shape of one x.
         latent: number of latents.
         base: channels of the largest layer; they double as size halves.
-        width: outputs that the likelihood reads per value of x.
+        width: outputs that the likelihood takes per value of x.
 
     Returns:
         `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
         its first axis as many times as long as the likelihood is wide.
 
     Raises:
-        UsageError: a name or value is not known; the message lists what is.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import torch
@@ -53,7 +53,7 @@ def dcgan_pair(event: tuple[int, ...], latent: int, *, base: int = 32, width: in
         raise UsageError(
             f"The DCGAN pair is for images of {' or '.join(map(str, SIZES))} pixels square; the "
             f"data have shape {event}.",
-            "Use net.name=mlp, or data of such a size.",
+            "Use net.name=mlp, or data of that size.",
         )
     channels, size, _ = event
     widths = [base * 2**stage for stage in range(SIZES[size])]

@@ -55,7 +55,7 @@ def reinitialised(decoder: nn.Module, seed: int) -> nn.Module:
         The same module with fresh weights of that seed.
 
     Raises:
-        UsageError: a name or value is not known; the message lists what is.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import torch

@@ -20,7 +20,7 @@ __all__ = [
 
 
 class Likelihood(nn.Module, ABC):
-    """Declares what a likelihood says of itself; subclasses are final.
+    """The interface of a likelihood; subclasses are final.
 
     Example:
         >>> import vaescope as vs
@@ -103,8 +103,9 @@ class SquaredErrorLikelihood(Likelihood):
 
 
 class LocalGaussianLikelihood(Likelihood):
-    """The output is the means and, behind them, what softplus makes standard deviations of: each
-    value of x has its own, a function of z. mathieu2019 decodes the pinwheel so.
+    """The output has the means and, behind them, values that softplus turns into standard
+    deviations: each value of x has its own, which depends on z. mathieu2019 decodes the pinwheel in
+    this way.
 
     Example:
         >>> import vaescope as vs

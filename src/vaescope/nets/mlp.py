@@ -46,7 +46,7 @@ def mlp_pair(
 ) -> Pair:
     """Hidden widths in the order in which data flow; heads and outputs are linear.
 
-    `width` is the likelihood's: how many outputs it reads per value of x.
+    `width` is the likelihood's: how many outputs it takes per value of x.
 
     Args:
         event: shape of one x.
@@ -55,7 +55,7 @@ def mlp_pair(
         decoder: hidden widths of the decoder, in the order in which data flow.
         encoder_activation: makes an activation.
         decoder_activation: makes an activation.
-        width: outputs that the likelihood reads per value of x.
+        width: outputs that the likelihood takes per value of x.
 
     Returns:
         `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
@@ -84,7 +84,7 @@ def linear_pair(event: tuple[int, ...], latent: int, *, width: int = 1) -> Pair:
     Args:
         event: shape of one x.
         latent: number of latents.
-        width: outputs that the likelihood reads per value of x.
+        width: outputs that the likelihood takes per value of x.
 
     Returns:
         `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,

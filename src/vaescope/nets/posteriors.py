@@ -110,8 +110,8 @@ class SeparatePosterior(nn.Module):
 class FullPosterior(nn.Module):
     """N(mean, L L'), L lower triangular; its diagonal is the exponential of what is learnt.
 
-    zietlow2022 (sections 3.2.7 and 3.3.1) compares with this family: what the diagonal one aligns,
-    it does not.
+    zietlow2022 (sections 3.2.7 and 3.3.1) compares with this family: unlike the diagonal one, it
+    does not align the axes.
 
     Args:
         features: width of what the encoder's body makes.
@@ -170,8 +170,8 @@ class PointPosterior(nn.Module):
 
 
 class NormalisedPosterior(nn.Module):
-    """The code of contrastive learning: a mean without noise, brought to mean 0 and variance 1 over
-    the batch, and by the averages of training where the model is evaluated.
+    """The code of contrastive learning: a mean without noise, normalised to mean 0 and variance 1
+    over the batch, or by running averages of the training when the model is evaluated.
 
     Args:
         features: width of what the encoder's body makes.
@@ -194,11 +194,11 @@ class NormalisedPosterior(nn.Module):
 
 
 class ParameterPosterior(nn.Module):
-    """Reads what an encoder gives as the posterior's parameters, without a layer of its own: one
-    tensor, several to be joined (mean, log-variance), or a distribution already.
+    """Takes the encoder's output as the posterior's parameters, without a layer of its own: one
+    tensor, several to be joined (mean, log-variance), or a distribution.
 
     Args:
-        posterior: one whose family is taken and whose layer is not used.
+        posterior: its family is used, its layer is not.
 
     Example:
         >>> import torch

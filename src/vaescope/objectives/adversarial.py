@@ -70,9 +70,9 @@ class WeakGAN(Objective):
     the latent of that number; the discriminator sees the number too.
 
     The decoder's mean is the generator, with batch norm after each activation as in their code
-    (`nets.generator`): without it the discriminator wins at once and nothing is learnt. The
+    (`nets.generator`): without it the discriminator wins immediately and nothing is learnt. The
     generator's loss is -log D (non-saturating); the encoder learns -log q(z|G(z)) from generated
-    images only, beside it and apart from it. A step updates discriminator, generator and encoder
+    images only, separately from the generator. A step updates discriminator, generator and encoder
     once, all from the same weights (the code updates the discriminator and the encoder first). A
     latent that the generator ignores has the prior as its posterior.
 

@@ -57,7 +57,8 @@ def strangers(noise: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class PermutationContrast(Objective):
-    """Cross-entropy, in nats, of telling pairs that follow each other from pairs that do not.
+    """Cross-entropy, in nats, of a classifier that separates pairs that follow each other from
+    pairs that do not.
 
     Codes are the encoder's means. The second image of a false pair is that of another pair of the
     batch, so that both kinds have the same images; Morioka's code draws it from all data. Nothing

@@ -52,8 +52,8 @@ def _terms(elbo: Terms, covariance: Tensor, off_weight: Tensor, diagonal_weight:
 class DIPI(Objective):
     """ELBO loss + off_diagonal sum_{i != j} c_ij^2 + diagonal sum_i (c_ii - 1)^2, c = Cov[mean].
 
-    The target is the identity, so the prior should be N(0, I). The paper's ratio of the weights is
-    diagonal = 10 off_diagonal. With both 0 it is the ELBO.
+    The target is the identity, so the prior should be N(0, I). The paper uses diagonal = 10
+    off_diagonal. With both 0 it is the ELBO.
 
     Example:
         >>> import vaescope as vs

@@ -49,12 +49,12 @@ def permuted(z: Tensor, noise: Tensor) -> Tensor:
 class FactorVAE(Objective):
     """-E log p(x|z) + rate KL + gamma TC, TC = mean of the critic's logit 0 - logit 1 at z.
 
-    The critic learns at the same step, by its own loss and optimiser, to tell z from z permuted.
-    Both sides come from this one batch, as in disentanglement_lib; Kim and Mnih permute the codes
-    of a second batch. A step is one update of the VAE and one of the critic, counted once:
-    disentanglement_lib counts it twice, so its 300,000 steps are 150,000 here.
+    The critic learns at the same step, by its own loss and optimiser, to distinguish z from
+    permuted z. Both sides come from this one batch, as in disentanglement_lib; Kim and Mnih permute
+    the codes of a second batch. A step is one update of the VAE and one of the critic, counted
+    once: disentanglement_lib counts it twice, so its 300,000 steps are 150,000 here.
 
-    The value is a total correlation only as far as the critic is at its optimum.
+    The value is a total correlation only if the critic is at its optimum.
 
     Example:
         >>> import torch

@@ -24,7 +24,7 @@ class FreeBits(Objective):
     """-E log p(x|z) + sum_j max(floor, rate of latent j), rates being means over the batch.
 
     `floor` is in nats per latent. With floor 0 it is the VAE. Needs diagonal Gaussian posteriors
-    and priors: only there has each latent a rate of its own.
+    and priors: only then does each latent have a rate of its own.
 
     Example:
         >>> import vaescope as vs

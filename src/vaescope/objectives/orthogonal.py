@@ -62,9 +62,9 @@ def off_diagonal(function: Callable[[Tensor], Tensor], z: Tensor, probes: Tensor
 class Orthogonal(Objective):
     """`base` + weight E_x sum_{i != j} (s_i s_j (J'J)_ij)^2, J the decoder's Jacobian at mean(x).
 
-    s_i is the standard deviation of latent i's mean over the batch. It makes J's columns changes of
-    x per standard deviation: without it a plain autoencoder would lower the penalty by stretching
-    its codes, which changes no angle. Columns of passive latents count for nothing.
+    s_i is the standard deviation of latent i's mean over the batch. With s_i, the columns of J are
+    changes of x per standard deviation; without it a plain autoencoder would lower the penalty by
+    stretching its codes, which changes no angle. Columns of passive latents do not count.
 
     Example:
         >>> import vaescope as vs

@@ -54,8 +54,8 @@ class SlowVAE(Objective):
     mean, p = N(0, I). `form` says how many Gaussian entropies are taken away: the code takes one
     for a pair ("released"), each cross-entropy has its own ("consistent").
 
-    The loss is of pairs: distortion and rate among the parts are of one image. Without gamma it is
-    twice the beta-VAE of both images at beta / 2.
+    The loss is that of a pair; distortion and rate among the parts are those of one image. Without
+    gamma it is twice the beta-VAE of both images at beta / 2.
 
     Example:
         >>> import vaescope as vs

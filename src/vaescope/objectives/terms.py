@@ -15,7 +15,7 @@ __all__ = ["Objective", "Pull", "Terms"]
 
 @dataclass(frozen=True)
 class Terms:
-    """A loss to minimise and the parts it is made of: nats per example, sums over dimensions.
+    """A loss to minimise and its parts: nats per example, summed over dimensions.
 
     Example:
         >>> import torch
@@ -34,7 +34,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Pull:
-    """What an objective's terms beside the distortion do to the posterior of one latent.
+    """How an objective's terms other than the distortion act on the posterior of one latent.
 
     For q = N(m, v) of one example they are
 
@@ -47,7 +47,7 @@ class Pull:
     latent of constant mean comes on top for DIP-VAE II, and `deviation` * weight * sqrt(v) for
     SlowVAE.
 
-    None in place of a number says that no such law holds, and the sentence beside it why.
+    None in place of a number means that no such law holds; the sentence beside it says why.
 
     Example:
         >>> import vaescope as vs
@@ -65,7 +65,8 @@ class Pull:
 
 
 class Objective(ABC):
-    """A value: (vae, batch, step, noise) -> Terms. Holds strengths; knows no optimiser.
+    """A function (vae, batch, step, noise) -> Terms with its strengths; it does not depend on an
+    optimiser.
 
     Example:
         >>> import vaescope as vs

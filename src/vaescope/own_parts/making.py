@@ -85,7 +85,7 @@ def own_part(part: OwnSpec, group: str, **given: Any) -> Any:
         given: values for those of `GIVEN` that it may ask for.
 
     Raises:
-        RunError: the source has changed, or the object is not at hand.
+        RunError: the source has changed, or the object was not passed.
         UsageError: its settings do not fit, or it is of another kind.
     """
     if isinstance(part, ObjectSpec):

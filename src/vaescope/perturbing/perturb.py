@@ -76,10 +76,10 @@ def perturb(
         epsilon: largest change of a pixel; by default zietlow2022's, 0.175 for Shapes3D, else 0.1.
         kind: `perturbed`, or a control of the same form: `reversed` (the objective's sign),
             `one-factor` (m sees `factor` alone), `relabelled` (levels in another order),
-            `untrained` (m as it starts, brought to the size `rms`).
-        pool: restarts of the beta-VAE, of which `ensemble` worst and best by MIG are taken.
+            `untrained` (m at initialisation, scaled to the RMS `rms`).
+        pool: restarts of the beta-VAE, of which the `ensemble` worst and best by MIG are taken.
         least_contrast: in MIG between these, below which the pool is refused.
-        filtered: whether over-pruned models are left out; zietlow2022 does not say so.
+        filtered: whether over-pruned models are left out; zietlow2022 does not mention this.
         steps, lr, hidden: of m; `hidden` is the width of a layer before its one neuron.
         training: settings of the pool, e.g. {"steps": 9000, "objective.beta": 4.0}.
         ensemble: models on either side.

@@ -27,8 +27,8 @@ _RELEASED = 20
 class AnisotropicPrior(Prior):
     """N(0, diag(v)) with v_d = variance * latent * softmax(log_shares)_d, fixed or learnt.
 
-    The mean of the variances is `variance` whatever the shares are, so that shares do not scale
-    beta in secret. The paper's "softmax of singular values" is that of their log squares, which
+    The mean of the variances is `variance` whatever the shares are, so that shares do not silently
+    rescale beta. The paper's "softmax of singular values" is that of their log squares, which
     merely normalises them: shares proportional to the principal variances.
 
     Args:

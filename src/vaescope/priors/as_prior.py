@@ -43,14 +43,14 @@ _WANTED = (
 
 
 def as_prior(value: Any, latent: int) -> Prior:
-    """The prior that `value` names, is or describes, over `latent` latents.
+    """The prior over `latent` latents that `value` is, names or describes.
 
     Args:
         value: a name, a `Prior`, a `PriorDensity`, an object of `torch.distributions` or another
-            one with `log_prob` and `sample`, such as a flow, or a pair of a function that gives
-            log p(z) of points and draws from p (points, or a function of their number), with a
-            name as a third. Numbers of one-dimensional distributions hold for all latents. What
-            has no closed form is taken by Monte Carlo.
+            one with `log_prob` and `sample`, such as a flow, or a pair of a function that returns
+            log p(z) of points and draws from p (points, or a function of their number), with a name
+            as an optional third item. Numbers of one-dimensional distributions hold for all
+            latents. Quantities without a closed form are estimated by Monte Carlo.
         latent: how many latents the model has.
 
     Raises:

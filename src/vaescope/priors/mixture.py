@@ -67,8 +67,9 @@ class MixturePrior(Prior):
 
     `legacy` counts the log-density once per latent in the rate, as the released code does: it
     subtracts one log-density per example from a log-density per latent, then sums over latents.
-    The prior then weighs as many times too much as there are latents. Whether figure 3 of the paper
-    was made with that code is not known. Only to compare: log_prob is then no density.
+    The prior is then overweighted by a factor of the number of latents. Whether figure 3 of the
+    paper was made with that code is not known. Use it for comparison only: log_prob is then not a
+    density.
 
     Args:
         means: (component, latent) centres.

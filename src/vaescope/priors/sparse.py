@@ -63,7 +63,7 @@ class SpikeAndSlab(Reparameterised):
 
 
 class SparsePrior(Prior):
-    """A latent is off with probability `gamma`: its value then is of the order of `spike_std`.
+    """A latent is off with probability `gamma`; its value is then of the order of `spike_std`.
 
     0.05 is a standard deviation, as in appendix B and the released code; section 6 of the paper
     calls it a variance.

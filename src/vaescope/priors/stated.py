@@ -56,13 +56,13 @@ class Stated(Reparameterised):
 
 
 class StatedPrior(Prior):
-    """A prior with a log-density of its own, of which draws are known; nothing of it is learnt.
+    """A prior given by its log-density and draws from it; nothing of it is learnt.
 
     Args:
         log_density: points (n, latent) -> log p(z) of each, nats.
         draws: (draws, latent) points from it.
         title: what sentences call it.
-        note: what was found of it, or nothing.
+        note: what was found out about the density, or nothing.
 
     Example:
         >>> import torch

@@ -83,7 +83,7 @@ class StudentT(Reparameterised):
 class StudentTPrior(Prior):
     """The same density for each of `latent` dimensions, scaled by the root of `variance`.
 
-    The variance of the prior is df / (df - 2) times that: the paper scales like its Gaussians.
+    The variance of the prior is df / (df - 2) times that: the paper scales it like its Gaussians.
 
     Args:
         latent: number of latents.

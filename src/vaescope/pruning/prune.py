@@ -46,18 +46,18 @@ def prune(
     """Drops the passive latents of a run, or of any model that `vs.inspect` takes, and puts the
     mean of their posterior means in their place.
 
-    Of a run, `.model` of the result is a smaller run in the folder `out`. Of a module or a pair of
-    functions it is a module with `encode` and `decode` that uses their weights. Other arguments as
-    for `vs.inspect`. Mixed latents stay. Where nothing is dropped `.model` is what was given and
-    `.reason` says why. What was measured says nothing of data unlike these.
+    For a run, `.model` of the result is a smaller run in the folder `out`. For a module or a pair
+    of functions it is a module with `encode` and `decode` that uses their weights. Other arguments
+    as for `vs.inspect`. Mixed latents stay. If nothing is dropped, `.model` is the original model
+    and `.reason` says why. The measurements say nothing about data unlike these.
 
     Args:
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
         out: folder of the smaller run, where a run is pruned.
-        encode: a function of a tensor, in place of a model's.
-        decode: a function of a tensor, in place of a model's.
-        posterior: how `encode`'s outputs are read, e.g. `logvar`; None infers it.
+        encode: a function of a tensor, in place of the model's.
+        decode: a function of a tensor, in place of the model's.
+        posterior: how to interpret `encode`'s outputs, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
         value_range: of the images that the model takes; None infers it.
         likelihood: of the decoder's output, as for `vs.open_model`; None infers it.
@@ -72,10 +72,10 @@ def prune(
     Raises:
         BusyError: another process works on the same run.
         DiskError: a folder cannot be written.
-        RangeError: a value is outside of what is allowed.
-        RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        RunError: a folder is not a run, or the run does not fit.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
 
     Example:
         >>> import vaescope as vs

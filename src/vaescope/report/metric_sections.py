@@ -80,7 +80,9 @@ def correlation(inspection: Inspection) -> Section | None:
 
 
 def _controls(found: MeanAgainstSample, n: int, d: int) -> list[tuple[Value, ...]]:
-    """As many latents as are passive dropped by lot; what independent latents have by chance."""
+    """As many latents as are passive, dropped at random; what independent latents have by
+    chance.
+    """
     rows: list[tuple[Value, ...]] = []
     for name, pairs in (("mean", found.mean), ("sample", found.sample)):
         own = left_by_lot(pairs, len(found.types.passive))

@@ -147,9 +147,9 @@ def how_many_latents(
     """How many latents a preset needs on these data, by short trainings.
 
     The number is the dimension of the posterior means of a wide model at beta 1: the ELBO,
-    with the variance of a Gaussian likelihood learnt. Do not believe it where notes say that
-    methods disagree for a reason that fits your data, above all for angles and classes, which take
-    more than one latent each.
+    with the variance of a Gaussian likelihood learnt. Do not trust it if notes say that methods
+    disagree for a reason that fits your data, above all for angles and classes, which take more
+    than one latent each.
 
     Args:
         data: as for `vs.train`; None: the preset's own.

@@ -51,24 +51,24 @@ def tune_beta(
     device: str = "auto",
     **settings: Any,
 ) -> Tuning:
-    """Finds where latents go as beta rises, and the strength to use.
+    """Finds where latents become passive as beta rises, and the strength to use.
 
-    `needed` latents must stay: by default one for each factor where the data are a full grid or
-    have known sources, else as many as are in use before reconstruction suffers. `between` fixes
-    the range of beta. `by="dto"` takes the beta of least distance to orthogonality, `by="overlap"`
-    that at which `overlap_share` of the examples share a code, which nobody has calibrated.
-    `round_steps` is the length of a round, of which a short run has 2 to 20; `short_lr` its
-    learning rate, by default the preset's and at least 1e-3. Other arguments as for `vs.train`. Do
-    not trust the numbers where `.notes` say that latents still moved.
+    `needed` latents must stay in use: by default one for each factor if the data are a full grid or
+    have known sources, otherwise as many as are in use before reconstruction suffers. `between`
+    fixes the range of beta. `by="dto"` takes the beta with the smallest distance to orthogonality,
+    `by="overlap"` the one at which `overlap_share` of the examples share a code; this value is not
+    calibrated. `round_steps` is the length of a round, of which a short run has 2 to 20; `short_lr`
+    its learning rate, by default the preset's and at least 1e-3. Other arguments as for `vs.train`.
+    Do not trust the numbers if `.notes` say that latents still changed.
 
     Args:
         preset: name of a preset.
         data: a dataset, its name or path, or an array; None takes the run's own.
         by: `onset`, `dto` or `overlap`: what chooses the value.
         needed: latents that must stay in use.
-        between: betas to look between.
-        overlap_share: with `by="overlap"`, share of the examples that shall share a code; None is
-            the geometric mean of one of them and all, a convention.
+        between: range of beta to search.
+        overlap_share: with `by="overlap"`, the wanted share of the examples that share a code; None
+            is the geometric mean of one of them and all, a convention.
         round_steps: steps of one round.
         short_lr: learning rate of the short runs.
         out: folder for runs; None is `$VAESCOPE_RUNS`.
@@ -83,10 +83,10 @@ def tune_beta(
         DataError: a file is missing or damaged.
         DiskError: a folder cannot be written.
         NonFiniteError: a loss became NaN or infinite.
-        RangeError: a value is outside of what is allowed.
-        RunError: a folder is not a run, or a run that does not fit.
-        ShapeError: an array is missing, or has another shape or type than it should.
-        UsageError: a name or value is not known; the message lists what is.
+        RangeError: a value is out of range.
+        RunError: a folder is not a run, or the run does not fit.
+        ShapeError: an array is missing, or has the wrong shape or type.
+        UsageError: a name or value is not known; the message lists those that are.
     """
     given = None if data is None else as_dataset(data)
     spec = from_python(preset, None if given is None else data_settings(given), settings)
