@@ -28,7 +28,7 @@ RANGES: Mapping[str, Range] = {
          "ks_prior_active", "ks_prior_passive", "lots_below", "lots_below_lot", "often_active",
          "often_passive", "settled", "strongest_active", "strongest_passive", "mig_pair",
          "mig_scale", "pair", "aligned", "printed", "significant", "single_axes",
-         "single_turned", "all", "groups", "inside", "inside_full", "neighbours",
+         "single_turned", "single_pairs", "all", "groups", "inside", "inside_full", "neighbours",
          "passive_alone", "passive_samples", "single", "tc_gap_lots_below", "wave_share",
          "agrees", "dci_unseen", "largest", "mig_best", "mig_kept", "mig_seen", "mig_unseen",
          "mig_worst", "polar_best", "polar_worst"), _SHARE,
@@ -48,7 +48,7 @@ RANGES: Mapping[str, Range] = {
          "overlapping", "distance", "means", "relative", "ever_used", "means_off", "modes", "off",
          "off_global", "off_local", "predicted", "price", "ratio_used", "scale", "used_mean",
          "contrast_over_turned", "distortion_ratio", "left_seen", "left_unseen", "number",
-         "ratio_idle", "worse"),
+         "ratio_idle", "worse", "of_pairs_axes", "of_pairs_turned"),
         _SIZE,
     ),
     **dict.fromkeys(

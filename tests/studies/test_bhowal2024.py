@@ -7,7 +7,7 @@ from vaescope.codes import Codes
 from vaescope.geometry.jacobian import grams_of
 from vaescope.studies.bhowal2024.bank import METHODS, SCALED, bank
 from vaescope.studies.bhowal2024.correlated import PAIR, diagonal_lead
-from vaescope.studies.bhowal2024.single_latent import STEPS, exponent, single
+from vaescope.studies.bhowal2024.single_latent import STEPS, exponent, pairs, single
 from vaescope.studies.bhowal2024.table_7 import PARTS, PRINTED, error_of
 from vaescope.studies.bhowal2024.theorem_1 import within
 
@@ -23,6 +23,19 @@ def test_only_steps_that_change_something_count() -> None:
                         [[True, True, False], [False, True, False]]])  # fmt: skip
     assert single(changed) == pytest.approx(2 / 3)
     assert single(np.zeros((4, 2), bool)) is None
+
+
+def test_true_pairs_are_read_as_single_changes_as_far_as_the_reading_is_right() -> None:
+    factors = np.array([[a, b] for a in range(6) for b in range(6)])
+    points, slack = np.arange(0, 36, 5), np.array([0, 1])
+    exact = pairs(factors, factors, points, slack)
+    # Five other classes of the first factor; of the second those that are two or more away.
+    away = sum(abs(b - c) > 1 for b in factors[points, 1] for c in range(6))
+    assert len(exact) == 5 * len(points) + away and single(exact) == 1.0
+    # Where the second factor is read as the first, only steps of one class seem to be of one.
+    misread = factors[:, [0, 0]]
+    near = sum(abs(a - c) == 1 for a in factors[points, 0] for c in range(6))
+    assert single(pairs(factors, misread, points, slack)) == near / (5 * len(points))
 
 
 def test_the_slope_within_examples_does_not_see_what_examples_have_in_common() -> None:

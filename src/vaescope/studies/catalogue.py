@@ -63,6 +63,10 @@ REVISED: Mapping[str, str] = {
     "of 24 models of an older table had lost a latent",
     "bonheme2023/figure-6": "registered again a minute later, with other claims; the reason was "
     "not written down",
+    "bhowal2024/single-latent": "the share of steps that are read as changing one factor alone is "
+    "over that of sprites that do, reconstructed by the same model, as decoded images are blurred "
+    "and no model could reach 90%; its 16 results had been seen (contradicted by all), and the new "
+    "measure in 18 models of other seeds",
     "bhowal2024/table-6": "untrained decoders had no latents in use, so that the control had no "
     "number; curves over strengths for a comparison at equal distortion",
     "zietlow2022/table-3.2-images": "2,000 steps would have contradicted the claim by their length "

@@ -1,7 +1,8 @@
 """What a step along one latent changes. bhowal2024 section 3.4, observations (a) and (b).
 
 (a) Only one generative factor changes; (b) the output's change is proportional to the step. Of a
-decoded image the factors are those of the nearest sprite.
+decoded image the factors are those of the nearest sprite. Decoded images are blurred, so that even
+sprites that do differ in one factor alone are read so in some pairs only: shares are over that.
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ from vaescope.studies.panels import Dots
 from vaescope.studies.study import Measured, Scale, Study, Trained
 from vaescope.types import Floats, Integers
 
-__all__ = ["STUDY", "exponent", "measure", "single"]
+__all__ = ["STUDY", "exponent", "measure", "pairs", "single"]
 
 #: Codes from which steps are made, and their lengths in the prior's standard deviations.
 POINTS = 64
@@ -28,7 +29,7 @@ READ = 1.0
 
 
 def _work(scale: Scale) -> Trained:
-    return Trained("bhowal2024-single-latent", bank(scale, untrained=True), measure)
+    return Trained("bhowal2024-single-latent", bank(scale, untrained=True), measure, version=2)
 
 
 def measure(run: Run) -> Measured:
@@ -45,16 +46,35 @@ def measure(run: Run) -> Measured:
     images = of.data.rows(of.rows).reshape(of.codes.n, -1).astype(np.float64)
     before = _nearest(_decoded(of, start), images)
     arms = {"axes": along, "turned": _turned(along, columns)}
-    found: dict[str, float | None] = {}
+    factors = of.codes.factors.astype(np.int64)
+    read = factors[_nearest(_decoded(of, of.codes.mean), images)]
+    changed_alone = pairs(factors, read, some(of, POINTS), _slack(of))
+    found: dict[str, float | None] = {"single_pairs": single(changed_alone)}
     for name, directions in arms.items():
         moved = start[:, None] + READ * directions
         after = _nearest(_decoded(of, moved.reshape(-1, start.shape[1])), images)
-        changed = of.codes.factors[after].reshape(len(start), -1, of.codes.factors.shape[1])
-        apart = np.abs(changed.astype(np.int64) - of.codes.factors[before][:, None])
+        changed = factors[after].reshape(len(start), -1, factors.shape[1])
+        apart = np.abs(changed - factors[before][:, None])
         found[f"single_{name}"] = single(apart > _slack(of))
-    axes, turned = found["single_axes"], found["single_turned"]
+    axes, turned, true = (found[f"single_{name}"] for name in ("axes", "turned", "pairs"))
     lead = None if axes is None or turned is None else axes - turned
-    return {**row, **found, "single_lead": lead}
+    return {
+        **row, **found, "single_lead": lead, "of_pairs_axes": _over(axes, true),
+        "of_pairs_turned": _over(turned, true),
+    }  # fmt: skip
+
+
+def _over(share: float | None, most: float | None) -> float | None:
+    return None if share is None or not most else share / most
+
+
+def pairs(factors: Integers, read: Integers, points: Integers, slack: Integers) -> Floats:
+    """Which factors seem to change between points and all examples that differ from them in one
+    factor alone, where factors are read with errors: what a step that changes one is read as."""
+    apart = np.abs(factors[:, None] - factors[points])
+    alone = (apart.max(axis=2) == apart.sum(axis=2)) & (apart > slack).any(axis=2)
+    example, point = np.nonzero(alone)
+    return np.asarray(np.abs(read[example] - read[points][point]) > slack)
 
 
 def _slack(of: OpenModel) -> Integers:
@@ -141,12 +161,13 @@ STUDY = Study(
     _work,
     (
         Claim(
-            "A step along one latent changes one factor alone: so do nine in ten of the steps that "
-            f"change any, {_EACH}.",
-            "bhowal2024 section 3.4 (a)", Level("single_axes", _OF[0]), "above", 0.9, "solely",
-            also=_others("single_axes", "above", 0.9), primary=True,
+            "A step along one latent changes one factor alone: of the steps that change any it is "
+            "read so as often as sprites that do differ in one factor alone, reconstructed by the "
+            f"same model, to nine tenths, {_EACH}.",
+            "bhowal2024 section 3.4 (a)", Level("of_pairs_axes", _OF[0]), "above", 0.9, "solely",
+            also=_others("of_pairs_axes", "above", 0.9), primary=True,
             quote="solely in terms of a single generative factor linked to the latent variable",
-            control=Control("turned directions", Level("single_turned", _OF[0])),
+            control=Control("turned directions", Level("of_pairs_turned", _OF[0])),
         ),
         Claim(
             "Steps along a latent change one factor alone more often than steps of the same length "
@@ -163,9 +184,9 @@ STUDY = Study(
         ),
     ),
     (
-        Dots("Steps along a latent that change one factor alone", "single_axes", "method",
+        Dots("One factor alone: steps along a latent over true pairs", "of_pairs_axes", "method",
              {"arm": "trained"}, 0.9),
-        Dots("The same in rotated directions", "single_turned", "method", {"arm": "trained"}),
+        Dots("The same in rotated directions", "of_pairs_turned", "method", {"arm": "trained"}),
         Dots("Exponent of the output's change", "exponent", "method", {"arm": "trained"}, 1.0),
         Dots("Exponent, untrained", "exponent", "method", {"arm": "untrained"}, 1.0),
     ),
@@ -175,15 +196,22 @@ STUDY = Study(
     "0.25 to 2; the exponent is the slope of the log of the output's root mean square change on "
     "the log of the step, a mean over latents. After a step of 1 the factors of the decoded image "
     "are those of the nearest sprite, before and after; a factor in order (scale, x, y) has "
-    "changed if it is more than a class off, as decoded images lie between sprites. Any smooth "
+    "changed if it is more than a class off, as decoded images lie between sprites. As many errors "
+    "are made in reading, shares are over that of sprites that do differ in one factor alone, both "
+    "reconstructed by the same model. Any smooth "
     "decoder is proportional for small steps: the question is how far that goes, and whether "
     "training makes it so. The paper speaks of a variance that is proportional to the variance of "
     "the latent; read as differences, whose exponent is then 1.",
-    "A step of one deviation along a latent changes one factor alone in 62, 43 and 54% of the "
-    "cases in which any changes (VAE, beta-VAE, beta-TCVAE), not in nearly all. These models are "
-    "hardly disentangled (MIG 0.08 to 0.11, bhowal2024/table-5), and steps in rotated directions "
-    "do so as often or more (63, 50 and 62%). So orthogonal columns alone do not make a latent "
-    "move one factor. The output's change is nearly proportional to the step up to two deviations "
-    "(exponents 1.01, 0.86 and 0.99), as it is of untrained networks (0.96): smooth decoders of "
-    "this size are near enough to linear over the prior, whatever they have learnt.",
+    "By the nearest sprite a step of one deviation along a latent seems to change one factor alone "
+    "in 62, 43 and 54% of the cases in which any changes (VAE, beta-VAE, beta-TCVAE; 16 seeds of "
+    "the first registration), and steps in rotated directions do so as often or more (63, 50 and "
+    "62%). That registration asked for 90% of the steps and ended contradicted by all seeds, which "
+    "was a mistake of ours: decoded images of 16 pixels are blurred, and of sprites that do differ "
+    "in one factor alone only 70, 61 and 65% are read so after the same models reconstructed them "
+    "(six models of each, of seeds that do not vote). So the share is over that one now, the "
+    "threshold is as it was, and the seeds are fresh. These models are hardly disentangled (MIG "
+    "0.08 to 0.11, bhowal2024/table-5). The output's change is nearly proportional to the step up "
+    "to two deviations (exponents 1.01, 0.86 and 0.99 there), as it is of untrained networks "
+    "(0.96): smooth decoders of this size are near enough to linear over the prior, whatever they "
+    "have learnt.",
 )  # fmt: skip
