@@ -1,6 +1,6 @@
 """Which assumptions of a metric these codes violate, and what the court measured in such cases.
 
-Findings are measured, not guessed: dependence of factors, rows of a class, what each latent encodes.
+Findings are measured: dependence of factors, rows of a class, what each latent encodes.
 There are none if no assumption is violated.
 """
 

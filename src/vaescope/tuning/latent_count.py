@@ -227,11 +227,8 @@ def count_latents(
     recommended = max(1, min(dimension, wide.used))
     notes = _disagreements(recommended, wide, fondue, by_types, own["mle"])
     if fondue is None or by_types is None:
-        why = (
-            f"FONDUE has no answer: {minutes:g} minutes were over, or even {most} latents were "
-            "not too many."
-        )
-        notes.append(why)
+        why = f"{minutes:g} minutes were over, or even {most} latents were not too many."
+        notes.append(f"FONDUE has no answer: {why}")
     return LatentCount(
         recommended, fondue, by_types, wide, dimension, own, tuple(trainer.trials), tuple(notes),
         time.monotonic() - began,
