@@ -64,6 +64,8 @@ class _ImageSpec(_Spec):
             content.pop(name, None)
         if not content.get("arcs", True):
             del content["arcs"]
+        if content.get("name") == "sprites" and content["size"] == 64:
+            del content["size"]
         return content
 
     @property
@@ -117,13 +119,20 @@ class Shapes3DRenderedSpec(_ImageSpec):
 class ColourImagesSpec(_ImageSpec):
     """Official files whose images are 64x64 RGB and have no settings."""
 
-    name: Literal[
-        "shapes3d", "mpi3d-toy", "mpi3d-realistic", "mpi3d-real", "mpi3d-complex", "sprites"
-    ]
+    name: Literal["shapes3d", "mpi3d-toy", "mpi3d-realistic", "mpi3d-real", "mpi3d-complex"]
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (3, 64, 64)
+
+
+class SpritesSpec(_ImageSpec):
+    name: Literal["sprites"] = "sprites"
+    size: Literal[16, 32, 64] = 64
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (3, self.size, self.size)
 
 
 class Cars3DSpec(_ImageSpec):
@@ -343,6 +352,7 @@ DataSpec = Annotated[
     | DspritesOfficialSpec
     | Shapes3DRenderedSpec
     | ColourImagesSpec
+    | SpritesSpec
     | Cars3DSpec
     | SmallnorbSpec
     | CelebaSpec

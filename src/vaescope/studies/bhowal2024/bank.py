@@ -39,20 +39,20 @@ _SEEDS: Mapping[Scale, int] = {"smoke": 2, "laptop": 16, "paper": 50}
 METHODS = ("vae", "beta-vae", "beta-tcvae")
 
 
-def methods(scale: Scale) -> dict[str, dict[str, Any]]:
-    """Preset and strength of each method."""
+def methods(scale: Scale, weight: float = SCALED) -> dict[str, dict[str, Any]]:
+    """Preset and strength of each method; `weight` is that of a pixel compared with the paper's."""
     if scale == "paper":
         return {
             "vae": {"preset": "vae"},
             "beta-vae": {"preset": "beta-vae", "objective.beta": STRENGTH},
             "beta-tcvae": {"preset": "beta-tcvae", "objective.beta": STRENGTH},
         }
-    strength = STRENGTH * SCALED
+    strength = STRENGTH * weight
     return {
-        "vae": {"preset": "beta-vae", "objective.beta": SCALED},
+        "vae": {"preset": "beta-vae", "objective.beta": weight},
         "beta-vae": {"preset": "beta-vae", "objective.beta": strength},
         "beta-tcvae": {
-            "preset": "beta-tcvae", "objective.beta": strength, "objective.rate": SCALED,
+            "preset": "beta-tcvae", "objective.beta": strength, "objective.rate": weight,
         },
     }  # fmt: skip
 

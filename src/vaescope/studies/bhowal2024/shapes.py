@@ -13,10 +13,10 @@ from vaescope.studies.effects import Gap, Trend
 from vaescope.studies.panels import Dots, Scatter
 from vaescope.studies.study import Cell, Scale, Study, Trained, cells
 
-__all__ = ["STUDY"]
+__all__ = ["ROOM", "STUDY"]
 
 #: 2,400 images: a shape's hue, size, form and the view of it, before one floor and one wall.
-_ROOM: dict[str, Any] = {
+ROOM: dict[str, Any] = {
     "data.name": "shapes3d-rendered", "data.size": 16,
     "data.grid": {"floor_hue": [0], "wall_hue": [5], "scale": [0, 2, 4, 6]},
 }  # fmt: skip
@@ -28,7 +28,7 @@ _PAPER: dict[str, Any] = {
 
 def _work(scale: Scale) -> Trained:
     seeds = {"smoke": 1, "laptop": 16, "paper": 50}[scale]
-    fixed = _PAPER if scale == "paper" else {**_ROOM, **NETS, "steps": 3000}
+    fixed = _PAPER if scale == "paper" else {**ROOM, **NETS, "steps": 3000}
     if scale == "smoke":
         fixed = {**fixed, "steps": 20}
     found: list[Cell] = []

@@ -19,6 +19,7 @@ from vaescope.metrics.dci import dci
 from vaescope.metrics.mig import mig
 from vaescope.metrics.mig_sup import mig_sup
 from vaescope.metrics.sap import sap
+from vaescope.models import OpenModel
 from vaescope.opening import open_model
 from vaescope.runs import Run
 from vaescope.seeds import rng
@@ -31,7 +32,17 @@ from vaescope.studies.panels import Dots, Scatter
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained
 from vaescope.types import Integers
 
-__all__ = ["FAR", "STUDY", "measure", "shown_before"]
+__all__ = [
+    "ARMS",
+    "FAR",
+    "METHODS",
+    "SQUARES",
+    "STUDY",
+    "labelled",
+    "measure",
+    "parts_of",
+    "shown_before",
+]
 
 #: Methods and one strength of each, of bonheme2023's bank; FactorVAEs train in no stack and cost as
 #: much as all others together.
@@ -46,28 +57,26 @@ FAR = ("x", "y", 0.9)
 ROWS = 1500
 SCORES = ("mig", "mig_sup", "dci", "sap")
 #: 432 squares of six scales, y over half of x's range.
-_SQUARES = {
+SQUARES = {
     "data__grid": {**SPRITES["data.grid"], "shape": [0]}, "latent": 6,
 }  # fmt: skip
-_ARMS: dict[str, dict[str, Any]] = {
+ARMS: dict[str, dict[str, Any]] = {
     "random": {"split__shares": [0.5, 0.0, 0.5]}, "far": {"data__correlated": list(FAR)}, "all": {},
 }  # fmt: skip
 
 
 def _work(scale: Scale) -> Trained:
     cells: list[Cell] = []
-    for name, own in _ARMS.items():
-        more = own if scale == "paper" else {**own, **_SQUARES}
+    for name, own in ARMS.items():
+        more = own if scale == "paper" else {**own, **SQUARES}
         for family, strength in METHODS.items():
             one = arm(scale, family, "dsprites", strengths=[strength], **more)
-            cells += _labelled(one, name, family)
-        cells += _labelled(
-            arm(scale, "beta-vae", "dsprites", strengths=[WEAK], **more), name, "vae"
-        )
+            cells += labelled(one, name, family)
+        cells += labelled(arm(scale, "beta-vae", "dsprites", strengths=[WEAK], **more), name, "vae")
     return Trained("zietlow2022-held-out", tuple(cells), measure)
 
 
-def _labelled(trained: tuple[Cell, ...], name: str, method: str) -> list[Cell]:
+def labelled(trained: tuple[Cell, ...], name: str, method: str) -> list[Cell]:
     return [replace(cell, labels={"arm": name, "method": method}) for cell in trained]
 
 
@@ -100,14 +109,19 @@ def _parts(data: str, split: str) -> tuple[Dataset, Integers, Integers]:
     return images, first, second
 
 
-def measure(run: Run) -> Measured:
-    """Four scores and the distortion of as many combinations that the model saw as it did not."""
+def parts_of(run: Run) -> tuple[OpenModel, dict[str, Integers]]:
+    """The model with all images encoded, and the rows of combinations that it saw and did not."""
     spec = run.open()
     split = "" if spec.split is None else spec.split.model_dump_json()
     images, seen, unseen = _parts(spec.data.model_dump_json(), split)
-    of = open_model(run, images, rows=len(images))
+    return open_model(run, images, rows=len(images)), {"seen": seen, "unseen": unseen}
+
+
+def measure(run: Run) -> Measured:
+    """Four scores and the distortion of as many combinations that the model saw as it did not."""
+    of, parts = parts_of(run)
+    seen, unseen = parts["seen"], parts["unseen"]
     row: dict[str, float] = {"combinations": float(len(unseen))}
-    parts = {"seen": seen, "unseen": unseen}
     for name, places in parts.items():
         codes = rows_of(of.codes, places)
         row |= {f"{score}_{name}": value for score, value in _scores(codes).items()}
@@ -131,7 +145,7 @@ def _scores(codes: Codes) -> dict[str, float]:
     }
 
 
-_RANDOM, _FAR, _ALL = ({"arm": name} for name in _ARMS)
+_RANDOM, _FAR, _ALL = ({"arm": name} for name in ARMS)
 _WHERE = "zietlow2022 section 3.3.1, a question"
 _NAMES = {"mig": "MIG", "mig_sup": "MIG-sup", "dci": "DCI's disentanglement", "sap": "SAP"}
 

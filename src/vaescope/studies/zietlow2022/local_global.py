@@ -20,7 +20,7 @@ from vaescope.studies.effects import Level
 from vaescope.studies.panels import Dots
 from vaescope.studies.study import Computed, Measured, Scale, Study, cells
 
-__all__ = ["STUDY", "Sheet", "best_turn", "compute", "sheet"]
+__all__ = ["STUDY", "Sheet", "apart", "best_turn", "compute", "principal_axes", "sheet"]
 
 Matrix = NDArray[np.float64]
 
@@ -46,23 +46,26 @@ class Sheet:
     direction: Matrix
     phase: float
     height: float
+    frequency: float = FREQUENCY
 
     def __call__(self, z: Matrix) -> Matrix:
-        wave = self.height * np.sin(FREQUENCY * (z @ self.direction) + self.phase)
+        wave = self.height * np.sin(self.frequency * (z @ self.direction) + self.phase)
         return np.concatenate([z * STRETCH, wave[..., None]], axis=-1)
 
     def slopes(self, z: Matrix) -> Matrix:
         """Jacobians: (n, 3, 2)."""
-        slope = self.height * FREQUENCY * np.cos(FREQUENCY * (z @ self.direction) + self.phase)
+        turn = self.frequency * (z @ self.direction) + self.phase
+        slope = self.height * self.frequency * np.cos(turn)
         plane = np.broadcast_to(np.diag(STRETCH), (len(z), 2, 2))
         return np.concatenate([plane, (slope[:, None] * self.direction)[:, None]], axis=1)
 
 
-def sheet(seed: int, height: float) -> Sheet:
+def sheet(seed: int, height: float, frequency: float = FREQUENCY) -> Sheet:
     """Its wave runs at 25 to 65 degrees to the sheet's axes."""
     draw = rng(seed, "local-global")
     angle = np.radians(draw.uniform(25.0, 65.0))
-    return Sheet(np.array([np.cos(angle), np.sin(angle)]), draw.uniform(0.0, 2 * np.pi), height)
+    direction = np.array([np.cos(angle), np.sin(angle)])
+    return Sheet(direction, draw.uniform(0.0, 2 * np.pi), height, frequency)
 
 
 def _axes(degrees: float) -> Matrix:
@@ -111,6 +114,14 @@ def _angle(matrix: Matrix) -> float:
     return float(0.5 * np.degrees(np.arctan2(2.0 * matrix[0, 1], matrix[0, 0] - matrix[1, 1])))
 
 
+def principal_axes(of: Sheet, z: Matrix) -> tuple[float, float]:
+    """Degrees of the local axes of a sheet, of the mean of J'J, and of the global ones, of the best
+    linear map from z to x."""
+    slopes, x = of.slopes(z), of(z)
+    linear = (x - x.mean(axis=0)).T @ z / len(z)
+    return _angle((slopes.transpose(0, 2, 1) @ slopes).mean(axis=0)), _angle(linear.T @ linear)
+
+
 def compute(columns: Mapping[str, Any]) -> Measured:
     """Degrees from the best rotation to the local and to the global principal axes."""
     height, noise = ARMS[str(columns["arm"])]
@@ -118,10 +129,7 @@ def compute(columns: Mapping[str, Any]) -> Measured:
     draw = rng(int(columns["seed"]), "local-global-points")
     z, many = draw.normal(size=(POINTS, 2)), draw.normal(size=(20_000, 2))
     x = of(many)
-    slopes = of.slopes(many)
-    local = _angle((slopes.transpose(0, 2, 1) @ slopes).mean(axis=0))
-    linear = (x - x.mean(axis=0)).T @ many / len(many)  # the best linear map from z to x
-    globally = _angle(linear.T @ linear)
+    local, globally = principal_axes(of, many)
     turn, price = best_turn(of, z, noise, int(columns["rounds"]))
     off_local, off_global = apart(turn, local), apart(turn, globally)
     return {
