@@ -371,7 +371,6 @@ OWN: Mapping[str, str] = {
         (
             "zietlow2022/held-out",
             "zietlow2022/held-out-more",
-            "zietlow2022/equal-ranges",
             "zietlow2022/trained-local-global",
             "zietlow2022/trained-coordinates",
         ),

@@ -31,10 +31,10 @@ def _work(scale: Scale) -> Trained:
     return Trained("bhowal2024-local-models", bank(scale), measure)
 
 
-def measure(run: Run) -> Measured:
+def measure(run: Run, *, points: int = POINTS) -> Measured:
     """Errors of the local models and of what they say of the stochastic loss, at three noises."""
     of = subject(run)
-    columns, at = used(of), some(of, POINTS)
+    columns, at = used(of), some(of, points)
     row: dict[str, float | int | None] = {"used": len(columns), "distortion": distortion(of)}
     if not len(columns):
         return row
