@@ -324,18 +324,10 @@ _LIBRARY = "disentanglement_lib's settings, which none of the five papers prints
 #: Studies and presets that follow no printed training, and why.
 OWN: Mapping[str, str] = {
     **dict.fromkeys(
-        (
-            "zietlow2022/worked-example",
-            "zietlow2022/figure-7.6",
-            "zietlow2022/figure-4.1",
-            "zietlow2022/local-global",
-            "zietlow2022/coordinates",
-            "mathieu2019/figure-6",
-            "mathieu2019/theorems",
-            "mathieu2019/appendix-c-estimator",
-            "mathieu2019/appendix-c-dimension",
-            "bhowal2024/table-7",
-        ),
+        ("zietlow2022/worked-example", "zietlow2022/figure-7.6", "zietlow2022/figure-4.1",
+         "zietlow2022/local-global", "zietlow2022/coordinates", "mathieu2019/figure-6",
+         "mathieu2019/theorems", "mathieu2019/appendix-c-estimator",
+         "mathieu2019/appendix-c-dimension", "bhowal2024/table-7"),
         "a computation: nothing is trained",
     ),
     "zietlow2022/table-3.2-synth": "a computation that takes `thesis(task)` itself; "
@@ -368,12 +360,7 @@ OWN: Mapping[str, str] = {
     },
     "zietlow2022/trained-gap": "a question of ours: the section has a computation alone",
     **dict.fromkeys(
-        (
-            "zietlow2022/held-out",
-            "zietlow2022/held-out-more",
-            "zietlow2022/trained-local-global",
-            "zietlow2022/trained-coordinates",
-        ),
+        ("zietlow2022/held-out", "zietlow2022/held-out-more", "zietlow2022/trained-local-global"),
         "a question of ours, or said without an experiment: the thesis has none on it",
     ),
     "mathieu2019/subspaces": "rotations without networks: the paper has no experiment on it",
@@ -406,4 +393,4 @@ OWN: Mapping[str, str] = {
     "orthogonal-ae": "an objective of our own",
     "orthogonal-vae": "an objective of our own",
     "demo": "a demonstration of our own",
-}
+}  # fmt: skip

@@ -23,7 +23,7 @@ from vaescope.studies.panels import Dots
 from vaescope.studies.study import Computed, Measured, Scale, Study, cells
 from vaescope.studies.zietlow2022.local_global import apart, principal_axes, sheet
 from vaescope.training.group import train_alike
-from vaescope.types import Floats
+from vaescope.types import Matrix
 
 __all__ = ["STUDY", "compute", "experiments", "latent_axes"]
 
@@ -39,7 +39,7 @@ USED = 0.1
 _STEPS: Mapping[Scale, int] = {"smoke": 20, "laptop": 30_000, "paper": 375_000}
 
 
-def _data(columns: Mapping[str, Any]) -> tuple[Floats, Floats]:
+def _data(columns: Mapping[str, Any]) -> tuple[Matrix, Matrix]:
     """Points of the plane and of the sheet."""
     of = sheet(int(columns["seed"]), ARMS[str(columns["arm"])][0], FREQUENCY)
     z = rng(int(columns["seed"]), "trained-axes").normal(size=(ROWS, 2))
@@ -62,7 +62,7 @@ def experiments(columns: Mapping[str, Any]) -> list[Experiment]:
             for seed in range(first, first + RESTARTS)]  # fmt: skip
 
 
-def latent_axes(mean: Floats, z: Floats) -> float | None:
+def latent_axes(mean: Matrix, z: Matrix) -> float | None:
     """Degrees of the latents' axes in the plane: of the rotation of z that is nearest to the codes;
     None where a latent is not used."""
     if mean.var(axis=0).min() < USED:
