@@ -162,3 +162,22 @@ def test_the_state_follows_the_posteriors_width(spread: float, state: str) -> No
     mean = np.linspace(0.0, 1.0, 100)[:, None] * 10.0
     codes = Codes(mean, np.full_like(mean, spread**2), mean)
     assert overlap(codes).state == state
+
+
+def test_of_a_few_rows_the_number_among_all_is_told(generator: np.random.Generator) -> None:
+    """3,000 posteriors on a line of which one has company in three; every tenth of them is seen."""
+    mean = generator.uniform(0.0, 3000.0, size=(3000, 1)) * 5.0
+    codes = Codes(mean, np.ones_like(mean), mean)
+    seen = np.arange(0, 3000, 10)
+    few, whole = overlap(Codes(mean[seen], np.ones((300, 1)), mean[seen])), overlap(codes)
+    assert few.effective_number < 1.2 < 1.5 < whole.effective_number
+    assert few.among(3000) == pytest.approx(whole.effective_number, rel=0.2)
+    assert few.among(300) == few.effective_number
+    assert few.state == "lookup table" == few.state_among(300)
+    assert few.state_among(30_000) == "appropriate"  # six posteriors' width has ten of them
+
+
+def test_lost_codes_are_lost_among_more_rows_too() -> None:
+    zeros = np.zeros((60, 3))
+    found = overlap(Codes(zeros, np.ones((60, 3)), zeros))
+    assert found.among(6000) == pytest.approx(6000) and found.state_among(6000) == "lost"

@@ -1,6 +1,7 @@
 """Diagnostics of models whose answers are known in closed form."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 import vaescope as vs
+from vaescope.decomposition import overlap
 from vaescope.inspection.closer_look import DIAGNOSTICS, CloserLook, closer_look, overlap_to_dict
 from vaescope.inspection.dissect import dissect
 from vaescope.inspection.effort import EFFORTS
@@ -119,3 +121,27 @@ def test_overlap_has_the_interfaces_fields_and_the_verdict_of_two_ends(
     sections = {one.id: str(one.parts) for one in page_of(thorough, images=False).sections}
     assert "share a code" in sections["decomposition"]
     assert overlap_to_dict(None) is None
+
+
+def test_overlap_of_a_few_rows_is_judged_for_all_of_them() -> None:
+    """Two of a hundred posteriors meet: a lookup table, if there are not a thousand times more."""
+    mean = np.arange(100.0)[:, None] * 100.0
+    mean[1] = mean[0]
+    found = overlap(vs.Codes(mean, np.ones_like(mean), mean))
+    alone, many = overlap_to_dict(found), overlap_to_dict(found, 100_000)
+    assert alone is not None and many is not None
+    assert (alone["verdict"], many["verdict"]) == ("lookup table", "appropriate")
+    assert alone["rows"] == 100 and alone["among_rows"] == alone["effective_number"]
+    assert "of all 100,000" in many["says"] and "of all" not in alone["says"]
+
+
+def test_polar_codes_are_named_with_their_factors() -> None:
+    angle, radius = (one.ravel() for one in np.meshgrid(np.arange(24), np.arange(1, 9)))
+    turn = 2.0 * np.pi * angle / 24
+    mean = np.column_stack([radius * np.cos(turn), radius * np.sin(turn)]) / 4.0
+    codes = vs.Codes(
+        mean, np.full_like(mean, 0.01), mean, factors=np.column_stack([angle, radius - 1]),
+        factor_names=("hue", "size"), factor_sizes=(24, 8),
+    )  # fmt: skip
+    says = DIAGNOSTICS["coordinates"](SimpleNamespace(codes=codes, used=[0, 1])).says  # type: ignore[arg-type]
+    assert "Latents 0 and 1 encode hue as their angle and size as their radius" in says

@@ -66,12 +66,23 @@ class Overlap:
     def uneven(self) -> bool:
         return self.unevenness > 1.0
 
+    def among(self, rows: int) -> float:
+        """About how many of so many rows share a code, where these are drawn from them: those
+        beside one's own grow with the number of rows."""
+        grown = 1.0 + (self.effective_number - 1.0) * (rows - 1) / (self.n - 1)
+        return min(grown, float(rows))
+
     @property
     def state(self) -> State:
         """Whether codes are a lookup table, lost, or neither."""
-        if self.effective_number > self.n / END:
+        return self.state_among(self.n)
+
+    def state_among(self, rows: int) -> State:
+        """The same of so many rows, of which these are a few."""
+        number = self.among(rows)
+        if number > rows / END:
             return "lost"
-        return "lookup table" if self.effective_number < END else "appropriate"
+        return "lookup table" if number < END else "appropriate"
 
     def summary(self) -> str:
         """One line with information, sharing and pairwise overlap."""

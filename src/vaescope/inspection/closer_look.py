@@ -20,7 +20,7 @@ from vaescope.errors import ShapeError, VaescopeError
 from vaescope.geometry.budget import precision_budget
 from vaescope.geometry.data_bias import data_bias
 from vaescope.geometry.local_encoder import local_encoder
-from vaescope.geometry.polar import coordinate_systems
+from vaescope.geometry.polar import Coordinates, coordinate_systems
 from vaescope.geometry.reconstruction import reconstruction_parts
 from vaescope.geometry.rotation import elbo_under_rotation, random_rotations
 from vaescope.geometry.self_consistency import self_consistency
@@ -108,17 +108,20 @@ def closer_look(model: OpenModel) -> CloserLook:
     return CloserLook(found, skipped)
 
 
-def overlap_to_dict(found: Overlap | None) -> dict[str, Any] | None:
+def overlap_to_dict(found: Overlap | None, rows: int = 0) -> dict[str, Any] | None:
     """In the shape of the interface, with the verdict of two ends that the study
-    mathieu2019/overlap put to the test."""
+    mathieu2019/overlap put to the test; of all `rows` of the data, where fewer were encoded."""
     if found is None:
         return None
+    rows = max(rows, found.n)
     return {
         "effective_number": found.effective_number,
         "bhattacharyya": found.bhattacharyya,
         "n": found.n,
-        "verdict": found.state,
-        "says": _overlap_says(found),
+        "rows": rows,
+        "among_rows": found.among(rows),
+        "verdict": found.state_among(rows),
+        "says": _overlap_says(found, rows),
     }
 
 
@@ -132,11 +135,13 @@ _STATES: Mapping[State, str] = {
 }
 
 
-def _overlap_says(found: Overlap) -> str:
+def _overlap_says(found: Overlap, rows: int) -> str:
+    whole = f", about {found.among(rows):,.3g} of all {rows:,}" if rows > found.n else ""
     return (
-        f"{found.effective_number:.3g} of {found.n:,} data points share a code (pairs overlap by "
-        f"{found.bhattacharyya:.2g}), {_STATES[found.state]} (study mathieu2019/overlap: small "
-        "models of two datasets). Which value in between is best is not known."
+        f"{found.effective_number:.3g} of {found.n:,} data points share a code{whole} (pairs "
+        f"overlap by {found.bhattacharyya:.2g}), {_STATES[found.state_among(rows)]} (study "
+        "mathieu2019/overlap: small models of two datasets). Data that the model was trained on "
+        "and that are not here would share codes too. Which value in between is best is not known."
     )
 
 
@@ -283,10 +288,17 @@ def _coordinates(seen: _Seen) -> Diagnostic:
         raise ShapeError("fewer than two latents are used", "Train with a smaller beta.")
     systems = coordinate_systems(seen.codes, latents=chosen)
     polar = [one for one in systems if one.kind == "polar"]
-    pairs = listed([f"{a} and {b}" for a, b in (one.latents for one in polar)])
+    known = seen.codes.factor_names
+
+    def encoded(one: Coordinates) -> str:
+        angle, radius = (known[k] if known else f"factor {k}" for k in one.factors)
+        first, second = one.latents
+        return f"{first} and {second} encode {angle} as their angle and {radius} as their radius"
+
+    pairs = listed([encoded(one) for one in polar])
     says = (
-        f"Latents {pairs} encode a factor as their angle and another as their radius: metrics "
-        "that look at axes call that entangled, though it is as easy to decode."
+        f"Latents {pairs}: metrics that look at axes call that entangled, though it is as easy to "
+        "decode."
         if polar
         else "No two of the used latents encode factors as angle and radius, so no score is low "
         "for that reason."

@@ -253,7 +253,7 @@ class Inspection:
                 None if self.log_likelihood is None else self.log_likelihood.to_dict()
             ),
             "diagnostics": None if closer is None else closer.to_dict(),
-            "overlap": overlap_to_dict(overlap),
+            "overlap": overlap_to_dict(overlap, self.subject.of),
             "effective_beta": (
                 None if self.effective_beta is None else self.effective_beta.to_dict()
             ),

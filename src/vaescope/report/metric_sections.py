@@ -224,7 +224,7 @@ def decomposition(inspection: Inspection) -> Section | None:
         (Column("Measure"), Column("Value", "number")), rows,
     )  # fmt: skip
     parts: list[Part] = [table]
-    overlap = overlap_to_dict(measures.decomposition.overlap)
+    overlap = overlap_to_dict(measures.decomposition.overlap, inspection.subject.of)
     if overlap is not None:
         parts.append(Prose(f"Overlap: {overlap['says']}", aside=True))
     lead = "How much encodings overlap, and how well they match the prior (Mathieu et al. 2019)."

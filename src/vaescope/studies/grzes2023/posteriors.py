@@ -105,7 +105,9 @@ def measure_covariance(run: Run) -> Measured:
     v = np.broadcast_to(codes.prior_variance, codes.mean.shape)[places].astype(np.float64)
     variance = codes.variance[places].astype(np.float64)
     metric = _metric(of, places)
-    best = np.linalg.inv(metric + np.eye(codes.d) / v[:, None, :])  # eq. 11
+    best: Double = np.asarray(  # eq. 11
+        np.linalg.inv(metric + np.eye(codes.d) / v[:, None, :]), dtype=np.float64
+    )
     diagonal = 1.0 / (1.0 / v + np.diagonal(metric, axis1=1, axis2=2))
     marginal = np.diagonal(best, axis1=1, axis2=2)
     whole = codes.covariance is not None
