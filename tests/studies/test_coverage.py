@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from vaescope.report.scoreboard import coverage_lines
-from vaescope.studies.catalogue import PREPARED, STUDIES
+from vaescope.studies.catalogue import STUDIES
 from vaescope.studies.coverage import COVERAGE, Covered, missing
 
 ROOT = Path(__file__).parents[2]
-IDS = {study.id for study in (*STUDIES, *PREPARED)}
+IDS = {study.id for study in STUDIES}
 #: Schematics and other projects; 3.3 (a surface) and 4.1 stand with the worked example.
 SCHEMATIC = re.compile(
     r"bonheme2023 Fig 1-3$|zietlow2022 Fig 7\.1|(bhowal2024 Fig 1-3|mathieu2019 Fig 1)$"

@@ -1,5 +1,6 @@
 """The tables of zietlow2022 chapter 4: studies, their claims and cells of them."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vaescope.studies.catalogue import PREPARED, STUDIES, cases, find
+from vaescope.studies.catalogue import STUDIES, cases, find
 from vaescope.studies.claim_verdict import decide
 from vaescope.studies.study import Computed, Measured, Study
-from vaescope.studies.zietlow2022 import cause, figures_4
+from vaescope.studies.zietlow2022 import cause, figures_4, table_4_2_dsprites, transfer
 from vaescope.studies.zietlow2022.perturbation import (
     COMPARED,
     HUES,
@@ -32,24 +33,21 @@ OTHERS = [
         for s in find(f"zietlow2022/table-4.2-{kind}")
     ),
     figures_4.STUDY,
+    transfer.STUDY,
 ]
+SPRITES = table_4_2_dsprites.STUDY
 TABLES = [
     study for study in STUDIES
-    if study.id.startswith("zietlow2022/table-4.") and study not in OTHERS
+    if study.id.startswith("zietlow2022/table-4.") and study not in (*OTHERS, SPRITES)
 ]  # fmt: skip
 
 
-def test_the_tables_are_in_the_catalogue_and_what_is_prepared_in_no_family() -> None:
+def test_the_tables_are_in_the_catalogue() -> None:
     assert [study.id for study in TABLES] == [f"zietlow2022/table-4.{k}" for k in (2, 3, 4, 5)]
-    prepared = {"zietlow2022/table-4.2-slow"}
-    assert {study.id for study in PREPARED} == prepared
-    assert not {study.id for study in PREPARED} & {study.id for study in STUDIES}
     for study in (*TABLES, cause.STUDY, *OTHERS):
         assert find(study.id) == (study,)
         assert len([claim for claim in study.claims if claim.primary]) == 1
         assert all(claim.control is not None and claim.control.says for claim in study.claims)
-    assert not prepared & {study.id for study in find("zietlow2022")}
-    assert len(cases({})) == sum(len(study.claims) for study in STUDIES)
     assert set(MAIN) < set(COMPARED) and sorted((*COMPARED, *PAIRED, *SLOW)) == sorted(METHODS)
 
 
@@ -67,7 +65,7 @@ def test_each_replicate_has_a_cell_for_each_method_and_all_share_its_perturbatio
     neighbours = every["zietlow2022/table-4.2-slow"].cells[:2]
     assert {cell.columns["seed"] for cell in neighbours} == {1000, 1001}
     (table,) = work_of(MAIN, scale, (1000,)).cells
-    for study in (cause.STUDY, figures_4.STUDY):
+    for study in (cause.STUDY, figures_4.STUDY, transfer.STUDY):
         for cell in study.of_units(scale, (1000,)).cells:
             shared = set(table.columns) - {"method", "seeds"}
             assert all(cell.columns[key] == table.columns[key] for key in shared)
@@ -168,6 +166,36 @@ def test_a_cell_of_a_table_gives_a_number_for_each_arm_and_metric(
     np.testing.assert_allclose(
         picture[32:] - picture[:16], 2 * 0.175 * (picture[16:32] - 0.5), atol=1e-5
     )
+
+
+@pytest.mark.slow
+def test_a_cell_of_sprites_has_their_epsilon_factors_and_strengths(folder: Path) -> None:
+    work = SPRITES.work("smoke")
+    assert isinstance(work, Computed)
+    (cell,) = [c for c in work.cells if c.columns["method"] == "beta-vae"]
+    found = work.compute(cell.columns)
+    gaps = [number(found, f"gap_{name}_original") for name in ("scale", "x", "y")]
+    assert np.mean(gaps) == pytest.approx(number(found, "mig_original"))
+    assert 0.0 < number(found, "rms_perturbed") <= 0.1
+    # Noise that leaves [0, 1] is reflected, which changes no size where pixels are 0 or 1.
+    assert number(found, "rms_noise") == pytest.approx(0.1 / np.sqrt(3.0), rel=0.05)
+    specs = [json.loads(path.read_text()) for path in folder.rglob("spec.json")]
+    own = [spec for spec in specs if spec["data"]["name"] == "dsprites"]
+    assert own and {spec["latent"] for spec in own} == {3}
+    assert {round(spec["objective"]["beta"]["stop"], 9) for spec in own} == {2.5}
+
+
+@pytest.mark.slow
+def test_a_perturbation_meets_the_tables_model_a_wider_and_a_longer_one(folder: Path) -> None:
+    work = transfer.STUDY.work("smoke")
+    assert isinstance(work, Computed)
+    (cell,) = work_of(MAIN, "smoke").cells
+    table = work_of(MAIN, "smoke").compute(cell.columns)
+    found = {c.columns["model"]: work.compute(c.columns) for c in work.cells}
+    assert found["same"]["fall_mig"] == table["fall_mig"]
+    falls = {found[model]["fall_mig"] for model in ("same", "wide", "long")}
+    assert len(falls) == 3
+    assert len({found[model]["rms_perturbed"] for model in ("same", "wide", "long")}) == 1
 
 
 @pytest.mark.slow

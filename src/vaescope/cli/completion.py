@@ -21,9 +21,9 @@ def datasets(incomplete: str) -> list[str]:
 
 def studies(incomplete: str) -> list[str]:
     """IDs of studies. Their modules name networks, so that this takes a few seconds."""
-    from vaescope.studies.catalogue import PREPARED, STUDIES
+    from vaescope.studies.catalogue import STUDIES
 
-    return _fitting([study.id for study in (*STUDIES, *PREPARED)], incomplete)
+    return _fitting([study.id for study in STUDIES], incomplete)
 
 
 def citations(incomplete: str) -> list[str]:

@@ -8,10 +8,9 @@ from vaescope.paper_aliases import paper_key
 from vaescope.studies import bhowal2024, bonheme2023, grzes2023, mathieu2019, zietlow2022
 from vaescope.studies.claim_verdict import Case
 from vaescope.studies.study import Study
-from vaescope.studies.zietlow2022 import tables_4
 from vaescope.tables import Table
 
-__all__ = ["LOOKED", "OUTDATED", "PREPARED", "REVISED", "STUDIES", "cases", "find"]
+__all__ = ["LOOKED", "OUTDATED", "REVISED", "STUDIES", "cases", "find"]
 
 STUDIES: tuple[Study, ...] = (
     *grzes2023.STUDIES,
@@ -20,10 +19,6 @@ STUDIES: tuple[Study, ...] = (
     *bhowal2024.STUDIES,
     *mathieu2019.STUDIES,
 )
-
-#: Studies that can be run and are not final: their claims are judged alone, and belong to no family
-#: until they stand in `STUDIES` and are registered.
-PREPARED: tuple[Study, ...] = tables_4.PREPARED
 
 _SPLIT = "models now train on 80% of the rows and are scored on another 10%, as in the thesis"
 #: Studies whose settings were corrected after their tables were made, and how. Their pages show
@@ -80,7 +75,7 @@ def cases(tables: Mapping[str, tuple[Table, str]]) -> list[Case]:
     """Every claim of the catalogue with the table of its study and how that was registered."""
     return [
         Case(claim, study.family(claim), *tables.get(study.id, (None, "not run")))
-        for study in (*STUDIES, *(one for one in PREPARED if one.id in tables))
+        for study in STUDIES
         for claim in study.claims
     ]
 
@@ -91,9 +86,9 @@ def find(name: str) -> tuple[Study, ...]:
     name = paper_key(name)
     begin = (f"{name}-", f"{name}/")
     parts = tuple(s for s in STUDIES if s.id.startswith(begin))
-    exact = tuple(s for s in (*STUDIES, *PREPARED) if s.id == name)
+    exact = tuple(s for s in STUDIES if s.id == name)
     if not exact and not parts:
-        near = get_close_matches(name, [s.id for s in (*STUDIES, *PREPARED)], n=3)
+        near = get_close_matches(name, [s.id for s in STUDIES], n=3)
         hint = f"Did you mean {' or '.join(near)}? " if near else ""
         raise UsageError(f"There is no study {name}.", f"{hint}`vaescope study` lists all.")
     return exact or parts

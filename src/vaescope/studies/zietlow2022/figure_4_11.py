@@ -20,7 +20,7 @@ from vaescope.studies.study import Cell, Computed, Measured, Scale, Study
 from vaescope.training.group import train_alike
 from vaescope.user_data import load_dataset
 
-__all__ = ["STUDY"]
+__all__ = ["STUDY", "data_of", "restarts"]
 
 #: Values of hue: the whole circle as the data have them, or as many on two fifths of it.
 ARMS: Mapping[str, Mapping[str, Any]] = {"circle": {}, "arc": {"arcs": {"wall_hue": [0, 4, 10]}}}
@@ -47,10 +47,9 @@ def data_of(arm: str) -> Dataset:
     return load_dataset("shapes3d-rendered", size=16, grid=fixed, **ARMS[arm])
 
 
-def compute(columns: Mapping[str, Any]) -> Measured:
-    """Restarts by MIG: how many of the worst and of the best have hue as the angle and orientation
-    as the radius of their two latents, and how much of both each kind of code explains."""
-    data, steps, width = data_of(str(columns["hue"])), int(columns["steps"]), columns["width"]
+def restarts(data: Dataset, columns: Mapping[str, Any]) -> list[Run]:
+    """beta-VAEs with two latents, trained together."""
+    steps, width = int(columns["steps"]), columns["width"]
     shared = {
         "net": {"name": "mlp", "encoder": [width] * 2, "decoder": [width] * 2}, "latent": 2,
         "batch": 16, "steps": steps,
@@ -65,6 +64,14 @@ def compute(columns: Mapping[str, Any]) -> Measured:
         run.create(spec)
     for _ in train_alike(runs, specs, data):
         pass
+    return runs
+
+
+def compute(columns: Mapping[str, Any]) -> Measured:
+    """Restarts by MIG: how many of the worst and of the best have hue as the angle and orientation
+    as the radius of their two latents, and how much of both each kind of code explains."""
+    data = data_of(str(columns["hue"]))
+    runs = restarts(data, columns)
     names = data.require_factors("coordinates").names
     hue_and_orientation = (names.index("wall_hue"), names.index("orientation"))
     found = []

@@ -25,7 +25,7 @@ from vaescope.metrics.mig import mig
 from vaescope.metrics.sap import sap
 from vaescope.opening import encode
 from vaescope.paths import runs_folder
-from vaescope.perturbing.perturb import perturb_dataset
+from vaescope.perturbing.perturb import default_epsilon, perturb_dataset
 from vaescope.perturbing.settings import PerturbSettings
 from vaescope.runs import Run
 from vaescope.settings import from_python
@@ -47,7 +47,9 @@ __all__ = [
     "codes_of",
     "compute",
     "fall_of",
+    "falls_of",
     "folder_of",
+    "images_of",
     "measured",
     "original",
     "replicates_of",
@@ -57,7 +59,6 @@ __all__ = [
     "work_of",
 ]
 
-EPSILON = 0.175
 HUES = ("floor_hue", "wall_hue", "object_hue")
 METRICS = ("mig", "dci", "factor_vae", "sap")
 #: A latent whose mean variance is above this share of an unused one's is not in use.
@@ -73,9 +74,11 @@ _SIZES: Mapping[Scale, Mapping[str, Any]] = {
               "m_steps": 15_000, "m_batch": 64, "m_rate": 1e-4},
 }  # fmt: skip
 #: Seeds of a method at laptop scale: by what they cost.
-_SEEDS: Mapping[str, int] = {"beta-vae": 6, "beta-tcvae": 4, "slow-vae": 4, "ae": 4}
-#: Steps at laptop scale of methods that are at rest sooner.
-_STEPS: Mapping[str, int] = {"pcl": 2000}
+_SEEDS: Mapping[str, int] = {
+    "beta-vae": 6, "beta-tcvae": 4, "slow-vae": 4, "ae": 4, "weak-gan": 1,
+}  # fmt: skip
+#: Steps at laptop scale of methods that converge sooner, and of those whose steps are slow.
+_STEPS: Mapping[str, int] = {"pcl": 2000, "factor-vae": 3000, "weak-gan": 1500}
 
 
 def _strength(steps: int, value: float) -> dict[str, Any]:
@@ -140,9 +143,25 @@ def original(hues: int, **noise: Any) -> Dataset:
     )  # fmt: skip
 
 
+def images_of(columns: Mapping[str, Any]) -> Dataset:
+    """The dataset of a cell: arcs of hues, or sprites of one shape in six scales and 176 places."""
+    if columns.get("images") != "dsprites":
+        return original(columns["hues"])
+    grid = {"shape": [1], "orientation": [0], "x": list(range(0, 32, 2)), "y": list(range(11, 22))}
+    return load_dataset("dsprites", size=16, grid=grid)
+
+
+def _noisy(data: Dataset, seed: int) -> Dataset:
+    """The same images under noise of the perturbation's epsilon."""
+    plain = dict(data_settings(data))
+    noise = {"pixel_noise": default_epsilon(data), "noise_seed": seed}
+    return load_dataset(plain.pop("name"), **plain, **noise)
+
+
 def folder_of(columns: Mapping[str, Any]) -> Path:
     """Where a replicate keeps its perturbations and runs, whatever study asks for them."""
-    shared = {k: columns[k] for k in _SIZES["smoke"]}
+    parts = (*_SIZES["smoke"], "images", "pool_factor")
+    shared = {k: columns[k] for k in parts if k in columns}
     content = json.dumps([shared, int(columns["seed"])], sort_keys=True)
     folder = runs_folder() / "perturbations" / hashlib.sha256(content.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
@@ -152,7 +171,7 @@ def folder_of(columns: Mapping[str, Any]) -> Path:
 def compute(columns: Mapping[str, Any]) -> Measured:
     """One method on the original, perturbed and noisy data of a replicate."""
     method, folder = str(columns["method"]), folder_of(columns)
-    data = original(columns["hues"])
+    data = images_of(columns)
     try:
         arms, found = arms_of(data, columns, folder)
     except UsageError as error:  # a pool without contrast makes no perturbation, and no number
@@ -160,7 +179,7 @@ def compute(columns: Mapping[str, Any]) -> Measured:
     for arm, rows in arms.items():
         steps = int(columns.get("own_steps", columns["steps"]))
         found |= scores_of(arm, method, rows, columns, steps, folder)
-    found |= _falls(found)
+    found |= falls_of(found)
     if method != "beta-vae":
         return found
     return {**found, "examples": _examples(data, arms["perturbed"])}
@@ -171,7 +190,7 @@ def _examples(before: Dataset, after: Dataset) -> Single:
     no change is grey."""
     rows = np.linspace(0, len(before) - 1, 4).astype(np.int64)
     old, new = before.rows(rows), after.rows(rows)
-    change = 0.5 + 0.5 * (new - old) / EPSILON
+    change = 0.5 + 0.5 * (new - old) / default_epsilon(before)
     strips = [np.concatenate(list(images.transpose(0, 2, 3, 1)), axis=1)
               for images in (old, change, new)]  # fmt: skip
     return np.concatenate(strips).clip(0.0, 1.0)
@@ -183,13 +202,14 @@ def arms_of(
     """The datasets of a replicate, made once for all cells, and the RMS of what was changed."""
     replicate = int(columns["seed"])
     plain: dict[str, Any] = {
-        "epsilon": EPSILON, "pool": columns["pool"], "least_contrast": columns["contrast"],
-        "filtered": columns["contrast"] > 0.0, "steps": columns["m_steps"],
-        "lr": columns["m_rate"], "batch": columns["m_batch"], "seed": replicate,
+        "epsilon": default_epsilon(data), "pool": columns["pool"],
+        "least_contrast": columns["contrast"], "filtered": columns["contrast"] > 0.0,
+        "steps": columns["m_steps"], "lr": columns["m_rate"], "batch": columns["m_batch"],
+        "seed": replicate,
     }  # fmt: skip
-    _, strength = METHODS["beta-vae"](columns["steps"], 1.0)
-    training = {**_ours(columns, columns["steps"]), **strength}
-    noise = original(columns["hues"], pixel_noise=EPSILON, noise_seed=replicate)
+    _, strength = METHODS["beta-vae"](columns["steps"], float(columns.get("pool_factor", 1.0)))
+    training = {**_ours(data, columns, columns["steps"]), **strength}
+    noise = _noisy(data, replicate)
     arms = {"original": data, "noise": noise}
     sizes = {"rms_original": 0.0, "rms_noise": _rms(data, noise)}
     for kind in ("perturbed", *controls):
@@ -222,10 +242,11 @@ def scores_of(
     and the largest MIG, and the mean MIG without over-pruned models (`kept`) or with 0 for each of
     them (`whole`)."""
     seeds = seeds_of(columns, int(columns["seeds"]))
-    settings = METHODS[method](steps, 1.0)
+    settings = METHODS[method](steps, float(columns.get("factor", 1.0)))
     found = [measured(codes) for codes in codes_of(settings, data, seeds, steps, columns, folder)]
+    wanted = len(_varied(data))
     means = {f"{name}_{arm}": float(np.mean([one[name] for one in found])) for name in found[0]}
-    each, whole = [one["mig"] for one in found], [one["used"] >= len(HUES) for one in found]
+    each, whole = [one["mig"] for one in found], [one["used"] >= wanted for one in found]
     kept = [value for value, used in zip(each, whole, strict=True) if used]
     return {
         **means, f"pruned_{arm}": float(len(each) - len(kept)), f"least_{arm}": min(each),
@@ -237,11 +258,11 @@ def scores_of(
 def measured(codes: Codes) -> dict[str, float]:
     """The four metrics, the gap of each factor, and how many latents are in use."""
     gap = mig(codes)
-    gaps = zip(HUES, gap.details["gaps"], strict=True)
+    gaps = zip(codes.factor_names, gap.details["gaps"], strict=True)
     return {
         "mig": gap.value, "dci": dci(codes).disentanglement.value,
         "factor_vae": factor_vae(codes, resamples=0).value, "sap": sap(codes).value,
-        **{f"gap_{hue}": float(value) for hue, value in gaps}, "used": _used(codes),
+        **{f"gap_{name}": float(value) for name, value in gaps}, "used": _used(codes),
     }  # fmt: skip
 
 
@@ -253,12 +274,19 @@ def _used(codes: Codes) -> float:
     return float((codes.variance.mean(axis=0) < UNUSED * np.asarray(unused_units(codes))).sum())
 
 
-def _ours(columns: Mapping[str, Any], steps: int) -> dict[str, Any]:
+def _varied(data: Dataset) -> list[str]:
+    """Factors of more than one value: as many latents have all models."""
+    factors = data.require_factors("chapter 4")
+    return [name for name, size in zip(factors.names, factors.sizes, strict=True) if size > 1]
+
+
+def _ours(data: Dataset, columns: Mapping[str, Any], steps: int) -> dict[str, Any]:
     """What all methods share."""
     width = [columns["width"]] * 2
     rate = {"name": "cosine", "start": 4e-3, "stop": 0.0, "steps": steps}
-    return {"net": {"name": "mlp", "encoder": width, "decoder": width}, "latent": len(HUES),
-            "batch": columns["batch"], "steps": steps, "optimiser.lr": rate}  # fmt: skip
+    return {"net": {"name": "mlp", "encoder": width, "decoder": width},
+            "latent": len(_varied(data)), "batch": columns["batch"], "steps": steps,
+            "optimiser.lr": rate}  # fmt: skip
 
 
 def seeds_of(columns: Mapping[str, Any], count: int) -> range:
@@ -273,7 +301,7 @@ def codes_of(
 ) -> list[Codes]:  # fmt: skip
     """Of fresh models, trained together where that pays."""
     preset, settings = method
-    ours = {**_ours(columns, steps), **settings}
+    ours = {**_ours(data, columns, steps), **settings}
     specs = [from_python(preset, data_settings(data), {**ours, "seed": seed}) for seed in seeds]
     runs = [Run.of(spec, preset, folder / "runs") for spec in specs]
     for run, spec in zip(runs, specs, strict=True):
@@ -283,7 +311,7 @@ def codes_of(
     return [encode(run, data) for run in runs]
 
 
-def _falls(found: Mapping[str, Value]) -> dict[str, Value]:
+def falls_of(found: Mapping[str, Value]) -> dict[str, Value]:
     """Original less perturbed and less noise, and by how much noise exceeds half of the former; the
     least fall over factors; and MIG on the original, where an over-pruned model counts 0."""
     falls: dict[str, Value] = {}
@@ -291,8 +319,10 @@ def _falls(found: Mapping[str, Value]) -> dict[str, Value]:
         fall, noise = fall_of(found, metric, "perturbed"), fall_of(found, metric, "noise")
         falls[f"fall_{metric}"], falls[f"noise_fall_{metric}"] = fall, noise
         falls[f"noise_excess_{metric}"] = noise - 0.5 * fall
+    gaps = [name.removesuffix("_original") for name in found
+            if name.startswith("gap_") and name.endswith("_original")]  # fmt: skip
     for arm in ("perturbed", "noise"):
-        falls[f"least_gap_fall_{arm}"] = min(fall_of(found, f"gap_{hue}", arm) for hue in HUES)
+        falls[f"least_gap_fall_{arm}"] = min(fall_of(found, gap, arm) for gap in gaps)
     falls["entry"] = found["whole_original"]
     return falls
 
