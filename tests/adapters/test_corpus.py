@@ -39,7 +39,6 @@ def test_the_collapsed_basic_example_is_never_called_healthy() -> None:
 
 #: Trained styles that need to ask; the others are right at the first call.
 ASK = (
-    "spreads/learned, the same for all",  # asks for prior=: its parameter is as wide as a prior's
     "modes/labels, one-hot, in both", "modes/labels in the decoder", "modes/labels as numbers",
     "modes/labels beside latents", "densities/norm after the draws",
     "stated/couplings as prior", "stated/outputs by other names",

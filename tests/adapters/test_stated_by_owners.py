@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tests.adapters.corpus.layers import Layers, reparameterise
@@ -137,6 +138,42 @@ def test_a_prior_of_the_condition_has_its_kl_for_each_example() -> None:
     torch.testing.assert_close(ours, wanted, rtol=1e-3, atol=1e-4)
     assert found.fit is not None
     assert found.fit.rate_nats == pytest.approx(float(wanted.sum()), rel=1e-3)
+
+
+class Centres(Layers):
+    """A prior around a centre of each class; encoder and decoder see no labels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.centres = nn.Embedding(10, LATENTS)
+
+    def encode(self, x: Tensor) -> Any:
+        return self._heads(x)
+
+    def forward(self, x: Tensor) -> Any:
+        mean, logvar = self.encode(x)
+        return self.decode(reparameterise(mean, logvar)), mean, logvar
+
+
+def test_a_prior_of_labels_that_the_model_does_not_take_gets_them() -> None:
+    torch.manual_seed(0)
+    model, x, y = Centres().eval(), digits(), labels()
+
+    def prior(y: Tensor) -> td.Normal:
+        return td.Normal(model.centres(y), 1.0)
+
+    opened = vs.open_model(model, x, prior=prior, condition=y)
+    places = np.arange(len(x))
+    with torch.no_grad():
+        mean, logvar = model.encode(x)
+        wanted = td.kl_divergence(td.Normal(mean, (0.5 * logvar).exp()), prior(y)).sum(1)
+    ours = opened.rate(places, opened.noise(places))
+    np.testing.assert_allclose(ours, wanted.numpy(), rtol=1e-3)
+
+
+def test_what_a_prior_says_of_the_condition_is_passed_on() -> None:
+    with pytest.raises(UsageError, match=r"prior= failed on the condition as .*: KeyError"):
+        vs.open_model(Centres().eval(), digits(), prior=lambda y: {}[0], condition=labels())
 
 
 @pytest.mark.parametrize(

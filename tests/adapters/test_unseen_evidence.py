@@ -70,6 +70,18 @@ class Scaled(Draws):
         self.log_scale = nn.Parameter(torch.zeros(1))
 
 
+class Skips(Draws):
+    """Its forward adds a part of the image to what it decodes."""
+
+    def forward(self, x: Tensor) -> Any:
+        mu, logvar = self.encode(x)
+        logits = self._drawn(reparameterise(mu, logvar)).view_as(x) + 0.5 * x
+        return torch.sigmoid(logits), mu, logvar
+
+    def decode(self, z: Tensor) -> Tensor:
+        return self._drawn(z).view(-1, 1, 8, 8)
+
+
 class Batches(Draws):
     """Takes 24 images at a time."""
 
@@ -130,6 +142,13 @@ def test_idle_parameters_as_wide_as_the_latents_are_asked_about() -> None:
 def test_an_idle_number_is_asked_about_as_the_scale_of_a_likelihood() -> None:
     with pytest.raises(ReadingError, match=r"log_scale.*likelihood="):
         vs.open_model(seeded(Scaled), digits())
+
+
+def test_a_forward_that_decodes_the_data_too_is_asked_about() -> None:
+    model = seeded(Skips)
+    with pytest.raises(ReadingError, match="decodes the same latents differently for other data"):
+        vs.open_model(model, digits())
+    vs.open_model(model, digits(), decode=model.decode, posterior="logvar")
 
 
 def test_a_model_of_one_batch_size_gets_batches_of_that_size() -> None:

@@ -69,6 +69,7 @@ def test_priors_and_densities_are_taken_as_they_are() -> None:
         ("cauchy", UsageError, "no prior 'cauchy'"),
         ("student-t", UsageError, "student-t:5"),
         ("sparse:x", UsageError, "'x' in prior='sparse:x' is not a number"),
+        ("normal:9", UsageError, "takes no number; got 9"),
         (3.0, UsageError, "prior is float"),
         (td.Gamma(1.0, 1.0), UsageError, "is a part of the line"),
         (td.Gamma(1.0, 1.0, validate_args=False), UsageError, "is a part of the line"),

@@ -173,6 +173,42 @@ def refuse_change(source: Source, forward: Forward | None) -> None:
     )
 
 
+def refuse_skip(source: Source, decoder: tuple[str, Function], forward: Forward) -> None:
+    """Where every output of a whole pass depends on the data beside the latents, as with a skip
+    connection from the input, a decoder of latents alone is not what the model was trained with."""
+    name, decode = decoder
+    if forward.entry is None or forward.imageless or name in ("decode=", FROM_LATENTS):
+        return
+    with Noise():
+        z = forward.sample(forward.x, forward.u)
+    here, there = (_values_of(one.decode, z, forward) for one in (forward, forward.shifted()))
+    if not here or len(here) != len(there) or any(map(same, here, there)):
+        return
+    # A decoder that predicts the next step gets the data too, as its condition.
+    if forward.u is not None and (
+        source.told_likelihood or _ends_in(_values_of(decode, z, forward), here)
+    ):
+        return
+    raise ReadingError(
+        f"The forward of {source.name} decodes the same latents differently for other data, so it "
+        f"uses the data beside them, e.g. by a skip connection; its {name} alone does not.",
+        f"To dissect {name} alone, pass decode=model.{name}; for codes alone encode=model.encode "
+        "without a model.",
+    )
+
+
+def _values_of(decode: Function, z: Tensor, forward: Forward) -> list[Tensor]:
+    """What has the size of the data among what is decoded."""
+    size = forward.x.numel()
+    return [part.flatten() for _, part in leaves(decode(z, forward.u)) if part.numel() == size]
+
+
+def _ends_in(outputs: list[Tensor], images: list[Tensor]) -> bool:
+    """Whether an image is one of the outputs, or what a sigmoid or a tanh makes of it."""
+    ends = [end(y) for y in outputs for end in (torch.clone, torch.sigmoid, torch.tanh)]
+    return any(same(end.to(part), part) for end in ends for part in images)
+
+
 def _several(name: str, output: Any, x: Tensor) -> list[str]:
     """Two numbers or more for each value of the data may be the parameters of a distribution."""
     if not isinstance(output, Tensor) or output.ndim < 2:
@@ -211,8 +247,7 @@ def refuse_detour(
                if part.numel() == x.numel()]  # fmt: skip
     if not images or not outputs:
         return
-    ends = [end(y).flatten() for y in outputs for end in (torch.clone, torch.sigmoid, torch.tanh)]
-    if not any(same(end.to(part), part.flatten()) for end in ends for part in images):
+    if not _ends_in([y.flatten() for y in outputs], [part.flatten() for part in images]):
         raise ReadingError(
             f"The forward of {source.name} does not decode what its encoder returns: a codebook "
             "or another step may lie between them, and discrete codes have no posterior.",

@@ -212,7 +212,8 @@ def _own(module: nn.Module | None) -> Iterator[tuple[str, Tensor]]:
 
 def _tensors(outputs: Callable[[], list[Any]]) -> list[Tensor]:
     with Noise(0.0), torch.no_grad():
-        return [tensor for output in outputs() for tensor in _inside(output)]
+        # Copies: what is returned may be a view of a parameter, which is changed next.
+        return [tensor.clone() for output in outputs() for tensor in _inside(output)]
 
 
 def _inside(output: Any) -> Iterator[Tensor]:

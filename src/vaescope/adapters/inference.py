@@ -26,6 +26,7 @@ from vaescope.adapters.decoders import (
     refuse_change,
     refuse_detour,
     refuse_several,
+    refuse_skip,
     vocabulary_told,
 )
 from vaescope.adapters.draws import Forward
@@ -133,6 +134,8 @@ def choose(
         )
     if first.spread == "none" and forward is not None and not asked.posterior:
         refuse_detour(source, first.decoder[1], _means(first), first.shape, forward)
+    if forward is not None:
+        refuse_skip(source, first.decoder, forward)
     refuse_company(source, first, x, u)
     if first.unsaid:
         refuse_outputs(source.name, first.unsaid)

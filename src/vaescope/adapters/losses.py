@@ -134,6 +134,18 @@ def calls_of(loss: Callable[..., Any]) -> Iterator[Call]:
     wholes = ["whole" if _WHOLE.search(name) else _role(name) for name in names]
     if wholes.count("whole") == 1 and None not in wholes:
         yield lambda y, g: loss(*(_argument(str(role), y, g) for role in wholes))
+    elif None in roles:
+        for place in {0, len(roles) - 1}:
+            if roles[place] == "x":
+                yield lambda y, g, place=place: loss(*_in_order(place, len(roles), y, g))
+
+
+def _in_order(place: int, count: int, y: Tensor, given: Given) -> list[Any]:
+    """Arguments of other names: the data at their place, and what forward returns in its order."""
+    returned = _argument("whole", y, given)
+    if not isinstance(returned, tuple | list) or len(returned) != count - 1:
+        raise ValueError("the loss takes other things than forward returns")
+    return [*returned[:place], given.x, *returned[place:]]
 
 
 def losses_of(

@@ -11,10 +11,12 @@ from vaescope.adapters.asked import Asked
 from vaescope.adapters.condition import ConditionInput, Form
 from vaescope.adapters.inference import choose
 from vaescope.adapters.output_format import Range, decoded, error_of, event_of
+from vaescope.adapters.posterior_inference import line_of
+from vaescope.adapters.prior_of_condition import PriorOfCondition, depends
 from vaescope.adapters.reading import Reading
 from vaescope.adapters.scored_values import Counting, counting_of
 from vaescope.adapters.sources import Source, source_of
-from vaescope.errors import ReadingError, UnreadableError, UsageError
+from vaescope.errors import ReadingError, UnreadableError, UsageError, VaescopeError
 
 __all__ = ["Feeding", "choose_feeding"]
 
@@ -62,6 +64,7 @@ def choose_feeding(
                 source = source_of(model, *functions, form=form, batch_axis=batch_axis)
                 try:
                     reading, tried = choose(source, x, u, asked, came)
+                    _try_prior(asked, form, reading, x, u)
                 except UsageError as error:
                     if not problems and not isinstance(error, UnreadableError):
                         raise  # as it is, it works, but in several ways or in none that is known
@@ -75,11 +78,31 @@ def choose_feeding(
     raise (doubts or problems)[0]
 
 
+def _try_prior(
+    asked: Asked, form: Form | None, reading: Reading, x: Tensor, u: Tensor | None
+) -> None:
+    """Raises UnreadableError where a prior of the condition does not take it in this form."""
+    if asked.prior is None or not depends(asked.prior) or form is None:
+        return
+    latent = reading.opening.parts(x, u, reading.value_range).mean.shape[1]
+    try:
+        PriorOfCondition(asked.prior, form, latent)(u)
+    except Exception as error:  # anybody's code
+        if isinstance(error, VaescopeError) and "one-hot" not in form.says:
+            return  # which says what it returned, and is raised where the prior is taken
+        raise UnreadableError(
+            f"prior= failed on the condition as {form.says or 'it is'}: {line_of(error)}.",
+            "Give a function of the condition that returns torch.distributions.Normal(mean, std).",
+        ) from error
+
+
 def _refuse_idle(source: Source, asked: Asked) -> None:
     """A condition that no function of the model takes would be left out without a word."""
     functions = [f for _, f in (*source.encoders, *source.decoders, *source.losses)]
     functions += source.forwards
-    if asked.condition is not None and not any(getattr(f, "takes_more", True) for f in functions):
+    if asked.condition is None or (asked.prior is not None and depends(asked.prior)):
+        return
+    if not any(getattr(f, "takes_more", True) for f in functions):
         raise UsageError(
             f"No function of {source.name} takes anything besides data and latents, so "
             "condition= would not reach it.",

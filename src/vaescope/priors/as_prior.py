@@ -26,9 +26,21 @@ from vaescope.vae import Prior
 
 __all__ = ["NAMES", "as_prior"]
 
+
+def _unit_normal(latent: int, number: float | None) -> PriorDensity:
+    if number is not None:
+        raise UsageError(
+            f"The prior normal is N(0, I) and takes no number; got {number:g}, which could be a "
+            "variance or a standard deviation.",
+            "Give prior=torch.distributions.Normal(0.0, S), S the standard deviation of each "
+            "latent, in Python.",
+        )
+    return standard_normal(latent)
+
+
 #: Name -> (latents, the number behind the colon or None) -> density.
 NAMES: Mapping[str, Callable[[int, float | None], PriorDensity]] = {
-    "normal": lambda d, _: standard_normal(d),
+    "normal": _unit_normal,
     "student-t": lambda d, df: StudentTDensity(_needed("student-t:5", df), np.zeros(d), np.ones(d)),
     "sparse": lambda d, gamma: SparseDensity(_needed("sparse:0.8", gamma), 0.05, np.zeros(d)),
     "laplace": lambda d, b: LaplaceDensity(np.zeros(d), np.full(d, 1.0 if b is None else b)),

@@ -33,6 +33,16 @@ class CriterionOfOutputs(_Pair):
         return (nats + kl.sum(1)).mean()
 
 
+class LossInOrder(_Pair):
+    """A loss of the data and of what forward returns, in its order and under other names, with the
+    KL to N(0, 1/4)."""
+
+    def loss_of(self, x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+        nats = (a - x).square().flatten(1).sum(1)
+        kl = 0.5 * ((c.exp() + b**2) / 0.25 - 1 - c + torch.log(torch.tensor(0.25)))
+        return (nats + kl.sum(1)).mean()
+
+
 class Spectral(_Pair):
     """Spectral norm, whose weights change with every call in training."""
 
@@ -103,6 +113,8 @@ PAIR = {"posterior": ("logvar", "pair,logvar")}
 STYLES = (
     Style("stated/loss of all outputs", CriterionOfOutputs, logvar_truth, probabilities,
           gaussian_prior=_quarter, answers=PAIR),
+    Style("stated/loss in forward's order", LossInOrder, logvar_truth, probabilities,
+          "squared-error", gaussian_prior=_quarter, answers=PAIR),
     Style("stated/spectral norm", Spectral, logvar_truth, probabilities, answers=PAIR),
     Style("stated/couplings as prior", Couplings, logvar_truth, probabilities,
           log_prior=lambda m, z: m.log_density(z),
