@@ -302,3 +302,30 @@ def test_an_unused_variance_is_finite() -> None:
     mean = np.zeros((3, 2))
     with pytest.raises(ShapeError, match="values from 1 to inf"):
         Codes(mean, variance=mean + 1, sample=mean, unused=np.array([1.0, np.inf]))
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "says"),
+    [
+        ("logvar", np.sqrt, "all latents are wider"),  # standard deviations
+        ("variance", lambda v: 1.0 / v, "latents 0 and 1 are wider"),  # precisions
+        ("variance", lambda v: v, ""),
+        ("logvar", np.log, ""),
+        ("std", np.sqrt, ""),
+    ],
+)
+def test_posteriors_that_are_wider_than_the_prior_are_said(
+    name: str, make: Any, says: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    variance = np.tile([0.04, 0.1, 0.98], (100, 1))
+    np.savez(tmp_path / "codes.npz", mean=np.zeros((100, 3)), **{name: make(variance)})
+    with caplog.at_level(logging.WARNING, logger="vaescope"):
+        Codes.load(tmp_path / "codes.npz")
+    assert (says in caplog.text) if says else not caplog.text
+
+
+def test_fewer_rows_than_latents_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    mean = np.random.default_rng(0).normal(size=(5, 100))
+    np.savez(tmp_path / "codes.npz", mean=mean, variance=np.full((5, 100), 0.5))
+    Codes.load(tmp_path / "codes.npz")
+    assert "transpose the arrays" in caplog.text

@@ -9,6 +9,7 @@ import numpy as np
 from vaescope.errors import DataError, RangeError, ShapeError
 from vaescope.prior_density import GaussianDensity, PriorDensity, from_json
 from vaescope.types import Array, Floats, Integers
+from vaescope.wording import listed
 
 __all__ = ["ARRAYS", "FORMAT", "check_finite", "check_rows", "fields_of", "numbers"]
 
@@ -28,6 +29,8 @@ _SPREADS: Mapping[str, Callable[[Floats], Floats]] = {
 #: any posterior has 1, and a heavy tail does not make it 3.
 FAR = 3.0
 FEW = 100
+#: Mean variance under N(0, 1) from which on it is said: an untrained encoder has about 1.
+WIDE = 1.5
 #: Half precision differs from single precision by so much.
 _SAME = 1e-2
 #: Rows that are compared, and the share of them below which it is said that they repeat.
@@ -55,6 +58,7 @@ def fields_of(arrays: Mapping[str, Array], known: Set[str], where: str) -> dict[
             "Save the posterior means as `mean`, shape (n, d).",
         )
     mean = numbers("mean", named.pop("mean"))
+    spread = next((name for name in _SPREADS if name in named), "covariance")
     variance = _variance(named, where)
     if variance.shape != mean.shape:
         raise ShapeError(
@@ -83,6 +87,8 @@ def fields_of(arrays: Mapping[str, Array], known: Set[str], where: str) -> dict[
         _LOG.info("%s: not used: %s", where, ", ".join(unknown))
     rest: dict[str, Any] = {name: value for name, value in named.items() if name in known}
     rest["prior"] = _prior(beside, rest.get("prior"), mean, where)
+    if rest["prior"] is None and "unused" not in rest:
+        _say_of_spread(spread, variance, where)
     for name in ("sample", "factor_values", "covariance", "unused", "u"):
         if name in rest:
             rest[name] = numbers(name, rest[name])
@@ -97,6 +103,29 @@ def fields_of(arrays: Mapping[str, Array], known: Set[str], where: str) -> dict[
     }  # fmt: skip
 
 
+def _say_of_spread(name: str, variance: Floats, where: str) -> None:
+    """What no VAE under N(0, I) has: posteriors that are wider than the prior. The spread may have
+    the wrong name, or the prior may be another."""
+    if variance.ndim != 2 or variance.size < FEW:
+        return
+    n, d = variance.shape
+    if n < d:
+        _LOG.warning("%s: %d rows of %d latents; rows are examples: transpose the arrays if they "
+                     "are not", where, n, d)  # fmt: skip
+    means = variance.mean(axis=0, dtype=np.float64)
+    wide = np.flatnonzero(means > WIDE)
+    all_wide = name == "logvar" and bool(variance.min() > 1.0)
+    if all_wide or wide.size:
+        which = "all latents" if all_wide else f"latents {listed(wide)}"
+        if len(wide) == 1 and not all_wide:
+            which = f"latent {wide[0]}"
+        _LOG.warning(
+            "%s: the posteriors of %s are wider than N(0, 1), with a mean variance of up to %.3g, "
+            "which costs rate and gains nothing: check that %s holds what its name says, and that "
+            "the prior is N(0, I)", where, which, means.max(), name,
+        )  # fmt: skip
+
+
 def _say_of_factors(names: tuple[str, ...], factors: Integers, where: str) -> None:
     """What metrics leave out, and names that stand for several factors."""
     if len(factors) > 1 and len(names) == factors.shape[1]:
@@ -104,7 +133,7 @@ def _say_of_factors(names: tuple[str, ...], factors: Integers, where: str) -> No
             name for name, size in zip(names, np.ptp(factors, axis=0), strict=True) if not size
         ]
         if still:
-            _LOG.info("%s: these factors do not vary and are left out: %s", where, ", ".join(still))
+            _LOG.info("%s: these factors do not vary and are left out: %s", where, listed(still))
     if len(set(names)) < len(names):
         _LOG.warning("%s: factor_names are not all different: %s", where, ", ".join(names))
 

@@ -137,15 +137,15 @@ def calls_of(loss: Callable[..., Any]) -> Iterator[Call]:
     elif None in roles:
         for place in {0, len(roles) - 1}:
             if roles[place] == "x":
-                yield lambda y, g, place=place: loss(*_in_order(place, len(roles), y, g))
+                yield partial(_in_order, loss, place, len(roles))
 
 
-def _in_order(place: int, count: int, y: Tensor, given: Given) -> list[Any]:
-    """Arguments of other names: the data at their place, and what forward returns in its order."""
+def _in_order(loss: Callable[..., Any], place: int, count: int, y: Tensor, given: Given) -> Any:
+    """Of arguments by other names: the data at their place, and what forward returns in order."""
     returned = _argument("whole", y, given)
     if not isinstance(returned, tuple | list) or len(returned) != count - 1:
         raise ValueError("the loss takes other things than forward returns")
-    return [*returned[:place], given.x, *returned[place:]]
+    return loss(*returned[:place], given.x, *returned[place:])
 
 
 def losses_of(

@@ -51,11 +51,13 @@ def measure(
         seed=seed,
     )
     content = measured.to_dict()
-    result(content, _plain(content, measured.types.summary()), as_json=as_json)
+    types = measured.types.summary() if loaded.variance.any() else "without noise, so of no type"
+    result(content, _plain(content, types), as_json=as_json)
 
 
 def _plain(content: dict[str, Any], types: str) -> str:
-    lines = [f"{content['n']:,} codes of {content['d']} latents: {types}"]
+    latents = "1 latent" if content["d"] == 1 else f"{content['d']} latents"
+    lines = [f"{content['n']:,} codes of {latents}: {types}"]
     for name, scores in content["metrics"].items():
         for metric, score in scores.items():
             ends = score["interval"]
