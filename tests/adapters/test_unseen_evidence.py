@@ -145,7 +145,7 @@ def test_an_idle_number_is_asked_about_as_the_scale_of_a_likelihood() -> None:
 
 
 def test_a_forward_that_decodes_the_data_too_is_asked_about() -> None:
-    model = seeded(Skips)
+    model: Any = seeded(Skips)
     with pytest.raises(ReadingError, match="decodes the same latents differently for other data"):
         vs.open_model(model, digits())
     vs.open_model(model, digits(), decode=model.decode, posterior="logvar")
