@@ -174,6 +174,24 @@ def test_wide_stacked_models_move_as_they_would_alone(
         assert ((ours - wanted).norm() / (wanted - begun).norm()).item() < 0.1
 
 
+def test_a_model_alone_is_that_of_a_group_however_many_steps_a_call_makes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To rounding: torch's powers of a whole vector differ from those of its last elements."""
+    if library("stack", BATCH=32) is None:
+        pytest.skip("there is no C compiler")
+    data, spec = build_data(WARM[1].data), WARM[1]
+    begun = torch.nn.utils.parameters_to_vector(build_vae(spec).parameters())
+    *_, alone = train_many([spec], data)
+    monkeypatch.setattr(many, "BLOCK", 14)  # seven steps of two models: 50 is no multiple
+    *_, among = train_many(WARM, data)
+    ours, wanted = (
+        torch.nn.utils.parameters_to_vector(one.parameters())
+        for one in (alone.weights(0), among.weights(1))
+    )
+    assert ((ours - wanted).norm() / (wanted - begun).norm()).item() < 1e-3
+
+
 @pytest.mark.parametrize(
     "change",
     ["posterior.name=full", "likelihood.name=laplace", "batch=30", "net.decoder_activation=xtanh",

@@ -10,6 +10,49 @@
 typedef float lanes __attribute__((vector_size(64), aligned(64)));
 typedef float loose __attribute__((vector_size(64), aligned(4)));
 
+typedef int32_t places __attribute__((vector_size(64)));
+
+/* to[c * step + r] = rows[r][c] for 16 rows and columns: halves of two rows change places, then
+   quarters, and so on. */
+static inline void turn_square(const float *const *rows, float *to, int64_t step)
+{
+#ifdef __AVX512F__
+    lanes v[LANES];
+    for (int r = 0; r < LANES; r++) v[r] = *(const loose *)rows[r];
+#pragma GCC unroll 4
+    for (int h = LANES / 2; h; h /= 2) {
+        places low, high;
+        for (int l = 0; l < LANES; l++) {
+            low[l] = l & h ? LANES + (l ^ h) : l;
+            high[l] = l & h ? LANES + l : l ^ h;
+        }
+        for (int r = 0; r < LANES; r++)
+            if (!(r & h)) {
+                const lanes one = v[r], other = v[r | h];
+                v[r] = __builtin_shuffle(one, other, low);
+                v[r | h] = __builtin_shuffle(one, other, high);
+            }
+    }
+    for (int c = 0; c < LANES; c++) *(loose *)(to + c * step) = v[c];
+#else
+    for (int r = 0; r < LANES; r++)
+        for (int c = 0; c < LANES; c++) to[c * step + r] = rows[r][c];
+#endif
+}
+
+/* to[c * step + r] = rows[r][c] for 16 rows. */
+static inline void turn(const float *const *rows, int64_t columns, float *to, int64_t step)
+{
+    int64_t c = 0;
+    for (; c + LANES <= columns; c += LANES) {
+        const float *here[LANES];
+        for (int r = 0; r < LANES; r++) here[r] = rows[r] + c;
+        turn_square(here, to + c * step, step);
+    }
+    for (; c < columns; c++)
+        for (int r = 0; r < LANES; r++) to[c * step + r] = rows[r][c];
+}
+
 static inline float sum_of(lanes v)
 {
     float sum = 0.0f;
@@ -28,6 +71,7 @@ static inline float sum_of(lanes v)
 #endif
 #define COLUMNS (PARTS < MOST_COLUMNS ? PARTS : MOST_COLUMNS)
 #define TILE (SUMS / COLUMNS)
+#define TILES 4 /* whose weights are brought together: some lines of the cache at a time */
 #define DEPTH 96 /* inputs of a block: with its codes it stays in the first cache */
 
 /* z[t] = start[t] + sum_i w[t * row + i * inner] a[i]; without start, what z has is added to. */
@@ -54,17 +98,21 @@ static inline __attribute__((always_inline)) void
 product_block(int wide, int64_t rows, int64_t count, const float *w, int64_t row, int64_t inner,
               int begun, const float *start, const lanes *a, lanes *z)
 {
-    float together[DEPTH * TILE];
+    float together[DEPTH * TILE * TILES];
     int64_t r = 0;
-    for (; r + TILE <= rows; r += TILE) {
-        const float *own = w + r * row, *from = start ? start + r : 0;
-        if (row == 1) {
-            for (int64_t i = 0; i < count; i++)
-                memcpy(together + i * TILE, own + i * inner, sizeof(float) * TILE);
-            product_of(TILE, wide, count, together, 1, TILE, begun, from, a, z + r * PARTS);
-        } else
-            product_of(TILE, wide, count, own, row, inner, begun, from, a, z + r * PARTS);
+    for (; row == 1 && r + TILE <= rows;) {
+        const int64_t tiles = (rows - r) / TILE < TILES ? (rows - r) / TILE : TILES;
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t k = 0; k < tiles; k++)
+                memcpy(together + (k * DEPTH + i) * TILE, w + r + k * TILE + i * inner,
+                       sizeof(float) * TILE);
+        for (int64_t k = 0; k < tiles; k++, r += TILE)
+            product_of(TILE, wide, count, together + k * DEPTH * TILE, 1, TILE, begun,
+                       start ? start + r : 0, a, z + r * PARTS);
     }
+    for (; r + TILE <= rows; r += TILE)
+        product_of(TILE, wide, count, w + r * row, row, inner, begun, start ? start + r : 0, a,
+                   z + r * PARTS);
     for (; r + 4 <= rows; r += 4)
         product_of(4, wide, count, w + r * row, row, inner, begun, start ? start + r : 0, a,
                    z + r * PARTS);
@@ -140,7 +188,13 @@ static void outer(int64_t in, int64_t out, const lanes *a, const lanes *d, float
     const float *by_output = (const float *)d, *rows = (const float *)a;
     for (int64_t o = 0; o < out; o += PANEL) {
         const int64_t last = out - o < PANEL ? out - o : PANEL;
-        for (int64_t l = 0; l < last; l++)
+        int64_t l = 0;
+        for (; l + LANES <= last; l += LANES) {
+            const float *from[LANES];
+            for (int r = 0; r < LANES; r++) from[r] = by_output + (o + l + r) * BATCH;
+            turn(from, BATCH, turned + l, PANEL);
+        }
+        for (; l < last; l++)
             for (int64_t b = 0; b < BATCH; b++)
                 turned[b * PANEL + l] = by_output[(o + l) * BATCH + b];
         if (last > 2 * LANES) outer_panel(MOST_COLUMNS, in, rows, turned, out, last, g + o);

@@ -173,12 +173,10 @@ static int advance_all(const plan *p)
             const float *noise = p->noise + here * BATCH * latent;
             const float size = p->size[here], root = p->root[t];
             float beta = p->beta[here];
-            for (int64_t first = 0; first < data; first += BATCH) { /* turned part by part */
-                const int64_t last = first + BATCH < data ? first + BATCH : data;
-                for (int64_t b = 0; b < BATCH; b++) {
-                    const float *x = p->x + p->index[here * BATCH + b] * data;
-                    for (int64_t j = first; j < last; j++) input[j * BATCH + b] = x[j];
-                }
+            for (int64_t b = 0; b < BATCH; b += LANES) {
+                const float *from[LANES];
+                for (int r = 0; r < LANES; r++) from[r] = p->x + p->index[here * BATCH + b + r] * data;
+                turn(from, data, input + b, BATCH);
             }
             for (int64_t b = 0; b < BATCH && !p->point; b++)
                 for (int64_t j = 0; j < latent; j++) eps[j * BATCH + b] = noise[b * latent + j];

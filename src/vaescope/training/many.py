@@ -37,8 +37,8 @@ __all__ = ["Many", "compiling_pays", "groups", "signature", "stackable", "train_
 
 _LOG = logging.getLogger("vaescope")
 
-#: Steps that one compiled call makes, and one call of steps in C.
-UNROLL, BLOCK = 10, 50
+#: Steps that one compiled call makes, and steps over all models of one call in C.
+UNROLL, BLOCK = 10, 800
 #: Parameters up to which steps in C pay: 4 times the solo run's processor time at 140,000, 1.7 at
 #: 1,100,000, nothing from 2,200,000 on, where products in bf16 catch up.
 MOST_IN_C = 1_500_000
@@ -321,7 +321,7 @@ def train_many(
         )
     fast = _compiled(stack.advance) if compiled and native is None else native
     # Rows that are not all in memory are gathered for a block of steps.
-    most = UNROLL if native is None or feed.rows is None else BLOCK
+    most = UNROLL if native is None or feed.rows is None else max(1, BLOCK // len(experiments))
     failed: dict[int, int] = {}
     window: list[dict[str, Tensor]] = []
     step = 0
