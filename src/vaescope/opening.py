@@ -1,4 +1,4 @@
-"""One door: whatever is a VAE goes in, an `OpenModel` comes out; everything is measured of it.
+"""Opens every kind of VAE as an `OpenModel`, from which everything is measured.
 
 A run, its folder, an exported folder, a fitted estimator, a `vs.VAE`, somebody else's module, two
 functions, a model of pythae, diffusers, scvi-tools, Pyro, Keras or Lightning, or a PCA.
