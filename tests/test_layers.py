@@ -16,7 +16,7 @@ ROOT = Path(vaescope.__file__).parent
 FLOORS = {
     "errors": 0, "estimates": 0, "seeds": 0, "types": 0, "paths": 0, "allocator": 0,
     "citations": 0, "latent_types": 0,
-    "paper_aliases": 0, "beta_scale": 0, "leading_axes": 0, "reading": 0, "sealing": 0,
+    "paper_aliases": 0, "leading_axes": 0, "reading": 0, "sealing": 0,
     "escaping": 0, "progress": 0, "wording": 0, "side_by_side": 0, "measure_ranges": 0,
     "notebook_card": 0, "native": 0, "process_pool": 0,
     "data": 1, "nets": 1, "distributions": 1, "priors": 1, "vae": 1, "objectives": 1,

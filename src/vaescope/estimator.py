@@ -50,11 +50,6 @@ class VAEEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     at weight 1 whatever `beta` is, so larger is better and models with different strengths can be
     compared.
 
-    Parameters: `preset` names what to train (`vaescope train --help`); `objective` and `beta`
-    override the preset's (a beta turns the plain VAE into a beta-VAE); `latent` is the number of
-    latents; `steps` of `batch` rows are taken at learning rate `lr`; `random_state` works as
-    everywhere in scikit-learn: a whole number gives the model of `vs.train(..., seed=number)`.
-
     Fitted: `vae_` (goes into `vs.encode`), `history_` (records of the training), `experiment_` (all
     settings), `shape_in_`, `n_features_in_` (of images: their channels). `vs.inspect(estimator, X)`
     dissects it.
@@ -64,14 +59,15 @@ class VAEEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     (50, 2)
 
     Args:
-        preset: name of a preset.
-        objective: name that overrides the preset's.
-        beta: that overrides the preset's.
+        preset: name of a preset of `vaescope train`.
+        objective: name of an objective that replaces the preset's.
+        beta: weight of the rate; with the plain VAE it gives a beta-VAE.
         latent: number of latents.
-        steps: of training.
-        batch: rows at a time.
+        steps: number of training steps.
+        batch: rows per step.
         lr: learning rate.
-        random_state: seed, as everywhere in scikit-learn.
+        random_state: seed, as everywhere in scikit-learn; a whole number gives the model of
+            `vs.train(..., seed=number)`.
     """
 
     def __init__(

@@ -144,7 +144,7 @@ def log_likelihood(
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
         examples: rows at most, spread over the data.
-        draws: of the proposal, for each row.
+        draws: samples of the proposal for each row.
         pilot: further draws that adapt the proposal to the posterior of each row; 0: q(z|x) itself,
             which gives the bound of Burda et al. 2016.
         seed: of all random draws.
@@ -181,7 +181,7 @@ def log_likelihood_of(
     Args:
         model: from `vs.open_model`.
         examples: rows at most, spread over the data.
-        draws: of the proposal, for each row.
+        draws: samples of the proposal for each row.
         pilot: further draws that adapt the proposal; 0: q(z|x) itself.
         seed: of all random draws.
 

@@ -71,35 +71,33 @@ def open_model(
     """Opens a run or its folder, a fitted `vs.VAEEstimator`, a `vs.VAE`, any module with encode and
     decode (or encoder and decoder), a pair of functions, a model of pythae or diffusers, or a PCA.
 
-    `data` are arrays or tensors of any shape (n, ...), a table, a loader, a dataset or its name; a
-    run knows its own where they have a name. Batches that are not tensors go to the encoder
-    untouched, and give codes. What a foreign model's outputs mean is inferred, logged, in
-    `.inferred`, and overridden by `posterior` (e.g. "interleaved,logvar"), `output`
-    ("probabilities", "logits" or "pixels"), `value_range` (of the images that the model takes),
-    `likelihood` (a name such as "gaussian:0.01", or a function of the decoder's output that gives a
-    distribution), `prior` (what `vs.priors.as_prior` takes, or a function of the condition that
-    gives a Normal of torch) and `condition` (labels or other arrays with a row for each example, a
-    tuple of such, or a function of a batch).
+    The meaning of a foreign model's outputs is inferred, logged and kept in `.inferred`; arguments
+    from `posterior` to `condition` override it. Batches that are not tensors are passed to the
+    encoder unchanged, and only their codes are known.
 
     Args:
         model: a run, its folder, or any model that `vs.open_model` opens.
-        data: a dataset, its name or path, or an array; None takes the run's own.
+        data: arrays or tensors of any shape (n, ...), a table, a loader, a dataset, its name or its
+            path; None takes the run's own.
         factors: ground truth of each row: an array (n, factors), or a column for each by name.
         encode: a function of a tensor, in place of the model's.
         decode: a function of a tensor, in place of the model's.
-        posterior: how to interpret `encode`'s outputs, e.g. `logvar`; None infers it.
+        posterior: how to interpret `encode`'s outputs, e.g. `interleaved,logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
-        value_range: of the images that the model takes; None infers it.
-        likelihood: p(x|z), e.g. `gaussian:0.01`; None infers it.
-        prior: p(z), e.g. `student-t:5`; None infers it.
-        condition: what a conditional model takes beside x; False: it was trained without.
-        lengths: of padded sequences.
+        value_range: range of the images that the model takes; None infers it.
+        likelihood: p(x|z), e.g. `gaussian:0.01`, or a function of the decoder's output that returns
+            a distribution; None infers it.
+        prior: p(z), e.g. `student-t:5`, or anything that `vs.priors.as_prior` takes, or a function
+            of the condition that returns a torch Normal; None infers it.
+        condition: labels or other arrays with a row for each example, a tuple of these, or a
+            function of a batch; False: the model was trained without.
+        lengths: lengths of padded sequences.
         scored: an array of the shape of the data, 1 where a value is scored.
         batch_axis: axis of examples in what the model takes; 1: it takes time first.
         kind: `images`, `signals` or `tokens`.
         columns: names of columns, channels or tokens.
-        mean: that x was standardised with, undone where values are shown.
-        std: that x was standardised with, undone where values are shown.
+        mean: mean that x was standardised with; it is undone wherever values are shown.
+        std: standard deviation that x was standardised with; it is undone likewise.
         name: what reports call it.
         rows: rows of the data that are encoded, at most.
 
@@ -258,7 +256,7 @@ def encode(
         index: rows to encode; None takes all.
         seed: of all random draws.
         batch: rows at a time.
-        auxiliary: u of identifiable VAEs, where the run does not know it.
+        auxiliary: u of identifiable VAEs, if the run does not know it.
 
     Returns:
         `Codes`: posterior of each row, one sample of it, and the ground truth where it is known.

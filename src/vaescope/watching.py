@@ -93,10 +93,8 @@ def watch(
 ) -> Watch:
     """Types and KL of the latents over the last batches, given the posteriors of one more.
 
-    `mean` and one of `variance`, `std`, `logvar` are tensors or arrays of shape (batch, latent);
-    no random numbers are drawn and no autograd graph is touched. `state` is the result of the last
-    call. Examples are forgotten exponentially: one that came m examples ago weighs exp(-m /
-    memory); `math.inf` forgets none.
+    No random numbers are drawn and no autograd graph is touched. Examples are forgotten
+    exponentially: one that came m examples ago weighs exp(-m / memory).
 
     `.warning` is None, or a sentence: all latents have been passive for `memory` examples (6,400
     at most); for as long, fewer have been active than at the maximum; or examples had no finite KL
@@ -104,13 +102,8 @@ def watch(
     purpose, which the warning cannot know. For diagonal posteriors; for others pass the marginal
     variances.
 
-    `prior_mean` and `prior_variance` are those of a Gaussian prior, N(0, I) if left out, and
-    `unused` is the variance of a latent that ignores x, the prior's if left out: numbers, or of
-    shape (latent,), or (batch, latent) where they depend on u. `unused` may also be what
-    `vaescope.objectives.unused_posterior(objective, prior)` returns: beta times the prior's
-    variance for the entropy objective, and where there is none no latent is passive. For a prior
-    that is not Gaussian pass its `unused` as `prior_variance` too: the KL is then to the Gaussian
-    of an unused latent.
+    For a prior that is not Gaussian pass the variance of `unused` as `prior_variance` too: the KL
+    is then to the Gaussian of an unused latent. If `unused` has no variance, no latent is passive.
 
     >>> seen = watch(np.zeros((4, 2)), variance=np.full((4, 2), [0.01, 1.0]))
     >>> seen.names, seen.kl.round(3).tolist()
@@ -118,14 +111,15 @@ def watch(
 
     Args:
         mean: (batch, latent) posterior means.
-        variance: (batch, latent), or `std`, or `logvar`.
+        variance: (batch, latent); give this, `std` or `logvar`.
         std: standard deviations.
         logvar: log-variances.
-        prior_mean: mean of the prior.
-        prior_variance: variance of the prior, one number or one per latent.
-        unused: variance of a latent that ignores x.
+        prior_mean: mean of a Gaussian prior: a number, (latent,) or (batch, latent).
+        prior_variance: its variance, likewise.
+        unused: variance of a latent that ignores x, likewise, or what
+            `vaescope.objectives.unused_posterior` returns; None is the prior's.
         state: the result of the last call.
-        memory: examples after which one weighs 1/e.
+        memory: examples after which one weighs 1/e; `math.inf` forgets none.
 
     Returns:
         `Watch`: what the latents are now, and all that the next call needs to know.

@@ -1,5 +1,6 @@
 """Perturbed data: within epsilon, same factors, resumed to the same bytes, and its controls."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 import vaescope as vs
 from vaescope.data import Dataset
-from vaescope.data.perturbed import facts_of, load_perturbed
+from vaescope.data.perturbed import load_perturbed
 from vaescope.errors import DataError, Interrupted, UsageError
 from vaescope.perturbing import PerturbSettings
 from vaescope.perturbing.network import inputs_of, make_network, moved, reflected
@@ -56,7 +57,9 @@ def test_images_stay_within_epsilon_and_keep_their_factors(rooms: Dataset, tmp_p
     assert found.data.name == "shapes3d-rendered, perturbed"
     page = (tmp_path / "preview.html").read_text()
     assert "magnified" in page and "0.175" in page
-    assert facts_of(found.path)["selection"]["pool"][1]["seed"] == 1
+    with np.load(found.path) as arrays:
+        facts = json.loads(str(arrays["facts"]))
+    assert facts["selection"]["pool"][1]["seed"] == 1
     # The same call returns what is there; another one is refused there.
     before = found.path.read_bytes()
     assert vs.perturb(rooms, out=tmp_path, **QUICK).path.read_bytes() == before

@@ -58,28 +58,23 @@ def compare(
 ) -> Comparison:
     """Compares two or more models on at most 5,000 images of the first run's data.
 
-    Each model is a finished run, its folder, or anything else that `vs.open_model` opens; a list of
-    them works too. Runs that differ only in their seeds are one setting. Several settings are
-    compared with the first, with intervals over seeds if there are enough of them, otherwise over
-    images. `data` replaces the first run's data; it is needed if that run was trained on your own
-    arrays or if no model is a run. `metrics` are names of `vs.metrics.METRICS`; the default are
-    those that fit no predictor. `images=False` keeps no picture. `names` are names for models that
-    are not runs. `posterior`, `output`, `value_range`, `likelihood`, `prior` and `condition` apply
-    to all models that vaescope did not train, as in `vs.inspect`; `progress` also works as there.
+    Runs that differ only in their seeds are one setting. Several settings are compared with the
+    first, with intervals over seeds if there are enough of them, otherwise over images. Arguments
+    from `posterior` to `condition` apply to all models that vaescope did not train.
 
     Args:
-        models: runs and models; a list of them is taken too.
-        data: rows that all are encoded on; None takes those of the first run.
-        metrics: names of metrics; None takes the quick ones.
+        models: anything that `vs.open_model` opens; a list of models works too.
+        data: rows that all models encode; None takes those of the first run.
+        metrics: names of `vs.metrics.METRICS`; None takes those that fit no predictor.
         images: whether pictures are kept.
-        names: what they are called.
-        posterior: how encoders' outputs are read, e.g. `logvar`; None infers it.
+        names: names for models that are not runs.
+        posterior: how to interpret encoders' outputs, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
         value_range: of the images that the models take; None infers it.
         likelihood: p(x|z), e.g. `gaussian:0.01`; None infers it.
         prior: p(z), e.g. `student-t:5`; None infers it.
         condition: what conditional models take beside x.
-        progress: True draws a bar, a function gets the name of each part.
+        progress: True draws a bar; a function gets the name of each part.
 
     Returns:
         `Comparison`: runs side by side on the same images, latents matched.

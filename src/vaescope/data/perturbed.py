@@ -22,7 +22,7 @@ from vaescope.errors import DataError
 from vaescope.reading import parse_json, read_arrays, read_regular
 from vaescope.types import Single
 
-__all__ = ["complete_perturbed", "facts_of", "load_perturbed", "open_perturbed", "packed"]
+__all__ = ["complete_perturbed", "load_perturbed", "open_perturbed", "packed"]
 
 FORMAT = 1
 _REMEDY = "Make it again with `vaescope perturb`, or restore the file that it wrote."
@@ -57,11 +57,6 @@ def _arrays(path: Path) -> dict[str, Any]:
     if missing:
         raise DataError(f"{path} lacks {', '.join(sorted(missing))}.", _REMEDY)
     return arrays
-
-
-def facts_of(path: Path) -> dict[str, Any]:
-    """How the data of a file were made."""
-    return _facts(path, _arrays(path))
 
 
 def _facts(path: Path, arrays: Mapping[str, Any]) -> dict[str, Any]:

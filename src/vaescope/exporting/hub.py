@@ -70,16 +70,12 @@ def save_pretrained(
 ) -> Published:
     """Writes a finished run to `folder` in the Hugging Face layout, with a model card.
 
-    The verdicts and metrics on the card are those of `inspection`, or of a fast one. `data` is
-    needed only where the run was trained on the user's own arrays. `licence` is the model's, by
-    the hub's identifier, e.g. "apache-2.0": only its owner knows it.
-
     Args:
         run: a run or its folder.
-        folder: where files are written, or read.
-        data: of the run, where it was trained on your own arrays.
-        inspection: an inspection whose numbers go on the card; None makes a fast one.
-        licence: of the model, for the card.
+        folder: where files are written.
+        data: the run's data, needed only if it was trained on your own arrays.
+        inspection: its verdicts and metrics go on the card; None makes a fast one.
+        licence: the model's licence by the hub's identifier, e.g. "apache-2.0".
 
     Returns:
         `Published`: A folder that can be uploaded as it is, and what it holds.
@@ -152,7 +148,7 @@ def load_pretrained(folder: str | Path) -> Run:
     Refuses folders that are incomplete or were changed, and never reads a pickle.
 
     Args:
-        folder: that `vs.save_pretrained` wrote.
+        folder: a folder that `vs.save_pretrained` wrote.
 
     Returns:
         `Run`: one run folder.

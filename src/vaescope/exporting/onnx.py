@@ -180,8 +180,8 @@ def export_onnx(
         decode: the decoder: a function of a tensor (n, latent).
         posterior: how to interpret `encode`'s outputs, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
-        value_range: of the images that the model takes; None infers it.
-        likelihood: of the decoder's output, as for `vs.open_model`; None infers it.
+        value_range: range of the images that the model takes; None infers it.
+        likelihood: likelihood of the decoder's output, as for `vs.open_model`; None infers it.
         prior: the model's, as for `vs.open_model`; None infers it.
         condition: what a conditional model takes beside x, as for `vs.open_model`; both files take
             it as `u`, its arrays side by side as floats.

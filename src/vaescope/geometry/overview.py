@@ -95,7 +95,7 @@ def overview(
         columns: latents to measure; None takes all.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: turns what `decode` returns into a distribution.
-        weight: weight of the rate in the objective; None where it is not known.
+        weight: weight of the rate in the objective; None if it is not known.
         reason: why the weight is not known.
         prior_variance: variance of the prior, one number or one per latent.
         centre: mean of the prior.

@@ -60,7 +60,7 @@ def predicted_variance(
 
     Args:
         metric: (n, d) diagonal of the decoder's Fisher metric.
-        weight: weight of the rate in the objective; None where it is not known.
+        weight: weight of the rate in the objective; None if it is not known.
         prior_variance: variance of the prior, one number or one per latent.
 
     Returns:
@@ -116,7 +116,7 @@ def variance_law_of(
     Args:
         grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
         variance: (n, latent) posterior variances.
-        weight: weight of the rate in the objective; None where it is not known.
+        weight: weight of the rate in the objective; None if it is not known.
         reason: why the weight is not known.
         prior_variance: variance of the prior, one number or one per latent.
 
@@ -185,16 +185,13 @@ def variance_law(
 ) -> VarianceLaw:
     """Does the encoder's variance follow the decoder's columns?
 
-    `mean` and `variance` are posteriors, shape (n, d); `weight` is the weight of the rate in
-    training, `Objective.rate_weight`; `prior_variance` a number, or of shape (d,) or (n, d).
-
     Args:
         decode: the decoder: a function of a tensor (n, latent).
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.
-        weight: weight of the rate in the objective; None where it is not known.
+        weight: weight of the rate in training (`Objective.rate_weight`); None if it is not known.
         reason: why the weight is not known.
-        prior_variance: variance of the prior, one number or one per latent.
+        prior_variance: variance of the prior: a number, (latent,) or (n, latent).
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: turns what `decode` returns into a distribution.
         columns: latents to measure; None takes all.

@@ -23,7 +23,7 @@ def equal_width(values: Floats, bins: int) -> Long:
 
     Args:
         values: (n, k) numbers.
-        bins: equal-width bins of each latent.
+        bins: number of equal-width bins of each latent.
 
     Returns:
         (n, k) bins.
@@ -63,7 +63,7 @@ def has_room(least: Floats, most: Floats, bins: int) -> Booleans:
     Args:
         least: (k,) smallest values.
         most: (k,) largest values.
-        bins: equal-width bins of each latent.
+        bins: number of equal-width bins of each latent.
 
     Returns:
         An array; its shape follows from the arguments.
@@ -89,7 +89,7 @@ def quantile(values: Floats, bins: int) -> Long:
 
     Args:
         values: (n, k) numbers.
-        bins: equal-width bins of each latent.
+        bins: number of equal-width bins of each latent.
 
     Returns:
         (n, k) bins.

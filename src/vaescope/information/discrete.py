@@ -118,8 +118,8 @@ def joint_counts(a: Integers, b: Integers) -> Counts:
     One pass over the rows, in chunks: linear in n. Classes are counted from 0.
 
     Args:
-        a: the first.
-        b: the second.
+        a: the first array of classes.
+        b: the second array of classes.
 
     Returns:
         `Counts`: how often each class of each column of `a` meets each class of each column of
@@ -178,8 +178,8 @@ def mutual_information(a: Integers, b: Integers) -> Matrix:
     `Counts.chance`.
 
     Args:
-        a: the first.
-        b: the second.
+        a: the first array of classes.
+        b: the second array of classes.
 
     Returns:
         (k, l) nats.

@@ -55,8 +55,8 @@ def information_replicates(
     """Information of each column of a with each of b, on resampled rows.
 
     Args:
-        a: the first.
-        b: the second.
+        a: the first array of classes.
+        b: the second array of classes.
         resamples: bootstrap resamples behind the interval.
         rng: generator of random numbers.
 

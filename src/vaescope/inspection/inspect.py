@@ -46,11 +46,7 @@ def inspect(
 ) -> Inspection:
     """Dissects whatever `vs.open_model` opens, on at most 10,000 examples.
 
-    Arguments up to `std` are those of `vs.open_model`. `nominal` is the beta in the training code,
-    with which the effective beta is compared. `effort` is fast, default or
-    thorough. `images=False` keeps no picture: neither examples nor reconstructions.
-    Progress is drawn on stderr at a terminal and in notebooks; `progress=False` draws none, and a
-    function gets the name of each part instead.
+    Arguments up to `std` are those of `vs.open_model`.
 
     Args:
         model: a run, its folder, or any model that `vs.open_model` opens.
@@ -60,7 +56,7 @@ def inspect(
         decode: a function of a tensor, in place of the model's.
         posterior: how to interpret `encode`'s outputs, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
-        value_range: of the images that the model takes; None infers it.
+        value_range: range of the images that the model takes; None infers it.
         likelihood: p(x|z), e.g. `gaussian:0.01`; None infers it.
         prior: p(z), e.g. `student-t:5`; None infers it.
         condition: what a conditional model takes beside x; False: nothing.
@@ -69,13 +65,14 @@ def inspect(
         batch_axis: axis of examples in what the model takes.
         kind: `images`, `signals` or `tokens`.
         columns: names of columns, channels or tokens.
-        mean: that x was standardised with.
-        std: that x was standardised with.
+        mean: mean that x was standardised with.
+        std: standard deviation that x was standardised with.
         nominal: the beta in the training code, to compare with.
         effort: `latents`, `fast`, `default` or `thorough`.
-        images: whether pictures are kept.
+        images: False keeps no picture, neither examples nor reconstructions.
         name: what reports call it.
-        progress: True draws a bar, a function gets the name of each part.
+        progress: None draws progress at a terminal and in notebooks, False draws none, and a
+            function gets the name of each part.
 
     Returns:
         `Inspection`: all results.

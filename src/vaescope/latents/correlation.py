@@ -206,7 +206,7 @@ def shuffled_information(values: Floats, *, bins: int = 20, rng: np.random.Gener
 
     Args:
         values: (n, d) codes.
-        bins: equal-width bins of each latent.
+        bins: number of equal-width bins of each latent.
         rng: generator of random numbers.
 
     Returns:
@@ -290,7 +290,7 @@ def mean_against_sample(
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         kinds: types of the latents, if they are already known.
-        bins: equal-width bins of each latent.
+        bins: number of equal-width bins of each latent.
         resamples: bootstrap resamples behind the interval.
         seed: of all random draws.
 

@@ -40,7 +40,7 @@ def entropy_of_means(
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        bins: equal-width bins of each latent.
+        bins: number of equal-width bins of each latent.
         on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.

@@ -36,7 +36,7 @@ def irs(
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        quantile: of the largest change.
+        quantile: quantile of the largest changes.
         factor_bins: bins of factors with many values.
         on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.

@@ -29,8 +29,8 @@ def mig_sup(
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        bins: equal-width bins of each latent.
-        adjusted: whether the information that chance gives is taken off.
+        bins: number of equal-width bins of each latent.
+        adjusted: whether information is adjusted for chance.
         on: `mean` or `sample`: the representation that is scored.
         limit: rows at most; None takes all.
         resamples: bootstrap resamples behind the interval.

@@ -38,7 +38,7 @@ def sap(
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         standardised: whether codes are divided by their standard deviation first.
-        cost: of the linear classifier.
+        cost: cost of the linear classifier.
         on: `mean` or `sample`: the representation that is scored.
         train: rows that the classifiers learn from; None takes the protocol's number.
         test: rows that they are scored on; None takes the protocol's number.

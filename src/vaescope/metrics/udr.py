@@ -68,7 +68,7 @@ def udr_lasso(
 
     Args:
         models: codes of the same rows, one for each seed.
-        penalty: of the lasso.
+        penalty: penalty of the lasso.
         least_kl: nats above which a latent counts.
         on: `mean` or `sample`: the representation that is scored.
 

@@ -101,8 +101,8 @@ def conditional_mlp_pair(
         auxiliary: number of values of u.
         encoder: hidden widths of the encoder, in the order in which data flow.
         decoder: hidden widths of the decoder, in the order in which data flow.
-        encoder_activation: makes an activation.
-        decoder_activation: makes an activation.
+        encoder_activation: function that makes an activation.
+        decoder_activation: function that makes an activation.
         width: outputs that the likelihood takes per value of x.
 
     Returns:

@@ -204,8 +204,6 @@ def conv_pair(
 ) -> Pair:
     """The pair for square images of a size in `layouts`, with any number of channels.
 
-    `width` is the likelihood's: how many outputs it takes per value of x.
-
     Args:
         event: shape of one x.
         latent: number of latents.

@@ -27,7 +27,7 @@ def dcgan_pair(event: tuple[int, ...], latent: int, *, base: int = 32, width: in
 
     Batch normalisation after each convolution but the encoder's first (mathieu2019's Table 1 has it
     there too, its code has not) and the decoder's last; no biases. The heads' 4x4 convolutions are
-    the posterior's linear layer. `width` is the likelihood's outputs per value of x.
+    the posterior's linear layer.
 
     Args:
         event: shape of one x.

@@ -44,17 +44,15 @@ def mlp_pair(
     decoder_activation: Callable[[], nn.Module],
     width: int = 1,
 ) -> Pair:
-    """Hidden widths in the order in which data flow; heads and outputs are linear.
-
-    `width` is the likelihood's: how many outputs it takes per value of x.
+    """Fully connected encoder and decoder; heads and outputs are linear.
 
     Args:
         event: shape of one x.
         latent: number of latents.
         encoder: hidden widths of the encoder, in the order in which data flow.
         decoder: hidden widths of the decoder, in the order in which data flow.
-        encoder_activation: makes an activation.
-        decoder_activation: makes an activation.
+        encoder_activation: function that makes an activation.
+        decoder_activation: function that makes an activation.
         width: outputs that the likelihood takes per value of x.
 
     Returns:

@@ -25,7 +25,7 @@ class DiagonalPosterior(nn.Module):
     """N(mean, diag(exp(log_variance))) from one linear layer of twice the width.
 
     Args:
-        features: width of what the encoder's body makes.
+        features: width of the output of the encoder's body.
         latent: number of latents.
 
     Example:
@@ -48,7 +48,7 @@ class IsotropicPosterior(nn.Module):
     """N(mean, exp(log_variance) I): one variance for all latents of an example.
 
     Args:
-        features: width of what the encoder's body makes.
+        features: width of the output of the encoder's body.
         latent: number of latents.
 
     Example:
@@ -73,10 +73,10 @@ class SeparatePosterior(nn.Module):
     common, as in the code of Khemakhem et al. 2020.
 
     Args:
-        features: width of what the encoder's body makes.
+        features: width of the output of the encoder's body.
         latent: number of latents.
         hidden: widths of the layers of each head.
-        activation: makes an activation.
+        activation: function that makes an activation.
 
     Example:
         >>> import torch
@@ -114,7 +114,7 @@ class FullPosterior(nn.Module):
     does not align the axes.
 
     Args:
-        features: width of what the encoder's body makes.
+        features: width of the output of the encoder's body.
         latent: number of latents.
 
     Example:
@@ -151,7 +151,7 @@ class PointPosterior(nn.Module):
     """The code of a plain autoencoder: a mean and no noise.
 
     Args:
-        features: width of what the encoder's body makes.
+        features: width of the output of the encoder's body.
         latent: number of latents.
 
     Example:
@@ -174,7 +174,7 @@ class NormalisedPosterior(nn.Module):
     over the batch, or by running averages of the training when the model is evaluated.
 
     Args:
-        features: width of what the encoder's body makes.
+        features: width of the output of the encoder's body.
         latent: number of latents.
 
     Example:

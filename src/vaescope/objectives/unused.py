@@ -76,7 +76,7 @@ def unused_posterior(
     Args:
         objective: an objective.
         prior: a prior.
-        step: of training; infinity is the end.
+        step: training step; infinity is the end.
 
     Returns:
         `UnusedPosterior`: the posterior of a latent that ignores x.
@@ -99,7 +99,7 @@ def rate_law(
     Args:
         objective: an objective.
         prior: a prior.
-        step: of training; infinity is the end.
+        step: training step; infinity is the end.
 
     Returns:
         The weight of the rate, or None, and why there is none.

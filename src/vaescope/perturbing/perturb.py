@@ -67,8 +67,8 @@ def perturb(
     """Images x' = x + epsilon m(w), w the factors: same factors, images within epsilon.
 
     m is trained so that an entangled beta-VAE reconstructs x' better than a disentangled one, both
-    with frozen encoders that see x (zietlow2022 chapter 4). The same call again resumes, or returns
-    what is there.
+    with frozen encoders that see x (zietlow2022 chapter 4). The same call resumes, or returns the
+    finished result.
 
     Args:
         data: a dataset with factors, or its name.
@@ -78,14 +78,14 @@ def perturb(
             `one-factor` (m sees `factor` alone), `relabelled` (levels in another order),
             `untrained` (m at initialisation, scaled to the RMS `rms`).
         pool: restarts of the beta-VAE, of which the `ensemble` worst and best by MIG are taken.
-        least_contrast: in MIG between these, below which the pool is refused.
+        least_contrast: smallest difference in MIG between these that is accepted.
         filtered: whether over-pruned models are left out; zietlow2022 does not mention this.
-        steps, lr, hidden: of m; `hidden` is the width of a layer before its one neuron.
+        steps, lr, hidden: steps and learning rate of m, and width of a layer before its neuron.
         training: settings of the pool, e.g. {"steps": 9000, "objective.beta": 4.0}.
-        ensemble: models on either side.
-        factor: that m sees, for `one-factor`.
+        ensemble: number of entangled models, and of disentangled ones.
+        factor: the factor that m sees, for `one-factor`.
         rms: size of the change, for `untrained`.
-        seed: of the pool and of m.
+        seed: seed of the pool and of m.
 
     Returns:
         `Perturbation`: the dataset, and how it was made.

@@ -26,7 +26,7 @@ class ConditionalPrior(Prior):
         width: values of u.
         latent: number of latents.
         hidden: widths of its network.
-        activation: makes an activation.
+        activation: function that makes an activation.
         learned_mean: whether the mean depends on u too.
 
     Example:

@@ -72,8 +72,8 @@ class Price:
 
 def _sentence(who: str, loss: Loss) -> str:
     verb = "lose" if who.endswith("s") else "loses"
-    used = f"{loss.by_lot:.3f} without as many used latents"
-    figures = f"{loss.before:.3f} with them, {loss.after:.3f} without them, {used}"
+    used = f"{loss.by_lot:.3f} without as many used ones"
+    figures = f"{loss.before:.3f} with all latents, {loss.after:.3f} without these, {used}"
     if loss.matters:
         return (
             f"{who} on means {verb} accuracy on the factors ({figures}): keep the passive means "

@@ -86,8 +86,8 @@ def page_of(inspection: Inspection, *, images: bool = True) -> Page:
     shows = any(part.kind == "pictures" for section in sections for part in section.parts)
     page = Page(
         subject.name,
-        f"{subject.says} Numbers are over {_examples(subject.n, subject.of)} of {subject.data}."
-        + (f" Inferred: {inspection.read}." if inspection.inferred else ""),
+        f"{subject.says} Numbers are computed over {_examples(subject.n, subject.of)} of "
+        f"{subject.data}." + (f" Inferred: {inspection.read}." if inspection.inferred else ""),
         tuple(_facts(inspection)),
         statements(inspection.verdicts),
         sections,

@@ -32,7 +32,7 @@ def _done(runs: Runs) -> tuple[PageStatement, bool]:
     whole = done == total
     says = "All runs are done." if whole else f"{done:,} runs are done; {rest}"
     advice = (
-        "Numbers are over all of them."
+        "Numbers are computed over all of them."
         if whole
         else "Run the same command again to resume; failed.json in a run's folder says why."
     )

@@ -45,16 +45,11 @@ def train(
     progress: bool = False,
     **settings: Any,
 ) -> Run:
-    """Trains a preset to its end and returns the run; resumes or returns what is there already.
+    """Trains a preset to its end and returns the run; resumes or returns a run that exists.
 
-    `data`: a dataset, its name or path, an array, or None for the preset's own. `settings` override
-    the preset by bare name, e.g. `beta=4, steps=3000, seed=0`; a name must match exactly one.
-
-    `on_record` is called with each row of the history as it is written: step, loss, its parts,
-    counts of types, mean variances, and at a validation `validation_elbo`. `loggers` are names in
-    `vaescope.loggers.LOGGERS`: csv, tensorboard, wandb, mlflow. `progress` draws a bar on stderr.
-    Rows from before a run was resumed are not sent again.
-    Groups may be given whole, `net={"name": "mlp", "encoder": [64]}`, and as your own parts:
+    `settings` override the preset by bare name, e.g. `beta=4, steps=3000, seed=0`; a name must
+    match exactly one. Groups may be given whole, `net={"name": "mlp", "encoder": [64]}`, and as
+    your own parts:
     `objective=MyObjective(weight=3.0)`, `prior=`, `posterior=`, `likelihood=`; `encoder=` and
     `decoder=`, any modules from x to the posterior's parameters and from z to the likelihood's;
     `net=`, a function that makes both; or `vae=`, a whole `vs.VAE` (docs/own-parts.md). Modules
@@ -62,10 +57,11 @@ def train(
 
     Args:
         preset: name of a preset.
-        data: a dataset, its name or path, or an array; None takes the run's own.
+        data: a dataset, its name or path, or an array; None takes the preset's own.
         out: folder for runs; None is `$VAESCOPE_RUNS`.
         device: `auto`, `cpu`, `cuda` or `mps`.
-        on_record: called with each row of the history.
+        on_record: called with each new row of the history: step, loss, its parts, counts of types,
+            mean variances, and at a validation `validation_elbo`.
         loggers: names: csv, tensorboard, wandb, mlflow.
         progress: whether a bar is drawn on stderr.
         settings: settings by bare name, whole groups, or your own parts.

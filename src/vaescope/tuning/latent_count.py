@@ -152,13 +152,13 @@ def how_many_latents(
     than one latent each.
 
     Args:
-        data: as for `vs.train`; None: the preset's own.
-        preset: whose objective, networks and optimiser FONDUE's trainings have.
-        most: latents that are tried.
-        minutes: which FONDUE's trainings do not pass, judged by the time that the wide model took;
-            that one comes first and is always trained.
+        data: as for `vs.train`; None takes the preset's own.
+        preset: its objective, networks and optimiser are used.
+        most: largest number of latents to try.
+        minutes: no training starts that would end later, judged by the time of the wide model,
+            which is trained first in any case.
         progress: as for `vs.inspect`.
-        settings: of the preset, as for `vs.train`; `steps` is the length of a training.
+        settings: settings of the preset, as for `vs.train`; `steps` applies to each training.
         device: `auto`, `cpu`, `cuda` or `mps`.
 
     Returns:

@@ -53,24 +53,20 @@ def tune_beta(
 ) -> Tuning:
     """Finds where latents become passive as beta rises, and the strength to use.
 
-    `needed` latents must stay in use: by default one for each factor if the data are a full grid or
-    have known sources, otherwise as many as are in use before reconstruction suffers. `between`
-    fixes the range of beta. `by="dto"` takes the beta with the smallest distance to orthogonality,
-    `by="overlap"` the one at which `overlap_share` of the examples share a code; this value is not
-    calibrated. `round_steps` is the length of a round, of which a short run has 2 to 20; `short_lr`
-    its learning rate, by default the preset's and at least 1e-3. Other arguments as for `vs.train`.
     Do not trust the numbers if `.notes` say that latents still changed.
 
     Args:
         preset: name of a preset.
-        data: a dataset, its name or path, or an array; None takes the run's own.
-        by: `onset`, `dto` or `overlap`: what chooses the value.
-        needed: latents that must stay in use.
+        data: a dataset, its name or path, or an array; None takes the preset's own.
+        by: what chooses the value: `onset`, `dto` (the smallest distance to orthogonality) or
+            `overlap` (not calibrated).
+        needed: latents that must stay in use; None is one for each factor if the data are a full
+            grid or have known sources, otherwise as many as reconstruction needs.
         between: range of beta to search.
         overlap_share: with `by="overlap"`, the wanted share of the examples that share a code; None
             is the geometric mean of one of them and all, a convention.
-        round_steps: steps of one round.
-        short_lr: learning rate of the short runs.
+        round_steps: steps of one round; a short run has 2 to 20 rounds.
+        short_lr: learning rate of the short runs; None is the preset's, but at least 1e-3.
         out: folder for runs; None is `$VAESCOPE_RUNS`.
         device: `auto`, `cpu`, `cuda` or `mps`.
         settings: settings by bare name, e.g. `beta=4`.

@@ -22,7 +22,7 @@ from vaescope.studies.measuring import distortion, dto, subject, used
 from vaescope.studies.panels import Curves
 from vaescope.studies.study import Measured, Scale, Study, Trained, cells
 
-__all__ = ["GRID", "PAIR", "ROWS", "STUDY", "diagonal_lead", "measure"]
+__all__ = ["PAIR", "STUDY", "diagonal_lead", "measure", "work"]
 
 #: The two factors, and their correlations.
 PAIR = ("x", "y")
@@ -32,7 +32,8 @@ ROWS = 1296
 GRID = {**SPRITES["data.grid"], "shape": [0]}
 
 
-def _work(scale: Scale) -> Trained:
+def work(scale: Scale, rhos: tuple[float, ...] = RHOS) -> Trained:
+    """Models on factors with each of these correlations."""
     seeds = {"smoke": 1, "laptop": 16, "paper": 20}[scale]
     if scale == "paper":
         fixed: dict[str, Any] = {"data.name": "dsprites", "net.name": "mlp",
@@ -49,7 +50,7 @@ def _work(scale: Scale) -> Trained:
         tuple(
             cell
             for method, own in methods(scale).items()
-            for rho in RHOS
+            for rho in rhos
             for cell in cells(
                 (
                     {**fixed, **own, "data.correlated": [*PAIR, rho], "seed": seed}
@@ -114,7 +115,7 @@ _PAPER = "said, without an experiment"
 STUDY = Study(
     "bhowal2024/correlated",
     "Training on correlated factors: scores, axes and orthogonality",
-    _work,
+    work,
     (
         Claim(
             "Models that saw x and y correlated by 0.9 tell them apart less well than those that "

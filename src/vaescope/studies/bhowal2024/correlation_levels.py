@@ -2,12 +2,12 @@
 2021, https://arxiv.org/abs/2006.07886; what two levels leave open (`correlated.py`).
 """
 
-from vaescope.studies.bhowal2024.bank import METHODS, NETS, SPRITES, methods
-from vaescope.studies.bhowal2024.correlated import GRID, PAIR, ROWS, measure
+from vaescope.studies.bhowal2024.bank import METHODS
+from vaescope.studies.bhowal2024.correlated import work
 from vaescope.studies.claims import Claim, Control
 from vaescope.studies.effects import Trend
 from vaescope.studies.panels import Curves
-from vaescope.studies.study import Scale, Study, Trained, cells
+from vaescope.studies.study import Scale, Study, Trained
 
 __all__ = ["STUDY"]
 
@@ -15,32 +15,7 @@ RHOS = (0.0, 0.3, 0.6, 0.9)
 
 
 def _work(scale: Scale) -> Trained:
-    seeds = {"smoke": 1, "laptop": 16, "paper": 20}[scale]
-    fixed = {
-        **SPRITES, "data.grid": GRID, "data.correlated_rows": ROWS, **NETS, "latent": 6,
-        "steps": 20 if scale == "smoke" else 3000,
-    }  # fmt: skip
-    if scale == "paper":
-        fixed = {"data.name": "dsprites", "net.name": "mlp", "net.encoder": [1200] * 2,
-            "net.decoder": [1200] * 3, "net.decoder_activation": "tanh", "optimiser.lr": 1e-3,
-            "likelihood.name": "squared-error",
-        }  # fmt: skip
-    return Trained(
-        "bhowal2024-correlated",
-        tuple(
-            cell
-            for method, own in methods(scale).items()
-            for rho in RHOS
-            for cell in cells(
-                (
-                    {**fixed, **own, "data.correlated": [*PAIR, rho], "seed": seed}
-                    for seed in range(seeds)
-                ),
-                method=method, rho=rho,
-            )
-        ),
-        measure,
-    )  # fmt: skip
+    return work(scale, RHOS)
 
 
 _SECTION = "bhowal2024 section 3.3"
