@@ -180,7 +180,8 @@ def geometry(inspection: Inspection) -> Section | None:
     if errors:
         parts.append(
             PageTable(
-                "local-decoders", "Relative errors of estimates of the loss due to the posterior's noise.",
+                "local-decoders",
+                "Relative errors of estimates of the loss due to the posterior's noise.",
                 (Column("Estimate by"), Column("Error", "number"), Column("Points", "number", 0)),
                 tuple((name, spread.value, spread.n) for name, spread in errors.items()),
             )
