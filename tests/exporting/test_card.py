@@ -119,7 +119,7 @@ def test_data_without_factors_have_no_metrics_and_it_is_said(tmp_path: Path) -> 
     assert made.metrics == 0
     assert "model-index" not in head_of(made.text)
     assert "- not measured: metrics: the codes have neither factors nor" in made.text
-    assert spec.data.sha256 in made.text and "its owner's to say" in made.text
+    assert spec.data.sha256 in made.text and "Its owner determines licence" in made.text
 
 
 def test_a_name_cannot_break_the_card(found: Inspection) -> None:

@@ -300,7 +300,7 @@ def test_a_run_on_own_arrays_needs_them_for_its_card(tmp_path: Path) -> None:
         vs.save_pretrained(run, tmp_path / "hf")
     saved = vs.save_pretrained(run, tmp_path / "hf", rows, licence="mit")
     card = saved.run.card.read_text()
-    assert "license: mit" in card and "its owner's to say" in card
+    assert "license: mit" in card and "Its owner determines licence" in card
     data = from_arrays(rows)
     loaded = vs.load_pretrained(saved.folder)
     np.testing.assert_array_equal(vs.encode(loaded, data).mean, vs.encode(run, data).mean)
