@@ -140,8 +140,8 @@ def _overlap_says(found: Overlap, rows: int) -> str:
     return (
         f"{found.effective_number:.3g} of {found.n:,} data points share a code{whole} (pairs "
         f"overlap by {found.bhattacharyya:.2g}), {_STATES[found.state_among(rows)]} (study "
-        "mathieu2019/overlap: small models of two datasets). Training data that are not among these "
-        "rows would share codes too. Which overlap is best is not known."
+        "mathieu2019/overlap: small models of two datasets). Training data that are not among "
+        "these rows would share codes too. Which overlap is best is not known."
     )
 
 
