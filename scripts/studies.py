@@ -11,15 +11,18 @@ scoreboard are made from the tables that are there.
 
 import argparse
 import json
+import os
 import resource
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from vaescope.report.run_times import RunTime, add_time, read_times, save_times, times_section
 from vaescope.report.scoreboard import Judged, scoreboard, study_text
 from vaescope.report.scoreboard_figure import scoreboard_figure
 from vaescope.report.spot_lines import Spot
@@ -37,6 +40,8 @@ from vaescope.tables import Table, Value
 RESULTS = Path("docs/results")
 #: Core hours of one unit at the paper's own scale, by study, beside the digest of that scale.
 PRICES = RESULTS / "paper-costs.json"
+#: What the runs of each study took, at laptop scale.
+TIMES = "run-times.json"
 
 
 def place(study: Study, ending: str) -> Path:
@@ -46,6 +51,35 @@ def place(study: Study, ending: str) -> Path:
 def kept(study: Study) -> Outcome | None:
     path = place(study, ".json")
     return load_outcome(path) if path.exists() else None
+
+
+def units_of(study: Study) -> int:
+    """How many units the table has."""
+    own = kept(study)
+    if own is None or own.digest != study.digest("laptop"):
+        return 0
+    return len(voting_units(study, own.table))
+
+
+@contextmanager
+def timed(study: Study) -> Iterator[None]:
+    """Adds what is done inside to the study's time, also where it is interrupted."""
+    began, spent, had = time.monotonic(), processor_seconds(), units_of(study)
+    try:
+        yield
+    finally:
+        own = kept(study)
+        took = round(processor_seconds() - spent, 1)
+        if (new := units_of(study) - had) > 0 or took > 10.0:  # else the table was there
+            times = read_times(RESULTS / TIMES)
+            machine = "unknown" if own is None else own.machine
+            date = datetime.now(UTC).strftime("%Y-%m-%d")
+            line = RunTime(
+                study.digest("laptop")[:16], max(new, 0), took,
+                round(time.monotonic() - began, 1), round(os.getloadavg()[0], 1), date, machine,
+            )  # fmt: skip
+            times[study.id] = add_time(times.get(study.id), line)
+            save_times(times, RESULTS / TIMES)
 
 
 def run(study: Study, out: Path, more: int | None, workers: int | None) -> None:
@@ -228,7 +262,12 @@ def write() -> None:
     for one in everything:
         if one.outcome is not None:
             place(one.study, ".md").write_text(study_text(one))
-    (RESULTS / "index.md").write_text(scoreboard(everything, lines, missing))
+    times = read_times(RESULTS / TIMES)
+    text = scoreboard(everything, lines, missing)
+    took = [(s.id, len(voting_units(s, t.table)), times.get(s.id))
+            for s in STUDIES if (t := tables.get(s.id)) is not None]  # fmt: skip
+    text += "\n".join(["", *times_section(took)])
+    (RESULTS / "index.md").write_text(text)
     (RESULTS / "index.svg").write_text(scoreboard_figure(everything))
 
 
@@ -258,7 +297,8 @@ def main() -> None:
             sys.stdout.write(f"{study.id}: units from {line.first}, registered {line.date}\n")
     for name in arguments.run:
         for study in find(name):
-            run(study, arguments.out, arguments.add, arguments.workers)
+            with timed(study):
+                run(study, arguments.out, arguments.add, arguments.workers)
     for name in arguments.spot:
         for study in find(name):
             spot_check(study, arguments.out, arguments.units or 2, arguments.workers)
