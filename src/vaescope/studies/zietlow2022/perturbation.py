@@ -95,7 +95,7 @@ METHODS: Mapping[str, Any] = {
     "beta-tcvae": lambda steps, factor: ("beta-tcvae", {
         "objective.beta": _strength(steps, factor * 3.0), "objective.rate": _strength(steps, 1.0)}),
     "ae": lambda steps, factor: ("ae", {}),
-    # 6 x 1000, as Kim and Mnih have it, would make a step thirty times slower.
+    # 6 x 1000, as Kim and Mnih have it, makes a step four times as slow: 19 ms in place of 5.
     "factor-vae": lambda steps, factor: ("factor-vae", {
         "objective.gamma": _strength(steps, factor * 7.0), "objective.rate": _strength(steps, 1.0),
         "objective.critic_width": 128, "objective.critic_layers": 3, "objective.critic_lr": 1e-3}),
