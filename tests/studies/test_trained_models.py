@@ -8,6 +8,8 @@ from vaescope.codes import Codes
 from vaescope.marginal_likelihood import posterior_contrast
 from vaescope.studies.grzes2023.posteriors import apart, mixed
 from vaescope.studies.grzes2023.trained import LEFT, TOLD, accuracy_of_u, place_explained
+from vaescope.studies.mathieu2019.subspaces import grouped
+from vaescope.studies.mathieu2019.subspaces_trained import dependence, within_groups
 from vaescope.studies.zietlow2022.held_out import shown_before
 from vaescope.studies.zietlow2022.trained_gap import turned
 
@@ -67,3 +69,18 @@ def test_a_sample_is_nearest_to_the_mixture_that_it_was_drawn_from() -> None:
     assert near[0.3] < 0.02 < min(near[0.0], near[0.7], near[1.0])
     # By hand: just above -2 half of the rest of the sample lies, and the prior has 0.023 there.
     assert near[1.0] == pytest.approx(0.7 * (0.5 - 0.0228), abs=0.02)
+
+
+def test_groups_are_matched_in_any_order_and_a_wrong_pairing_has_half_of_them() -> None:
+    sources = np.random.default_rng(0).normal(size=(4000, 6))
+    assert within_groups(sources[:, [4, 5, 0, 1, 2, 3]], sources) == pytest.approx(1.0)
+    # Two groups have one source each of two others: the third is whole, half of the rest is.
+    assert within_groups(sources[:, [0, 2, 1, 3, 4, 5]], sources) == pytest.approx(2 / 3, abs=0.01)
+    assert within_groups(sources @ np.zeros((6, 6)), sources) == pytest.approx(0.0, abs=0.01)
+
+
+def test_groups_of_a_subspace_prior_depend_inside_alone() -> None:
+    z = grouped(0, 2, 4000)
+    assert dependence(z) > 0.15
+    assert dependence(z[:, [0, 2, 1, 4, 3, 5]]) < 0.0
+    assert dependence(grouped(0, 1, 4000)) == pytest.approx(0.0, abs=0.03)

@@ -261,10 +261,10 @@ _MATHIEU = (
                 "convention",
     ),
     Covered(
-        "mathieu2019", "independent-subspace priors (abstract)", ("mathieu2019/subspaces",),
+        "mathieu2019", "independent-subspace priors (abstract)",
+        ("mathieu2019/subspaces", "mathieu2019/subspaces-trained"),
         tests=("tests/priors/test_subspaces.py::"
                "test_latents_depend_within_groups_and_not_between_them",),
-        missing="of linear models in the limit of little noise; trained networks",
     ),
     *_all("mathieu2019", "isotropic-encoder",
           "isotropic encoder, unequal prior variances (section 7)"),

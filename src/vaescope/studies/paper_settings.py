@@ -335,11 +335,11 @@ OWN: Mapping[str, str] = {
     "zietlow2022/table-3.2-images": "a computation that takes the settings of table 3.3",
     "zietlow2022/theorem-2": "a drawn cloud without numbers; the nonlinear task is that of "
     "table 3.3",
-    "bonheme2023/unpolarised": "a question of ours about the models of figure 6",
-    "bonheme2023/readouts": "a question of ours about the models of figure 6",
-    "bonheme2023/threshold": "a question of ours about the models of figure 6",
+    **{
+        f"bonheme2023/{name}": "a question of ours about the models of figure 6"
+        for name in ("unpolarised", "readouts", "threshold", "consumers")
+    },
     "bonheme2023/factor-vae": "a question of ours; disentanglement_lib's settings but the critic",
-    "bonheme2023/consumers": "a question of ours about the models of figure 6",
     "zietlow2022/seeds": "a question of our own: whether seeds share a latent space",
     "zietlow2022/dto-steps": "a study of our own: steps and beta are what it varies",
     "zietlow2022/orthogonal": "the thesis asks for it and has no experiment",
@@ -367,8 +367,11 @@ OWN: Mapping[str, str] = {
         ("zietlow2022/held-out", "zietlow2022/held-out-more", "zietlow2022/trained-local-global"),
         "a question of ours, or said without an experiment: the thesis has none on it",
     ),
-    "mathieu2019/subspaces": "rotations without networks: the paper has no experiment on it",
-    "mathieu2019/towards-modes": "posteriors without networks: the paper has no experiment on it",
+    **{
+        f"mathieu2019/{name}": "the paper has no experiment on it"
+        for name in ("subspaces", "subspaces-trained", "towards-modes", "isotropic-encoder",
+                     "appendix-c-training")
+    },
     **{
         f"grzes2023/{name}": "linear models brought to their optimum: no setting is printed for it"
         for name in ("discarded", "pressure", "learned-means")
@@ -385,8 +388,6 @@ OWN: Mapping[str, str] = {
         ("bhowal2024/shapes", "bhowal2024/local-sets", "bhowal2024/sets"),
         "other data than the paper's, in networks and for steps of ours",
     ),
-    "mathieu2019/appendix-c-training": "the appendix has no experiment",
-    "mathieu2019/isotropic-encoder": "a remark in the paper's discussion, without an experiment",
     "pcl": "zietlow2022 compares with it and prints no setting",
     "weak-gan": "zietlow2022 compares with it and prints no setting",
     **dict.fromkeys(("ae", "vae", "annealed-vae", "dip-vae-i", "dip-vae-ii"), _LIBRARY),
@@ -394,7 +395,6 @@ OWN: Mapping[str, str] = {
     "free-bits": "the vae preset with free bits, which none of the five papers has",
     "sigma-vae": "the vae preset with a learnt variance, which none of the five papers has",
     "ivae": "settings of Khemakhem et al. 2020, which is not one of the five papers",
-    "orthogonal-ae": "an objective of our own",
-    "orthogonal-vae": "an objective of our own",
+    **dict.fromkeys(("orthogonal-ae", "orthogonal-vae"), "an objective of our own"),
     "demo": "a demonstration of our own",
 }  # fmt: skip

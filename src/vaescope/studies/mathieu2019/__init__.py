@@ -10,6 +10,7 @@ from vaescope.studies.mathieu2019 import (
     isotropic_encoder,
     overlap,
     subspaces,
+    subspaces_trained,
     theorems,
     towards_modes,
     towards_modes_trained,
@@ -34,4 +35,5 @@ STUDIES: tuple[Study, ...] = (
     towards_modes.STUDY,
     towards_modes_trained.STUDY,
     subspaces.STUDY,
+    subspaces_trained.STUDY,
 )
