@@ -28,7 +28,7 @@ from vaescope.tables import Value
 from vaescope.types import Floats, Integers
 from vaescope.vae import as_input
 
-__all__ = ["CONSUMERS", "READOUTS", "THRESHOLD"]
+__all__ = ["CONSUMERS", "READOUTS", "THRESHOLD", "features_of"]
 
 STRENGTH = 1.0
 DRAWS = 20
@@ -47,7 +47,7 @@ def _tc(values: Floats) -> float:
     return total_correlation(np.cov(values, rowvar=False))
 
 
-def _readouts(of: Halves, run: Run) -> Floats:
+def features_of(of: Halves, run: Run) -> Floats:
     """The features that the encoder's heads read, of the images whose codes are measured."""
     vae = load_vae(run)
     order = rng(0, "halves").permutation(of.model.codes.n)
@@ -63,7 +63,7 @@ def readouts(run: Run) -> Measured:
     of = halves(run)
     mean = of.codes.mean.astype(np.float64)
     kept, passive = mean[:, of.others(of.kinds.passive)], of.kinds.passive
-    features = _readouts(of, run)
+    features = features_of(of, run)
     draws = rng(0, "readouts")
     totals = []
     for _ in range(DRAWS):

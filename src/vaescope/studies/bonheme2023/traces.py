@@ -20,7 +20,17 @@ from vaescope.studies.study import Measured, Scale, Study, Trained
 from vaescope.tables import Value
 from vaescope.types import Floats, Integers
 
-__all__ = ["FIGURE_11", "FIGURE_12", "FIGURE_13", "FIRST", "end", "trace"]
+__all__ = [
+    "FIGURE_11",
+    "FIGURE_12",
+    "FIGURE_13",
+    "FIRST",
+    "STRONG",
+    "correlations_of",
+    "end",
+    "passive_and_active",
+    "trace",
+]
 
 STRENGTH = 1.0
 #: Above this an absolute correlation is counted: figure 12.
@@ -81,7 +91,7 @@ def end(run: Run) -> Measured:
     }
 
 
-def _sets(rows: list[Mapping[str, Any]]) -> tuple[Integers, Integers]:
+def passive_and_active(rows: list[Mapping[str, Any]]) -> tuple[Integers, Integers]:
     """Latents that are passive and active in the last row."""
     last = rows[-1]
     names = np.array(
@@ -111,7 +121,7 @@ def _onset(holds: np.ndarray[Any, np.dtype[np.bool_]], steps: Floats) -> float:
     return float(steps[place]) if place < len(steps) else float("nan")
 
 
-def _correlations(rows: list[Mapping[str, Any]]) -> Floats:
+def correlations_of(rows: list[Mapping[str, Any]]) -> Floats:
     """Of means at each snapshot: (snapshot, latent, latent)."""
     matrices = [[[np.nan if v is None else v for v in line] for line in row["correlation"]]
                 for row in rows]  # fmt: skip
@@ -135,8 +145,8 @@ def ranked(run: Run) -> Measured:
     """Figure 13: its number, that of one random assignment of types, and the share of the others
     that do as much. Which of them is the one is the run's."""
     rows: list[Mapping[str, Any]] = list(run.read_correlations())
-    correlations = _correlations(rows)
-    passive, active = _sets(rows)
+    correlations = correlations_of(rows)
+    passive, active = passive_and_active(rows)
     true = _nearer(correlations, passive, active)
     lots = _lots(correlations.shape[1], passive, active)
     found = np.array([_nearer(correlations, *lot) for lot in lots])
@@ -154,9 +164,9 @@ def trace(run: Run) -> Measured:
     """Figures 12 and 13: how often, and how strongly, latents correlate along training, by their
     types at its end; and when latents that end passive become so and begin to correlate."""
     rows: list[Mapping[str, Any]] = list(run.read_correlations())
-    correlations = _correlations(rows)
+    correlations = correlations_of(rows)
     d = correlations.shape[1]
-    passive, active = _sets(rows)
+    passive, active = passive_and_active(rows)
     off = np.where(np.eye(d, dtype=bool), 0.0, np.abs(correlations))
     often = (off > STRONG).any(axis=2).mean(axis=0)  # by latent, a share of the snapshots
     lots = _lots(d, passive, active)
