@@ -22,6 +22,7 @@ from vaescope.studies.bonheme2023.bank import Halves, arm, halves
 from vaescope.studies.bonheme2023.questions import features_of
 from vaescope.studies.bonheme2023.traces import STRONG, correlations_of, passive_and_active
 from vaescope.studies.catalogue import find
+from vaescope.studies.measuring import distortion
 from vaescope.studies.registry import read_registry
 from vaescope.studies.sampling import FIRST_BATCH
 from vaescope.studies.study import Cell
@@ -149,14 +150,16 @@ def directions(run: Run) -> Found:
 
 
 def rate(run: Run) -> Found:
-    """Figure 14: the rate, that of latents that are passive, and how many these are."""
+    """Figure 14: the rate, how much of it passive latents have and what constant means cost, which
+    tell nothing of an image; the distortion; and how many latents are passive and mixed."""
     of = halves(run)
     mean, variance = (x.astype(np.float64) for x in (of.codes.mean, of.codes.variance))
     nats = 0.5 * (mean**2 + variance - 1.0 - np.log(variance)).mean(axis=0)
     return {
-        "rate": float(nats.sum()), "rate_of_passive": float(nats[of.kinds.passive].sum()),
         "passive": len(of.kinds.passive), "mixed": len(of.kinds.mixed),
-        "largest": float(nats.max()),
+        "rate": float(nats.sum()), "rate_of_passive": float(nats[of.kinds.passive].sum()),
+        "rate_of_constants": float(0.5 * (mean.mean(axis=0) ** 2).sum()),
+        "distortion": distortion(of.model),
     }  # fmt: skip
 
 
