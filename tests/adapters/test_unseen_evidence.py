@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tests.adapters.corpus.layers import Layers, reparameterise
-from tests.adapters.corpus.style import LATENTS, digits
+from tests.adapters.corpus.style import LATENTS, colour, digits
 from torch import Tensor, nn
 
 import vaescope as vs
@@ -166,3 +166,31 @@ def test_reading_changes_nothing_in_a_model() -> None:
     assert model.fc_mu is layer
     for name, value in model.state_dict().items():
         torch.testing.assert_close(value, before[name], rtol=0, atol=0)
+
+
+class Flattens(nn.Module):
+    """A linear VAE at its optimum of images in one order of their axes; it takes any."""
+
+    def __init__(self, images: Tensor) -> None:
+        super().__init__()
+        self.inner = vs.known.linear_vae(images.flatten(1).numpy())
+
+    def encode(self, x: Tensor) -> Any:
+        return self.inner.encode(x.reshape(len(x), -1))
+
+    def decode(self, z: Tensor) -> Tensor:
+        return self.inner.decode(z)
+
+
+def test_a_model_of_images_with_their_channels_last_that_takes_both_is_asked_about() -> None:
+    last = colour().permute(0, 2, 3, 1).contiguous()
+    model = Flattens(last)
+    with pytest.raises(ReadingError, match="reconstructions are closer if they are last"):
+        vs.open_model(model, last, posterior="logvar")
+    opened = vs.open_model(model, last, posterior="logvar", kind="signals")
+    wanted = model.encode(last)[0].detach().numpy()
+    np.testing.assert_allclose(opened.codes.mean, wanted, rtol=1e-3, atol=1e-4)
+    first = Flattens(colour())
+    opened = vs.open_model(first, last, posterior="logvar")  # moved first, as it was trained
+    wanted = first.encode(colour())[0].detach().numpy()
+    np.testing.assert_allclose(opened.codes.mean, wanted, rtol=1e-3, atol=1e-4)

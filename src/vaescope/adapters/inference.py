@@ -18,6 +18,7 @@ from torch import Tensor
 from vaescope.adapters.arguments import of_function, parameters_of
 from vaescope.adapters.asked import Asked
 from vaescope.adapters.batch_inference import with_batches_that_work
+from vaescope.adapters.channel_order import refuse_order
 from vaescope.adapters.decoders import (
     FROM_LATENTS,
     decoders_of,
@@ -136,6 +137,7 @@ def choose(
         refuse_detour(source, first.decoder[1], _means(first), first.shape, forward)
     if forward is not None:
         refuse_skip(source, first.decoder, forward)
+    refuse_order(source, first, x, u, asked.kind)
     refuse_company(source, first, x, u)
     if first.unsaid:
         refuse_outputs(source.name, first.unsaid)
