@@ -194,6 +194,33 @@ def test_a_side_that_ignores_its_input_is_never_the_same_space(base: OpenModel) 
     assert found.says.startswith("incompatible"), found.says
 
 
+class Mirrored(nn.Module):
+    """A model with its latents in the other order, and one of them mirrored."""
+
+    def __init__(self, model: nn.Module, latent: int) -> None:
+        super().__init__()
+        self.model, self.order = model, torch.eye(latent).flip(1)
+        self.order[0] *= -1.0
+
+    def encode(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        mean, logvar = self.model.encode(x)
+        return mean @ self.order, logvar.flip(1)
+
+    def decode(self, z: Tensor) -> object:
+        return self.model.decode(z @ self.order.T)
+
+
+@pytest.mark.parametrize("latent", [1, 2])
+def test_few_latents_are_not_incompatible_because_shuffled_pairs_fit_by_chance(latent: int) -> None:
+    x = vs.known.signals()
+    model = vs.known.linear_vae(x, latent=latent)
+    reading = {"posterior": "logvar", "likelihood": "gaussian:0.09"}
+    pair = [vs.open_model(one, x, **reading) for one in (model, Mirrored(model, latent))]
+    for seed in range(20):
+        says = vs.exchange(*pair, seed=seed, rows=200).says
+        assert says.startswith(CLASSES["permutation"]), (seed, says)
+
+
 def test_few_images_are_said_to_be_few(base: OpenModel) -> None:
     few = replace(base, rows=base.rows[:12])
     assert "Only 6 images were measured" in vs.exchange(few, few).says
