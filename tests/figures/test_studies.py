@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from vaescope.figures.palette import SERIES_DARK
 from vaescope.figures.studies import SMALL, axis_words, draw_study
 from vaescope.report.study_page import figure_svg
 from vaescope.studies import Claim, Gap, Level, Study
@@ -89,10 +90,30 @@ def test_a_figure_follows_the_dark_and_its_words_can_be_read_at_400_pixels() -> 
     study = Study("paper/table", "t", lambda scale: None, (), panels, (), "")  # type: ignore[arg-type,return-value]
     text = figure_svg(study, Outcome(study.id, "laptop", "", TABLE, {}))
     assert "prefers-color-scheme:dark" in text and "var(--ink," in text
+    assert "var(--series-0," in text
     assert text == figure_svg(study, Outcome(study.id, "laptop", "", TABLE, {}))
     width = float(text.partition('width="')[2].partition("pt")[0])
     assert SMALL * 400.0 / width >= 7.0
     assert ">Score</text>" in text
+
+
+def test_dots_stand_out_in_the_dark() -> None:
+    """WCAG 2's contrast of three for graphics, at the opacity of dots."""
+
+    def channels(colour: str) -> np.ndarray:
+        return np.array([int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5)])
+
+    def luminance(rgb: np.ndarray) -> float:
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    below = channels("#14181D")
+    ground = luminance(below)
+    contrasts = []
+    for colour in SERIES_DARK:
+        own = luminance(0.7 * channels(colour) + 0.3 * below)
+        contrasts.append((own + 0.05) / (ground + 0.05))
+    assert min(contrasts) >= 3.0
 
 
 def test_curves_go_through_the_means_over_seeds() -> None:

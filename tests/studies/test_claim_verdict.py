@@ -98,7 +98,7 @@ def test_support_needs_a_lead_over_the_control() -> None:
     assert judged(CONTROLLED, a=[2.0] * 12, c=[0.0] * 12).verdict == "supported"
     tied = judged(CONTROLLED, a=[2.0] * 12, c=[2.0, 3.0, 0.5] * 4)
     assert tied.verdict == "undecided" and tied.support < 20
-    assert tied.why == "its effect is stronger than its control in only 4 of 12 units"
+    assert tied.why.startswith("its effect is stronger than its control in only 4 of 12; 12 seeds ")
     lost = judged(CONTROLLED, a=[2.0] * 12, c=[None] * 12)
     assert lost.verdict == "undecided"
     lacking = decide([Case(CONTROLLED, "paper", table(a=[2.0] * 12), "re-analysed")])[0]
@@ -116,7 +116,9 @@ def test_units_without_the_condition_do_not_vote_and_too_many_leave_it_undecided
     assert (few.verdict, few.excluded, few.seeds) == ("supported", 2, 14)
     many = judged(claim, a=[2.0] * 16, p=[1.0] * 11 + [0.0] * 5)
     assert (many.verdict, many.excluded) == ("undecided", 5)
-    assert "do not meet its condition" in many.why
+    assert many.why.startswith("5 of 16 seeds do not meet its condition; 11 seeds ")
+    unknown = judged(claim, a=[2.0] * 16)
+    assert (unknown.verdict, unknown.why) == ("undecided", "the table lacks its condition")
 
 
 def test_more_primary_claims_in_a_family_ask_for_more_votes() -> None:
@@ -153,8 +155,8 @@ def test_a_claim_whose_study_has_not_run_is_undecided_and_says_so() -> None:
 
 
 def test_an_undecided_claim_says_what_would_have_been_seen() -> None:
-    assert "24 units detect a true share of" in judged(ABOVE, a=[2.0, 0.0] * 12).why
-    assert judged(ABOVE, a=[2.0] * 3).why == "3 units cannot decide it"
+    assert "24 seeds detect a true share of" in judged(ABOVE, a=[2.0, 0.0] * 12).why
+    assert judged(ABOVE, a=[2.0] * 3).why == "3 seeds cannot decide it"
 
 
 @pytest.mark.parametrize(

@@ -87,5 +87,5 @@ def test_how_far_a_study_is_from_its_cap_is_said() -> None:
         {name: column[:10] for name, column in table.table.results.items()},
     )
     tables = (table, replace(table, table=part))
-    said = [Judged(one, kept, "registered before", []).short_of_cap for kept in tables]
-    assert said == ["", "; 10 of at most 48 units were run"]
+    said = [Judged(one, kept, "registered before", []).units_of_cap for kept in tables]
+    assert said == ["; at its cap of 48", "; 10 of at most 48 units were run"]

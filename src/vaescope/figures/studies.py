@@ -169,7 +169,7 @@ def _dots(axes: Axes, panel: Dots, table: Table) -> None:
         (values,) = _known(part.numbers(panel.measure))
         # Fixed offsets: dots beside each other, the same in every drawing.
         offsets = 0.5 * (np.linspace(0.0, 1.0, len(values) + 2)[1:-1] - 0.5)
-        axes.plot(place + offsets, values, "o", ms=2.5, color=SERIES[0], alpha=0.5, mew=0)
+        axes.plot(place + offsets, values, "o", ms=2.5, color=SERIES[0], alpha=0.7, mew=0)
         estimate = mean_of(panel.measure, values)
         if estimate.n:
             axes.plot([place - 0.3, place + 0.3], [estimate.value] * 2, color=INK, lw=1.2)

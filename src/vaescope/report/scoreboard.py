@@ -23,7 +23,9 @@ _RULE = (
     "most units agree with the claim (averaged over the shares above one half) as if half do. A "
     "claim is **supported** or **contradicted** if its e is large enough for its family, **not "
     "specific** if a control, in which the mechanism is absent, shows the same, and otherwise "
-    "**undecided**. Support also requires a stronger effect than in the control, unit by unit."
+    "**undecided**. Support also requires a stronger effect than in the control, unit by unit. A "
+    "sentence of several parts has a unit against it where any part has, the e of its weakest part "
+    "for it, and the mean of its parts' e against it."
 )
 
 
@@ -45,12 +47,12 @@ class Judged:
         return self.outcome is not None and self.outcome.digest == self.study.digest("laptop")
 
     @property
-    def short_of_cap(self) -> str:
-        """How many units were run, where an undecided claim may still have more; else nothing."""
+    def units_of_cap(self) -> str:
+        """How many units were run, where an undecided claim may still have more."""
         if self.outcome is None:
             return ""
-        ran = len(voting_units(self.study, self.outcome.table))
-        return f"; {ran} of at most {self.study.cap} units were run" if ran < self.study.cap else ""
+        ran, cap = len(voting_units(self.study, self.outcome.table)), self.study.cap
+        return f"; {ran} of at most {cap} units were run" if ran < cap else f"; at its cap of {cap}"
 
     @property
     def counts(self) -> bool:
@@ -97,7 +99,10 @@ def _control(verdict: ClaimVerdict) -> str:
     if votes is None or votes.units == 0 or "lacks its control" in verdict.why:
         return f"{claim.control.shown}: not measured"
     if votes.votes_for + votes.against == 0:  # equal arms, or no number in any unit
-        return f"{claim.control.shown}: neither for nor against in all {votes.units}"
+        return (
+            f"{claim.control.shown}: neither for nor against in all {votes.units}, so that it "
+            "tests nothing"
+        )
     return f"{claim.control.shown}: {votes.votes_for} for, {votes.against} against"
 
 
@@ -326,7 +331,10 @@ def _headline(judged: Sequence[Judged], *, own: bool) -> str:
         else f"Of the papers' {len(primary)} primary claims about trained models"
     )
     have = "has" if len(run) == 1 else "have"
-    return f"{whose}, {len(run)} {have} run after registration" + (f": {said}." if run else ".")
+    defined = sum(v.claim.by_definition and v.verdict == "supported" for v in run)
+    partly = f" (of the supported {defined} are partly definitions)" if defined else ""
+    counted = f": {said}{partly}." if run else "."
+    return f"{whose}, {len(run)} {have} run after registration{counted}"
 
 
 def _primaries(judged: Sequence[Judged], family: str) -> list[str]:
@@ -344,7 +352,7 @@ def _primaries(judged: Sequence[Judged], family: str) -> list[str]:
             word, number = "not run", ""
             if j.outcome is not None:
                 word = f"**{v.verdict}**: {v.votes()}" + (f"; {v.why}" if v.why else "")
-                word += j.short_of_cap if v.verdict == "undecided" and j.counts else ""
+                word += j.units_of_cap if v.verdict == "undecided" and j.counts else ""
                 word = word if j.counts else f"older table: {word.replace('**', '')}"
                 number = f"{v.claim.words()}: {_number(v)}"
             scale = "laptop" if j.outcome is None else j.outcome.scale

@@ -1,13 +1,13 @@
 """A study as one page: its verdicts, its figure, its runs."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
 from matplotlib import rc_context
 
-from vaescope.figures.palette import INK, MUTED
+from vaescope.figures.palette import INK, MUTED, SERIES, SERIES_DARK
 from vaescope.figures.studies import draw_study
 from vaescope.report.page import (
     Column,
@@ -48,11 +48,21 @@ def figure_png(study: Study, outcome: Outcome, *, dpi: int = 200) -> bytes:
     return buffer.getvalue()
 
 
-#: Ink, muted ink and paper of a figure, and the names by which its style sheet sets them.
-_INKS = {INK.lower(): "--ink", MUTED.lower(): "--muted", "#ffffff": "--paper"}
+#: Colours of a figure in the dark, by what they are in the light; its style sheet names them.
+_DARK = {
+    INK: "#E6E9EE", MUTED: "#98A1AB", "#FFFFFF": "#14181D",
+    **dict(zip(SERIES, SERIES_DARK, strict=True)),
+}  # fmt: skip
+_NAMES = ("ink", "muted", "paper", *(f"series-{i}" for i in range(len(SERIES))))
+
+
+def _variables(colours: Iterable[str]) -> str:
+    return ";".join(f"--{name}:{one.lower()}" for name, one in zip(_NAMES, colours, strict=True))
+
+
 _STYLE = (
-    "<style>:root{--ink:#1b1f24;--muted:#767d86;--paper:#ffffff}"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--muted:#98a1ab;--paper:#14181d}}"
+    f"<style>:root{{{_variables(_DARK)}}}"
+    f"@media(prefers-color-scheme:dark){{:root{{{_variables(_DARK.values())}}}}}"
     "text{font-family:sans-serif}</style>"
 )
 
@@ -64,8 +74,8 @@ def figure_svg(study: Study, outcome: Outcome) -> str:
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": study.id}):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
-    for colour, name in _INKS.items():
-        text = text.replace(colour, f"var({name},{colour})")
+    for name, colour in zip(_NAMES, map(str.lower, _DARK), strict=True):
+        text = text.replace(colour, f"var(--{name},{colour})")
     head, mark, body = text.partition("<defs>")
     return f"{head}{_STYLE}{mark}{body}"
 

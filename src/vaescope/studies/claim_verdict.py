@@ -212,12 +212,13 @@ def _evidence(claim: Claim, table: Table | None) -> _Evidence:
 
 
 def _voting(claim: Claim, table: Table, units: int) -> tuple[Votes, str]:
-    """Units of which the claim's condition holds; a missing number is no condition that holds."""
+    """Units of which the claim's condition holds; a missing number is no condition that holds, and
+    without the condition nobody knows which units the sentence is about, so that none votes."""
     if claim.needs is None:
         return np.ones(units, dtype=np.bool_), ""
     values = _of(claim.needs.effect, table)
     if values is None or len(values) != units:
-        return np.ones(units, dtype=np.bool_), "its condition"
+        return np.zeros(units, dtype=np.bool_), "its condition"
     return claim.needs.holds(values), ""
 
 
@@ -282,21 +283,20 @@ def _verdict(
     claim, units = case.claim, found.count.units
     judgement: Judgement = "undecided"
     why = ""
+    unmet = found.excluded > MOST_EXCLUDED * (units + found.excluded)
     if claim.kind == "identity":
         judgement = _checked(found.count)
-    elif found.excluded > MOST_EXCLUDED * (units + found.excluded):
-        why = f"{found.excluded} of {units + found.excluded} units do not meet its condition"
-    elif not contradicted and min(found.control_support, found.own_support) >= AS_WELL:
+    elif (
+        not unmet and not contradicted and min(found.control_support, found.own_support) >= AS_WELL
+    ):
         judgement = "not specific"
         why = f"its control shows the same (e = {found.control_support:.2g})"
-    elif contradicted:
+    elif contradicted and not unmet:
         judgement = "contradicted"
-    elif supported:
+    elif supported and not unmet:
         judgement = "supported"
-    if judgement == "undecided" and not why:
-        why = f"the table lacks {found.lacks}" if found.lacks else _visible(found, rivals)
-    if case.table is None:
-        why = ""
+    if judgement == "undecided" and case.table is not None:
+        why = f"the table lacks {found.lacks}" if found.lacks else _undecided(found, claim, rivals)
     known = found.values[np.isfinite(found.values)]
     return ClaimVerdict(
         claim, case.family, judgement, found.count, _reached(found.support, at_most=False),
@@ -312,15 +312,21 @@ def _checked(count: Count) -> Judgement:
     return "supported" if count.votes_for == count.units else "contradicted"
 
 
-def _visible(found: _Evidence, rivals: int) -> str:
-    """What so many units could have shown, or that a control kept them from it."""
-    units, needed = found.count.units, rivals / HALF
-    share = visible_share(units, needed)
-    if share is None:
-        return f"{units} units cannot decide it"
+def _undecided(found: _Evidence, claim: Claim, rivals: int) -> str:
+    """What kept a claim from a verdict, and what so many units would have shown."""
+    units, words = found.count.units, unit_words(claim.effect)
+    reasons = []
+    if found.excluded > MOST_EXCLUDED * (units + found.excluded):
+        reasons = [
+            f"{found.excluded} of {units + found.excluded} {words} do not meet its condition"
+        ]
     if found.leads is not None and found.leads < found.count.votes_for:
-        return f"its effect is stronger than its control in only {found.leads} of {units} units"
-    return f"{units} units detect a true share of {share:.0%} or more with power 0.8"
+        reasons += [f"its effect is stronger than its control in only {found.leads} of {units}"]
+    share = visible_share(units, rivals / HALF)
+    if share is None:
+        return "; ".join([*reasons, f"{units} {words} cannot decide it"])
+    visible = f"{units} {words} detect a true share of {share:.0%} or more with power 0.8"
+    return "; ".join([*reasons, visible])
 
 
 def _interval(values: Floats) -> tuple[float, float] | None:

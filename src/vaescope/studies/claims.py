@@ -114,6 +114,7 @@ class Claim:
     #: What a reader must know of its words, printed beside them. Not registered: words that were
     #: registered stay, and what they say too much is said here.
     remark: str = ""
+    by_definition: bool = False  # in part: counted, and said beside the count
 
     @property
     def kind(self) -> Kind:

@@ -7,7 +7,7 @@ from typing import Any
 from vaescope.errors import UsageError
 from vaescope.studies.catalogue import STUDIES
 from vaescope.studies.claim_verdict import needed_alone
-from vaescope.studies.registry import Registration, voting_units
+from vaescope.studies.registry import Registration, read_registry, voting_units, withdrawn
 from vaescope.studies.running import Outcome, Progress, joined, run_study
 from vaescope.studies.study import Scale, Study
 
@@ -87,6 +87,7 @@ def sample(
 def settled(study: Study, outcome: Outcome) -> bool:
     """Whether every primary claim of a study is decided by its own votes alone."""
     families = [s.family(c) for s in STUDIES for c in s.claims if c.primary]
+    families += [case.family for case in withdrawn(read_registry(), STUDIES)]
     for verdict in outcome.verdicts():
         if not verdict.claim.primary:
             continue

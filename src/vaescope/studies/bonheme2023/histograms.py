@@ -90,7 +90,7 @@ FIGURE_4 = Study(
             "to one in the sampled representation",
             control=Control("active latents", Level("variance_of_mean_active", _TRAINED)),
             needs=_BOTH,
-            remark="Partly a definition: untrained networks show the same.",
+            remark="Partly a definition: untrained networks show the same.", by_definition=True,
         ),
         Claim(
             "The means of mixed latents vary more than those of passive ones.",
@@ -135,6 +135,7 @@ FIGURE_5 = Study(
             control=Control("passive latents", Level("means_distance_passive", _TRAINED)),
             needs=_BOTH,
             remark="Partly a definition: a latent is active if its posterior is narrow.",
+            by_definition=True,
         ),
         Claim(
             "Samples of passive latents follow the prior.",
