@@ -23,8 +23,30 @@ def test_what_cannot_be_timed_has_no_cost() -> None:
     cost = StudyCost("x/y", "paper", 1, 2, 2, rates, "no step could be timed of b (no pairs)")
     assert (cost.core_hours, cost.bytes, cost.nodes(2)) == (None, None, None)
     assert "not known: no step could be timed of b (no pairs)" in cost.summary()
-    (computed,) = find("zietlow2022/figure-7.6")
-    assert study_cost(computed, "smoke").core_hours is None
+    (computed,) = find("zietlow2022/table-4.2")
+    cost = study_cost(computed, "smoke")
+    assert cost.core_hours is None and "do not say what they train" in cost.summary()
+
+
+@pytest.mark.parametrize("name", ["zietlow2022/figure-7.6", "zietlow2022/local-global"])
+def test_what_trains_nothing_says_so(name: str) -> None:
+    cost = study_cost(*find(name), "paper")
+    assert (cost.core_hours, cost.bytes, cost.runs) == (0.0, 0, 0)
+    assert "It trains no network" in cost.summary()
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "steps"),
+    [
+        ("zietlow2022/table-3.2-synth", 4, 4 * 375_000),  # two tasks, two and ten latents
+        ("zietlow2022/seeds", 8, 8 * 1_500),  # four methods, two seeds of each
+        ("zietlow2022/trained-local-global", 12, 12 * 375_000),  # three arms, four restarts
+    ],
+)
+def test_trainings_within_computations_are_counted(name: str, runs: int, steps: int) -> None:
+    cost = study_cost(*find(name), "paper", 1)
+    assert cost.unknown == "" and cost.core_hours is not None and cost.core_hours > 0
+    assert (cost.runs, sum(rate.steps for rate in cost.rates)) == (runs, steps)
 
 
 @pytest.mark.slow

@@ -27,6 +27,8 @@ class Spot:
             return _checked(self.outcome)
         if self.core_hours is None:
             return "none, and what one unit would cost is not known"
+        if not self.core_hours:
+            return "none: it trains no network"
         return f"none: one unit would take about {_hours(self.core_hours)}"
 
 

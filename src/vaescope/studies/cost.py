@@ -8,7 +8,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -24,7 +24,7 @@ from vaescope.data.in_memory import from_arrays
 from vaescope.errors import VaescopeError
 from vaescope.runs import strict_json
 from vaescope.specs import Experiment, digest
-from vaescope.studies.study import Computed, Scale, Study
+from vaescope.studies.study import Scale, Study, Trained
 from vaescope.sweeps.grid import plan
 from vaescope.training.checkpoint import save_state, weights_bytes
 from vaescope.training.loop import new_state, steps
@@ -67,13 +67,15 @@ class StudyCost:
 
     @property
     def core_hours(self) -> float | None:
-        if not self.rates or any(rate.seconds is None for rate in self.rates):
+        """None where it is not known; 0 where nothing is trained."""
+        if self.unknown or any(rate.seconds is None for rate in self.rates):
             return None
         return sum(rate.steps * (rate.seconds or 0.0) for rate in self.rates) / 3600.0
 
     @property
     def bytes(self) -> int | None:
-        return sum(rate.runs * rate.bytes for rate in self.rates) if self.core_hours else None
+        known = self.core_hours is not None
+        return sum(rate.runs * rate.bytes for rate in self.rates) if known else None
 
     def nodes(self, cores: int) -> int | None:
         """Machines with so many cores that finish in a day, if they are kept busy."""
@@ -85,6 +87,8 @@ class StudyCost:
         said = f"{self.study} at {self.scale} scale: {self.units} units, {self.cells:,} cells"
         if self.core_hours is None:
             return f"{said}. The cost is not known: {self.unknown}."
+        if not self.runs:
+            return f"{said}. It trains no network: what it costs are its computations."
         assert self.bytes is not None
         nodes = self.nodes(cores)
         hours = f"{self.core_hours:,.0f}" if self.core_hours >= 100 else f"{self.core_hours:.2g}"
@@ -126,12 +130,15 @@ def study_cost(study: Study, scale: Scale, units: int | None = None) -> StudyCos
     """The cost of a study with so many units; None: as many as it has at this scale."""
     work = study.work(scale) if units is None else study.of_units(scale, range(units))
     seeds = len({cell.columns.get("seed") for cell in work.cells}) if units is None else units
-    if isinstance(work, Computed):
-        return StudyCost(
-            study.id, scale, seeds, len(work.cells), 0, (),
-            "its cells train models within their computations, so there is no run to time",
-        )  # fmt: skip
-    specs = plan([dict(cell.settings) for cell in work.cells], where="The study")
+    specs: Sequence[Experiment]
+    if isinstance(work, Trained):
+        specs = plan([dict(cell.settings) for cell in work.cells], where="The study")
+    elif work.trains is not None:
+        specs = [spec for cell in work.cells for spec in work.trains(cell.columns)]
+    else:
+        none = study.at_optimum or study.formulas_only
+        unknown = "" if none else "its cells do not say what they train within their computations"
+        return StudyCost(study.id, scale, seeds, len(work.cells), 0, (), unknown)
     rates = tuple(_rates(specs))
     untimed = [f"{rate.what} ({rate.why})" for rate in rates if rate.seconds is None]
     unknown = f"no step could be timed of {'; '.join(untimed)}" if untimed else ""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaescope.runs import Run
+from vaescope.specs import Experiment
 from vaescope.studies.claims import CAP, Claim
 from vaescope.studies.panels import Panel
 from vaescope.tables import Value
@@ -87,6 +88,8 @@ class Computed:
     cells: tuple[Cell, ...]
     compute: Callable[[Mapping[str, Any]], Measured]
     version: int = 1
+    #: What a cell trains inside of its computation, for an estimate of the cost.
+    trains: Callable[[Mapping[str, Any]], Sequence[Experiment]] | None = None
 
 
 Work = Trained | Computed

@@ -15,6 +15,7 @@ from vaescope.latent_exchange import exchange_opened
 from vaescope.models import OpenModel
 from vaescope.opening import open_vae
 from vaescope.settings import from_command_line
+from vaescope.specs import Experiment
 from vaescope.studies.claims import Claim, Control
 from vaescope.studies.effects import Level
 from vaescope.studies.panels import Dots
@@ -34,9 +35,15 @@ METHODS: Mapping[str, tuple[str, tuple[str, ...], float]] = {
 _SHARED = ("data.name=digits", "net.name=mlp", "latent=6", "batch=64", "optimiser.lr=0.002")
 
 
-def _trained(method: str, length: int, seed: int) -> OpenModel:
-    preset, settings, _ = METHODS[method]
-    spec = from_command_line(preset, [*_SHARED, *settings, f"steps={length}", f"seed={seed}"])
+def experiments(columns: Mapping[str, Any]) -> list[Experiment]:
+    """The two trainings of a cell."""
+    preset, settings, _ = METHODS[str(columns["method"])]
+    fixed = [*_SHARED, *settings, f"steps={int(columns['length'])}"]
+    first = 2 * int(columns["seed"])
+    return [from_command_line(preset, [*fixed, f"seed={first + k}"]) for k in range(2)]
+
+
+def _trained(spec: Experiment) -> OpenModel:
     data, device = build_data(spec.data), torch.device("cpu")
     state = new_state(spec, device)
     start_from_data(spec, data, [state.vae])
@@ -47,8 +54,7 @@ def _trained(method: str, length: int, seed: int) -> OpenModel:
 
 def compute(columns: Mapping[str, Any]) -> Measured:
     """What each class of maps recovers between two trainings that differ by their seed."""
-    unit, method = int(columns["seed"]), str(columns["method"])
-    a, b = (_trained(method, int(columns["length"]), 2 * unit + k) for k in range(2))
+    a, b = map(_trained, experiments(columns))
     found = exchange_opened(a, b, ("first", "second"))
     shares = {name: share for name, share in found.recovered.items() if share is not None}
     gap = found.mean_image - found.own
@@ -73,7 +79,7 @@ def _work(scale: Scale) -> Computed:
         for method, (_, _, beta) in METHODS.items()
         for cell in cells([{"seed": unit}], method=method, length=length, beta=beta)
     )
-    return Computed("zietlow2022-seeds", tuple(every), compute)
+    return Computed("zietlow2022-seeds", tuple(every), compute, trains=experiments)
 
 
 def _of(method: str) -> dict[str, str]:

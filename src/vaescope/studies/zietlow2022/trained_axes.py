@@ -110,6 +110,7 @@ def _work(scale: Scale) -> Computed:
             for cell in cells([{"seed": seed}], arm=arm, steps=_STEPS[scale])
         ),
         compute,
+        trains=experiments,
     )
 
 
