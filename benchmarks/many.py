@@ -5,8 +5,8 @@ seed after another; `stacked_over_own_single`: over vaescope's loop of one model
 per second, one thread each, batch 64; the lower one of the 2-100-2 and the 60-40-20 tanh VAE, with
 both beside it. Importing and compiling come before the rounds, and their seconds are given.
 `stacked_over_own_single_images`: the same of sixteen seeds on images, by parameters of the model:
-up to where stacking pays (`MOST_IN_C` of `vaescope.training.many`). The single model trains as
-`vaescope train` would have it, in bf16 where that pays.
+up to where stacking pays (`MOST_IN_C` of `vaescope.training.many`); one is a FactorVAE with its
+critic. The single model trains as `vaescope train` would have it, in bf16 where that pays.
 `processes_over_threads`: images per second of two processes with one thread each, together, over
 those of one process with two threads: what a sweep on two cores gains by training two
 convolutional models at a time instead of one after another.
@@ -57,7 +57,7 @@ BETA, RATE, EVERY = 0.01, 1e-3, 100
 IMAGES = {
     "43,412": ("dsprites", 16, 64), "234,516": ("dsprites-colour", 16, 128),
     "826,644": ("dsprites-noisy", 32, 128), "1,089,812": ("dsprites", 64, 128),
-    "2,241,044": ("dsprites", 64, 256),
+    "2,241,044": ("dsprites", 64, 256), "43,412 and a critic": ("dsprites", 16, 64),
 }  # fmt: skip
 IMAGE_SEEDS = 16
 
@@ -72,6 +72,9 @@ def small(net: str, seed: int) -> Experiment:
     data = [f"data.name={name}", f"data.size={size}", "data.grid.orientation=[0]",
             "data.grid.x=[0, 8, 16, 24]", "data.grid.y=[0, 8, 16, 24]"]  # fmt: skip
     shape = [f"batch={BATCH}", f"optimiser.lr={RATE}", "net.name=mlp", *layers]
+    if net.endswith("critic"):
+        critic = ["objective.critic_width=128", "objective.critic_layers=3", "objective.gamma=7"]
+        return from_command_line("factor-vae", [*data, *shape, *critic, *endless])
     return from_command_line("beta-vae", [*data, *shape, *endless])
 
 
@@ -251,13 +254,13 @@ def images(rounds: int) -> Found:
     found: dict[str, list[float]] = {}
     for net in IMAGES:
         counted = sum(p.numel() for p in build_vae(small(net, 0)).parameters())
-        assert f"{counted:,}" == net, f"{counted:,}"
+        assert f"{counted:,}" == net.removesuffix(" and a critic"), f"{counted:,}"
         with ExitStack() as stack:
             begun = {kind: Trainer(stack, kind, net) for kind in ("single", "stacked")}
             running = {k: turns([one], EVERY, TURN_SECONDS) for k, one in begun.items()}
             rates = interleaved(running, rounds)
         ratios = _ratio(rates["stacked"], rates["single"], IMAGE_SEEDS)
-        found[f"stacked_over_own_single_images_{net}"] = ratios
+        found[f"stacked_over_own_single_images_{net.replace(' ', '_')}"] = ratios
     return Found(found, {})
 
 

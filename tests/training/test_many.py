@@ -73,22 +73,16 @@ _WARM = [
     "objective.beta.steps=11", "optimiser.lr.name=cosine", "optimiser.lr.start=2e-3",
     "optimiser.lr.stop=0.0", "optimiser.lr.steps=100",
 ]  # fmt: skip
+_COLOUR = ["data.name=dsprites-colour", "data.pixel_noise=0.175"]
 AE = [from_command_line("ae", [*SPRITES, "optimiser.lr=1e-3", f"seed={k}"]) for k in range(3)]
 SLOW = [
     from_command_line(
         "slow-vae",
-        [
-            *SPRITES,
-            "batch=24",
-            "optimiser.lr=1e-3",
-            f"seed={k}",
-            f"objective.beta=0.{k + 1}",
-            f"objective.gamma={k}.3",
-            "objective.form=released",
-        ],
+        [*SPRITES, "batch=24", "optimiser.lr=1e-3", f"seed={k}", f"objective.beta=0.{k + 1}",
+         f"objective.gamma={k}.3", "objective.form=released"],
     )
     for k in range(3)
-]
+]  # fmt: skip
 CONSISTENT = [
     from_command_line(
         "slow-vae",
@@ -99,17 +93,22 @@ CONSISTENT = [
 ]  # fmt: skip
 NOISY = [
     from_command_line(
-        "beta-tcvae", [*WIDE, "optimiser.lr=1e-3", f"objective.beta={k}.0", f"seed={k}"]
+        "beta-tcvae", [*WIDE, "optimiser.lr=1e-3", f"objective.beta={k}", f"seed={k}"]
     )
     for k in range(1, 4)
 ]
-WARM = [
+#: Critics with betas, rates and a width of their own.
+FACTOR = [
     from_command_line(
-        "beta-vae",
-        [*WIDE, *_WARM, "data.name=dsprites-colour", "data.pixel_noise=0.175", f"seed={k}"],
+        "factor-vae",
+        [*WIDE, "optimiser.lr=1e-3", f"objective.gamma={k + 3}.0", "objective.rate.name=linear",
+         "objective.rate.start=0.0", "objective.rate.stop=1.0", "objective.rate.steps=11",
+         "objective.critic_width=37", "objective.critic_layers=2",
+         f"objective.critic_lr={k + 1}e-3", f"seed={k}", "steps=20", "logging.every=10"],
     )
-    for k in range(2)
-]
+    for k in range(3)
+]  # fmt: skip
+WARM = [from_command_line("beta-vae", [*WIDE, *_WARM, *_COLOUR, f"seed={k}"]) for k in range(2)]
 
 
 @pytest.mark.parametrize(
@@ -172,6 +171,36 @@ def test_wide_stacked_models_move_as_they_would_alone(
         wanted = torch.nn.utils.parameters_to_vector(state.vae.parameters())
         ours = torch.nn.utils.parameters_to_vector(last.weights(k).parameters())
         assert ((ours - wanted).norm() / (wanted - begun).norm()).item() < 0.1
+
+
+def test_critics_learn_in_c_as_they_do_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights and moments of each critic, by torch's Adam. Twenty steps: where the input of a unit
+    is rounding, its slope is chance, and after one such event neither half is the same."""
+    if library("stack", BATCH=32) is None:
+        pytest.skip("there is no C compiler")
+    monkeypatch.setattr(many, "BLOCK", 21)  # moments are carried from call to call
+    stacks = []
+    monkeypatch.setattr(many, "_stack", lambda *own: stacks.append(_stack(*own)) or stacks[0])
+    data = build_data(FACTOR[0].data)
+    assert stackable(FACTOR[0])
+    *_, last = train_many(FACTOR, data)
+    critics = stacks[0][0].critics
+    assert critics is not None and last.records is not None
+    for k, experiment in enumerate(FACTOR):
+        state = new_state(experiment, CPU)
+        critic, optimiser = state.groups["critic"], state.optimisers["critic"]
+        *_, record = [r for r in steps(state, experiment, data, "fp32") if r is not None]
+        assert last.records[k].loss == pytest.approx(record.loss, rel=1e-5)
+        assert last.records[k].parts == pytest.approx(record.parts, rel=1e-4)
+        held = [optimiser.state[p] for p in critic.parameters()]
+        pairs = [
+            (many._flat([last.weights(k)])[0], many._flat([state.vae])[0]),
+            (critics.flat[k], many._flat([critic])[0]),
+            (critics.first[k], torch.cat([many._laid_out(own["exp_avg"]) for own in held])),
+            (critics.second[k], torch.cat([many._laid_out(own["exp_avg_sq"]) for own in held])),
+        ]
+        for ours, wanted in pairs:
+            assert ((ours - wanted).norm() / wanted.norm()).item() < 1e-4
 
 
 def test_a_model_alone_is_that_of_a_group_however_many_steps_a_call_makes(

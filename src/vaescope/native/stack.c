@@ -13,7 +13,7 @@
 
 #define MOST_LAYERS 16
 
-enum { NONE, TANH, RELU };
+enum { NONE, TANH, RELU, LEAKY }; /* the last of slope 0.2 below 0 */
 
 static void activate(int kind, int64_t count, float *restrict x)
 {
@@ -21,6 +21,8 @@ static void activate(int kind, int64_t count, float *restrict x)
         for (int64_t i = 0; i < count; i++) x[i] = 1.0f - 2.0f / (exp_float(2.0f * x[i]) + 1.0f);
     if (kind == RELU)
         for (int64_t i = 0; i < count; i++) x[i] = x[i] > 0.0f ? x[i] : 0.0f;
+    if (kind == LEAKY)
+        for (int64_t i = 0; i < count; i++) x[i] = x[i] > 0.0f ? x[i] : 0.2f * x[i];
 }
 
 static void deactivate(int kind, int64_t count, const float *restrict y, float *restrict d)
@@ -29,6 +31,8 @@ static void deactivate(int kind, int64_t count, const float *restrict y, float *
         for (int64_t i = 0; i < count; i++) d[i] *= 1.0f - y[i] * y[i];
     if (kind == RELU)
         for (int64_t i = 0; i < count; i++) d[i] = y[i] > 0.0f ? d[i] : 0.0f;
+    if (kind == LEAKY)
+        for (int64_t i = 0; i < count; i++) d[i] = y[i] > 0.0f ? d[i] : 0.2f * d[i];
 }
 
 typedef struct {
@@ -50,14 +54,15 @@ static void forward(const net *own, const float *parameters)
     }
 }
 
-/* d holds the derivative by the output, and at the end that by the input; other is as large. */
+/* d holds the derivative by the output, and at the end that by the input; other is as large.
+   Without gradient nothing but the latter is wanted. */
 static lanes *backward(const net *own, const float *parameters, lanes *d, lanes *other,
                        float *turned, float *gradient, int to_input)
 {
     for (int64_t l = own->layers - 1; l >= 0; l--) {
         const int64_t in = own->widths[l], out = own->widths[l + 1];
-        outer(in, out, own->values[l], d, turned, gradient + own->weights[l]);
-        for (int64_t o = 0; o < out; o++) {
+        if (gradient) outer(in, out, own->values[l], d, turned, gradient + own->weights[l]);
+        for (int64_t o = 0; o < out && gradient; o++) {
             lanes sum = d[o * PARTS];
             for (int n = 1; n < PARTS; n++) sum += d[o * PARTS + n];
             gradient[own->biases[l] + o] = sum_of(sum);
@@ -81,18 +86,38 @@ static int64_t place(net *own, int64_t at)
     return at;
 }
 
+static int64_t widest_of(const net *own, int64_t *rows)
+{
+    int64_t widest = 1;
+    for (int64_t l = 0; l <= own->layers && own->layers; l++) {
+        *rows += own->widths[l];
+        widest = own->widths[l] > widest ? own->widths[l] : widest;
+    }
+    return widest;
+}
+
+static float *place_values(net *own, float *at)
+{
+    for (int64_t l = 0; l <= own->layers && own->layers; at += own->widths[l++] * BATCH)
+        own->values[l] = (lanes *)at;
+    return at;
+}
+
+#include "critic.h"
+
 /* What is added to distortion and rate. The last two are of pairs: batches hold the first images of
    all, then the second ones. */
 enum {
     PLAIN, CAPACITY, COVARIANCE_OF_MEANS, COVARIANCE_OF_SAMPLES, TOTAL_CORRELATION,
-    SLOW_RELEASED, SLOW_CONSISTENT
+    DENSITY_RATIO, SLOW_RELEASED, SLOW_CONSISTENT
 };
 
 typedef struct {
-    int64_t steps, models, latent, data, encoder_layers, decoder_layers;
-    const int64_t *encoder_widths, *decoder_widths;
+    int64_t steps, models, latent, data, encoder_layers, decoder_layers, critic_layers;
+    const int64_t *encoder_widths, *decoder_widths, *critic_widths;
     int64_t encoder_kind, decoder_kind, amsgrad, bernoulli, objective, point;
     float first_decay, second_decay, epsilon, precision, constant;
+    float critic_first_decay, critic_second_decay, critic_epsilon;
     float *flat, *first, *second, *largest; /* (models, parameters) */
     const float *x;                         /* (rows, data) */
     const int64_t *index;                   /* (steps, models, BATCH) rows of x */
@@ -103,6 +128,9 @@ typedef struct {
     float *loss, *distortion, *rate;        /* (steps, models) */
     float *more;                            /* (3, steps, models) further parts */
     float *variance, *variance_squared, *mean, *mean_squared; /* (steps, models, latent) */
+    float *critic, *critic_first, *critic_second; /* (models, parameters of the critic) */
+    const int64_t *order;                         /* (steps, models, BATCH, latent) */
+    const float *critic_size, *critic_root;       /* as size and root */
 } plan;
 
 /* -log p(x|z) of logits; its derivative into slope. A product of 64 numbers between 1 and 2 has one
@@ -130,29 +158,52 @@ static float bernoulli(int64_t data, const float *restrict output, const float *
     return (float)(sum / BATCH);
 }
 
+/* A step of Adam, or with `most` of AMSGrad. */
+static void adam(int64_t count, float *restrict w, float *restrict m, float *restrict v,
+                 float *restrict most, const float *restrict g, float first_decay, float b2,
+                 float epsilon, float size, float root)
+{
+    const float b1 = 1.0f - first_decay;
+    if (!most)
+        for (int64_t i = 0; i < count; i++) {
+            m[i] += b1 * (g[i] - m[i]);
+            v[i] = b2 * v[i] + (1.0f - b2) * g[i] * g[i];
+            w[i] -= size * m[i] / (sqrtf(v[i] * root) + epsilon);
+        }
+    else
+        for (int64_t i = 0; i < count; i++) {
+            m[i] += b1 * (g[i] - m[i]);
+            v[i] = b2 * v[i] + (1.0f - b2) * g[i] * g[i];
+            most[i] = most[i] > v[i] ? most[i] : v[i];
+            w[i] -= size * m[i] / (sqrtf(most[i] * root) + epsilon);
+        }
+}
+
 static int advance_all(const plan *p)
 {
     if (p->encoder_layers > MOST_LAYERS || p->decoder_layers > MOST_LAYERS) return 0;
+    if (p->critic_layers > MOST_LAYERS) return 0;
     net encoder = {p->encoder_layers, p->encoder_widths, (int)p->encoder_kind, {0}, {0}, {0}};
     net decoder = {p->decoder_layers, p->decoder_widths, (int)p->decoder_kind, {0}, {0}, {0}};
+    critic judge = {{p->critic_layers, p->critic_widths, LEAKY, {0}, {0}, {0}}, 0, 0, 0, 0, 0};
+    judge.count = place(&judge.own, 0);
     const int64_t count = place(&decoder, place(&encoder, 0)), latent = p->latent, data = p->data;
-    int64_t rows = latent, widest = 1;
-    for (int64_t l = 0; l <= encoder.layers; l++) rows += encoder.widths[l];
-    for (int64_t l = 0; l <= decoder.layers; l++) rows += decoder.widths[l];
-    for (int64_t l = 0; l <= encoder.layers; l++)
-        widest = encoder.widths[l] > widest ? encoder.widths[l] : widest;
-    for (int64_t l = 0; l <= decoder.layers; l++)
-        widest = decoder.widths[l] > widest ? decoder.widths[l] : widest;
+    int64_t rows = latent;
+    const int64_t down = widest_of(&encoder, &rows), up = widest_of(&decoder, &rows);
+    const int64_t widest = down > up ? down : up, across = widest_of(&judge.own, &rows);
     const int64_t rounded = (count + 15) / 16 * 16, kept = 5 * latent + 1;
-    const int64_t floats = (rows + 2 * widest + PANEL + kept) * BATCH + rounded;
+    const int64_t padded = (judge.count + 15) / 16 * 16;
+    const int64_t floats =
+        (rows + 2 * (widest + across) + PANEL + kept) * BATCH + rounded + 2 * padded;
     float *memory = aligned_alloc(64, sizeof(float) * ((floats + 15) / 16 * 16));
     if (!memory) return 0;
     memset(memory, 0, sizeof(float) * floats);
     float *at = memory;
-    for (int64_t l = 0; l <= encoder.layers; at += encoder.widths[l++] * BATCH)
-        encoder.values[l] = (lanes *)at;
-    for (int64_t l = 0; l <= decoder.layers; at += decoder.widths[l++] * BATCH)
-        decoder.values[l] = (lanes *)at;
+    at = place_values(&judge.own, place_values(&decoder, place_values(&encoder, at)));
+    judge.d = (lanes *)at; at += across * BATCH;
+    judge.other = (lanes *)at; at += across * BATCH;
+    judge.gradient = at; at += padded;
+    judge.beside = at; at += padded;
     float *eps = at; at += latent * BATCH;
     lanes *d = (lanes *)at; at += widest * BATCH;
     lanes *other = (lanes *)at; at += widest * BATCH;
@@ -168,6 +219,7 @@ static int advance_all(const plan *p)
     for (int64_t k = 0; k < p->models; k++) {
         float *restrict w = p->flat + k * count, *restrict m = p->first + k * count;
         float *restrict v = p->second + k * count, *restrict most = p->largest + k * count;
+        float *cw = p->critic + k * judge.count;
         for (int64_t t = 0; t < p->steps; t++) {
             const int64_t here = t * p->models + k;
             const float *noise = p->noise + here * BATCH * latent;
@@ -222,6 +274,9 @@ static int advance_all(const plan *p)
                 beside = -beta * one;
             } else if (p->objective == TOTAL_CORRELATION)
                 beside = correlation_penalty(&own, latent, one, parts);
+            else if (p->objective == DENSITY_RATIO)
+                beside = density_ratio(&judge, cw, latent, code, p->order + here * BATCH * latent,
+                                       one, extra + 2 * latent * BATCH, turned, parts);
             else if (of_pairs)
                 beside = slowness_penalty(&own, latent, one, two,
                                           (int)(p->objective - SLOW_RELEASED) + 1, parts);
@@ -250,20 +305,13 @@ static int advance_all(const plan *p)
                                       + by_log_variance;
                 }
             backward(&encoder, w, (lanes *)by_head, (lanes *)by_code, turned, g, 0);
-            const float b1 = 1.0f - p->first_decay, b2 = p->second_decay;
-            if (!p->amsgrad)
-                for (int64_t i = 0; i < count; i++) {
-                    m[i] += b1 * (g[i] - m[i]);
-                    v[i] = b2 * v[i] + (1.0f - b2) * g[i] * g[i];
-                    w[i] -= size * m[i] / (sqrtf(v[i] * root) + p->epsilon);
-                }
-            else
-                for (int64_t i = 0; i < count; i++) {
-                    m[i] += b1 * (g[i] - m[i]);
-                    v[i] = b2 * v[i] + (1.0f - b2) * g[i] * g[i];
-                    most[i] = most[i] > v[i] ? most[i] : v[i];
-                    w[i] -= size * m[i] / (sqrtf(most[i] * root) + p->epsilon);
-                }
+            adam(count, w, m, v, p->amsgrad ? most : 0, g, p->first_decay, p->second_decay,
+                 p->epsilon, size, root);
+            if (judge.count)
+                adam(judge.count, cw, p->critic_first + k * judge.count,
+                     p->critic_second + k * judge.count, 0, judge.gradient, p->critic_first_decay,
+                     p->critic_second_decay, p->critic_epsilon, p->critic_size[here],
+                     p->critic_root[t]);
         }
     }
     free(memory);

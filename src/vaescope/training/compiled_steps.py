@@ -1,14 +1,15 @@
 """Steps of stacked models in C, for the models that most sweeps of small ones are made of.
 
 Fully connected, a diagonal Gaussian posterior under N(0, I), a Bernoulli likelihood or a Gaussian
-one of fixed variance, beta-VAE, beta-TCVAE, DIP-VAE, annealed VAE or SlowVAE, or an autoencoder,
-Adam. Everything else trains by torch in `many`.
+one of fixed variance, beta-VAE, beta-TCVAE, DIP-VAE, annealed VAE, FactorVAE or SlowVAE, or an
+autoencoder, Adam. Everything else trains by torch in `many`.
 """
 
 import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,6 +30,7 @@ from vaescope.objectives import (
     BetaTCVAE,
     BetaVAE,
     CapacityVAE,
+    FactorVAE,
     Objective,
     SlowVAE,
 )
@@ -37,12 +39,13 @@ from vaescope.priors import StandardNormal
 from vaescope.schedules import Constant, Schedule
 from vaescope.vae import VAE
 
-__all__ = ["Layers", "Moments", "Steps", "layers_of", "steps_of"]
+__all__ = ["Critics", "Layers", "Moments", "Steps", "layers_of", "steps_of"]
 
 #: Of the gradient, of its square, and the largest of the latter so far, which AMSGrad divides by.
 Moments = tuple[Tensor, Tensor, Tensor]
 
-_KINDS = {"none": 0, "tanh": 1, "relu": 2}  # of stack.c
+_KINDS = {"none": 0, "tanh": 1, "relu": 2, "leaky": 3}  # of stack.c
+_LEAK = 0.2  # of stack.c
 _LANES = 16
 
 
@@ -60,7 +63,10 @@ def layers_of(modules: Sequence[nn.Module], tanh: type[nn.Module]) -> Layers | N
     kinds = {tanh: "tanh", nn.Tanh: "tanh", nn.ReLU: "relu"}
     inner = [m for m in modules if type(m) not in (nn.Flatten, nn.Unflatten)]
     linear = [m for m in inner[::2] if type(m) is nn.Linear and m.bias is not None]
-    used = {kinds.get(type(m), "") for m in inner[1::2]}
+    used = {
+        "leaky" if type(m) is nn.LeakyReLU and m.negative_slope == _LEAK else kinds.get(type(m), "")
+        for m in inner[1::2]
+    }
     if len(inner) != 2 * len(linear) - 1 or "" in used or len(used) > 1:
         return None
     widths = (linear[0].in_features, *(m.out_features for m in linear))
@@ -72,16 +78,20 @@ class _Plan(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in (
-            "steps", "models", "latent", "data", "encoder_layers", "decoder_layers")),
-        *((name, ctypes.c_void_p) for name in ("encoder_widths", "decoder_widths")),
+            "steps", "models", "latent", "data", "encoder_layers", "decoder_layers",
+            "critic_layers")),
+        *((name, ctypes.c_void_p) for name in (
+            "encoder_widths", "decoder_widths", "critic_widths")),
         *((name, ctypes.c_int64) for name in (
             "encoder_kind", "decoder_kind", "amsgrad", "bernoulli", "objective", "point")),
         *((name, ctypes.c_float) for name in (
-            "first_decay", "second_decay", "epsilon", "precision", "constant")),
+            "first_decay", "second_decay", "epsilon", "precision", "constant",
+            "critic_first_decay", "critic_second_decay", "critic_epsilon")),
         *((name, ctypes.c_void_p) for name in (
             "flat", "first", "second", "largest", "x", "index", "noise", "beta", "size", "one",
             "two", "root", "loss", "distortion", "rate", "more", "variance", "variance_squared",
-            "mean", "mean_squared")),
+            "mean", "mean_squared", "critic", "critic_first", "critic_second", "order",
+            "critic_size", "critic_root")),
     )  # fmt: skip
 
 
@@ -125,11 +135,24 @@ def strengths_of(objective: Objective) -> Strengths | None:
         case BetaTCVAE(beta, estimator, rate) if estimator is weighted:
             names = ("index_code_information", "total_correlation", "dimension_wise_kl")
             return Strengths(4, rate, _Difference(beta, rate), nothing, names)
+        case FactorVAE(_, gamma, rate):
+            return Strengths(5, rate, gamma, nothing, ("total_correlation", "critic"))
         case SlowVAE(beta, gamma, rate, form):
-            kind = {"released": 5, "consistent": 6}[form]
+            kind = {"released": 6, "consistent": 7}[form]
             return Strengths(kind, beta, gamma, rate, ("transition",))
         case _:
             return None
+
+
+@dataclass(frozen=True)
+class Critics:
+    """The critics of stacked FactorVAEs and their moments, (K, parameters), changed in place."""
+
+    flat: Tensor
+    first: Tensor
+    second: Tensor
+    rate: Schedule  # of tensors (K,)
+    adam: AdamSpec
 
 
 @dataclass(frozen=True)
@@ -145,6 +168,8 @@ class Steps:
     point: bool  # whether codes have no noise, and no rate
     rate: Schedule  # of tensors (K,)
     adam: AdamSpec
+    critic: Layers | None = None
+    critics: Critics | None = None
 
     def __call__(
         self,
@@ -161,14 +186,18 @@ class Steps:
         if index is None:
             index = torch.arange(count * models * x.shape[2])
         now = (step + torch.arange(count)).unsqueeze(1)
-        b1, b2 = self.adam.betas
 
         def each(values: Tensor) -> Tensor:
             return values.expand(count, models).contiguous()
 
+        def sizes(rate: Schedule, adam: AdamSpec) -> tuple[Tensor, Tensor]:
+            """Of a step, and what second moments are multiplied with."""
+            b1, b2 = adam.betas
+            root = (1.0 / (1.0 - b2 ** (now + 1.0))).contiguous()
+            return each(rate(now) / (1.0 - b1 ** (now + 1.0))), root
+
         own = self.objective
-        size = each(self.rate(now) / (1.0 - b1 ** (now + 1.0)))
-        root = (1.0 / (1.0 - b2 ** (now + 1.0))).contiguous()
+        size, root = sizes(self.rate, self.adam)
         seen = {name: torch.empty(count, models) for name in ("loss", "distortion", "rate")}
         more = torch.empty(3, count, models)
         seen |= {
@@ -176,10 +205,28 @@ class Steps:
             for name in ("variance", "variance_squared", "mean", "mean_squared")
         }
         widths = [np.array(net.widths, dtype=np.int64) for net in (self.encoder, self.decoder)]
+        second: dict[str, Tensor] = {}
+        judge: dict[str, Any] = {}
+        if self.critic is not None and self.critics is not None:
+            critics, across = self.critics, np.array(self.critic.widths, dtype=np.int64)
+            # Codes are permuted by the ranks of the second noise, as in `objectives.factor`.
+            order = noise[:, :, 1].argsort(2).contiguous()
+            noise = noise[:, :, 0].contiguous()
+            second = {
+                "critic": critics.flat, "critic_first": critics.first,
+                "critic_second": critics.second,
+            }  # fmt: skip
+            second["critic_size"], second["critic_root"] = sizes(critics.rate, critics.adam)
+            judge = {
+                "critic_layers": len(across) - 1, "critic_widths": across.ctypes.data,
+                "critic_first_decay": critics.adam.betas[0], "order": order.data_ptr(),
+                "critic_second_decay": critics.adam.betas[1], "critic_epsilon": critics.adam.eps,
+            }  # fmt: skip
         arrays = {
             "flat": flat, "first": moments[0], "second": moments[1], "largest": moments[2], "x": x,
             "noise": noise, "beta": each(own.beta(now)), "one": each(own.one(now)),
             "two": each(own.two(now)), "size": size, "root": root, "more": more, **seen,
+            **second,
         }  # fmt: skip
         for array in arrays.values():
             assert array.is_contiguous() and array.dtype == torch.float32
@@ -192,9 +239,11 @@ class Steps:
             encoder_kind=_KINDS[self.encoder.activation],
             decoder_kind=_KINDS[self.decoder.activation], amsgrad=int(self.adam.amsgrad),
             bernoulli=int(self.precision is None), objective=own.kind, point=int(self.point),
-            first_decay=b1, second_decay=b2, epsilon=self.adam.eps, precision=precision,
+            first_decay=self.adam.betas[0], second_decay=self.adam.betas[1],
+            epsilon=self.adam.eps, precision=precision,
             constant=0.5 * data * (math.log(2.0 * math.pi) - math.log(precision)),
             index=index.data_ptr(), **{name: array.data_ptr() for name, array in arrays.items()},
+            **judge,
         )  # fmt: skip
         if not self.compiled.advance(ctypes.byref(plan)):
             raise MemoryError("steps of stacked models")
@@ -224,9 +273,11 @@ def steps_of(
     batch: int,
     *,
     tanh: type[nn.Module],
+    critics: Critics | None = None,
 ) -> Steps | None:
     """The steps of models like `vae` in C, or None where they are others or nothing can be
-    compiled. `objective` and `rate` hold one number per model."""
+    compiled. `objective` and `rate` hold one number per model. Those of FactorVAEs can be called if
+    `critics` are given."""
     bodies = (vae.encoder.body, vae.decoder.body)
     point = type(objective) is Autoencoder
     images = 2 * batch if objective.needs_pairs else batch
@@ -245,6 +296,12 @@ def steps_of(
     strengths = strengths_of(objective)
     if encoder is None or decoder is None or strengths is None or not known:
         return None
+    critic = None
+    if isinstance(objective, FactorVAE):
+        parts = list(objective.critic.children())
+        critic = layers_of(parts, tanh) if type(objective.critic) is nn.Sequential else None
+        if critic is None:
+            return None
     count = sum(parameter.numel() for parameter in vae.parameters())
     if count != sum(_size(own) for own in (encoder, decoder)):
         return None
@@ -252,7 +309,9 @@ def steps_of(
     if compiled is None:
         return None
     latent = decoder.widths[0]
-    return Steps(compiled, encoder, decoder, latent, precision, strengths, point, rate, adam)
+    return Steps(
+        compiled, encoder, decoder, latent, precision, strengths, point, rate, adam, critic, critics
+    )
 
 
 def _size(layers: Layers) -> int:

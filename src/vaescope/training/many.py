@@ -24,9 +24,10 @@ from vaescope.errors import UsageError
 from vaescope.objectives import Objective
 from vaescope.objectives.unused import UnusedPosterior, unused_posterior
 from vaescope.optimiser_specs import AdamSpec
+from vaescope.optimisers import optimiser_spec
 from vaescope.schedules import Schedule
 from vaescope.specs import ConditionalPriorSpec, Experiment, resolve, to_dict
-from vaescope.training.compiled_steps import Moments, Steps, steps_of
+from vaescope.training.compiled_steps import Critics, Moments, Steps, steps_of
 from vaescope.training.correlations import next_kept
 from vaescope.training.loop import Record, record_of, unused_at_steps
 from vaescope.training.precision import SMALL
@@ -72,29 +73,29 @@ def _without_numbers(tree: Any) -> Any:
 
 def stackable(experiment: Experiment) -> bool:
     """Whether stacking pays for this architecture: fully connected, small or written in C, with
-    pairs only the latter, one optimiser group, no u, no validation, no KL by latent, from fresh
+    pairs or a critic only the latter, no u, no validation, no KL by latent, from fresh
     weights, and all parts ours."""
     spec = resolve(experiment)
     if spec.validation is not None:
         return False
     if spec.logging.latent_kl:
         return False
-    vae, objective = build_vae(spec), build_objective(spec)
-    size = _size(vae)
+    vae, objective, size = build_vae(spec), build_objective(spec), _size(spec)
     plain = spec.net.name in ("linear", "mlp") and isinstance(spec.optimiser, AdamSpec)
     sees_u = isinstance(spec.prior, ConditionalPriorSpec)
     if spec.own or spec.init_from is not None:  # own code may not be one that vmap takes
         return False
-    if not plain or sees_u or objective.modules:
+    if not plain or sees_u:
         return False
-    if spec.pairs is None and size < SMALL:
+    if spec.pairs is None and not objective.modules and size < SMALL:
         return True
     seen = objective.needs_pairs == (spec.pairs is not None)
     return seen and size < MOST_IN_C and _writes_in_c(spec, vae, objective)
 
 
-def _size(vae: VAE) -> int:
-    return sum(parameter.numel() for parameter in vae.parameters())
+def _size(experiment: Experiment) -> int:
+    modules = (build_vae(resolve(experiment)), *build_objective(experiment).modules.values())
+    return sum(parameter.numel() for own in modules for parameter in own.parameters())
 
 
 def _writes_in_c(spec: Experiment, vae: VAE, objective: Objective) -> bool:
@@ -120,7 +121,7 @@ def groups(experiments: Sequence[Experiment]) -> list[list[int]]:
 
 def _most(experiment: Experiment) -> int:
     """How many models of this kind one group may have."""
-    size = _size(build_vae(resolve(experiment)))
+    size = _size(experiment)
     return min(MOST, BUDGET // experiment.steps, WORK // (experiment.steps * size))
 
 
@@ -202,6 +203,7 @@ class _Stack:
     rate: Schedule  # of tensors (K,)
     adam: AdamSpec
     dataset_size: int
+    critics: Critics | None = None
 
     def named(self, flat: Tensor) -> dict[str, Tensor]:
         """Parameters of one model from its row of the matrix, where `_laid_out` put them."""
@@ -255,7 +257,9 @@ class _Stack:
 def _in_c(stack: _Stack, batch: int) -> Steps | None:
     """The same steps in C, where the models are of the kind that is written there."""
     filled = _filled(stack.objective, iter(stack.strengths.unbind(1)))
-    return steps_of(stack.template.vae, filled, stack.rate, stack.adam, batch, tanh=_Tanh)
+    return steps_of(
+        stack.template.vae, filled, stack.rate, stack.adam, batch, tanh=_Tanh, critics=stack.critics
+    )
 
 
 def _laid_out(parameter: Tensor) -> Tensor:
@@ -264,23 +268,36 @@ def _laid_out(parameter: Tensor) -> Tensor:
     return (parameter.mT if parameter.ndim == 2 else parameter).detach().reshape(-1)
 
 
+def _flat(modules: Sequence[nn.Module]) -> Tensor:
+    return torch.stack([torch.cat([_laid_out(p) for p in own.parameters()]) for own in modules])
+
+
+def _optimiser(experiments: Sequence[Experiment], group: str) -> tuple[Schedule, AdamSpec]:
+    """The learning rates of a group of parameters, tensors (K,), and what models share."""
+    adam = optimiser_spec(experiments[0], group)
+    assert isinstance(adam, AdamSpec)
+    rates = [build_schedule(optimiser_spec(experiment, group).lr) for experiment in experiments]
+    numbers = torch.tensor([_numbers(rate) for rate in rates])
+    return _filled(rates[0], iter(numbers.unbind(1))), adam
+
+
 def _stack(experiments: Sequence[Experiment], data: Dataset) -> tuple[_Stack, Tensor]:
     models = [build_vae(experiment) for experiment in experiments]
     start_from_data(experiments[0], data, models)
     shapes = {f"vae.{name}": p.shape for name, p in models[0].named_parameters()}
-    flat = torch.stack(
-        [torch.cat([_laid_out(parameter) for parameter in model.parameters()]) for model in models]
-    )
     objectives = [build_objective(experiment) for experiment in experiments]
-    rates = [build_schedule(experiment.optimiser.lr) for experiment in experiments]
-    rate = _filled(rates[0], iter(torch.tensor([_numbers(r) for r in rates]).unbind(1)))
-    adam = experiments[0].optimiser
-    assert isinstance(adam, AdamSpec)
+    rate, adam = _optimiser(experiments, "vae")
+    critics = None
+    if "critic" in objectives[0].modules:
+        own = _flat([objective.modules["critic"] for objective in objectives])
+        still = (torch.zeros_like(own), torch.zeros_like(own))
+        critics = Critics(own, *still, *_optimiser(experiments, "critic"))
     strengths = torch.tensor([_numbers(objective) for objective in objectives])
     stack = _Stack(
-        _Loss(_with_quick_tanh(models[0])), shapes, objectives[0], strengths, rate, adam, len(data)
+        _Loss(_with_quick_tanh(models[0])), shapes, objectives[0], strengths, rate, adam, len(data),
+        critics,
     )  # fmt: skip
-    return stack, flat
+    return stack, _flat(models)
 
 
 def _compiled(advance: Callable[..., Any]) -> Callable[..., Any] | None:
@@ -314,9 +331,9 @@ def train_many(
     feed = StackedBatches(experiments, data, stack.objective.draws)
     moments = (torch.zeros_like(flat), torch.zeros_like(flat), torch.zeros_like(flat))
     native = _in_c(stack, spec.batch)
-    if spec.pairs is not None and native is None:
+    if native is None and (spec.pairs is not None or stack.objective.modules):
         raise UsageError(
-            "Stacked models see pairs only where their steps are written in C.",
+            "Stacked models see pairs, and train critics, only where their steps are in C.",
             "Train them one by one.",
         )
     fast = _compiled(stack.advance) if compiled and native is None else native
