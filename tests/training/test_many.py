@@ -224,6 +224,7 @@ def test_a_model_alone_is_that_of_a_group_however_many_steps_a_call_makes(
 @pytest.mark.parametrize(
     "change",
     ["posterior.name=full", "likelihood.name=laplace", "batch=30", "net.decoder_activation=xtanh",
+     "net.encoder_activation=leaky-relu",
      "objective.name=beta-tcvae objective.estimator=stratified",
      "likelihood.name=gaussian likelihood.learned=true"],
 )  # fmt: skip
