@@ -370,7 +370,7 @@ OWN: Mapping[str, str] = {
     **{
         f"mathieu2019/{name}": "the paper has no experiment on it"
         for name in ("subspaces", "subspaces-trained", "towards-modes", "isotropic-encoder",
-                     "appendix-c-training")
+                     "appendix-c-training", "overlap")
     },
     **{
         f"grzes2023/{name}": "linear models brought to their optimum: no setting is printed for it"
@@ -382,10 +382,10 @@ OWN: Mapping[str, str] = {
         for name in ("discarded", "pressure", "means", "regime", "covariance")
     },
     "bhowal2024/correlation-levels": "section 3.3 has no experiment",
-    "mathieu2019/overlap": "a question of ours: the paper has no number for it",
     "mathieu2019/towards-modes-trained": "figure 3's models, for longer and at other betas",
     **dict.fromkeys(
-        ("bhowal2024/shapes", "bhowal2024/local-sets", "bhowal2024/sets"),
+        ("bhowal2024/shapes", "bhowal2024/local-sets", "bhowal2024/sets",
+         "mathieu2019/figure-4-faces"),
         "other data than the paper's, in networks and for steps of ours",
     ),
     "pcl": "zietlow2022 compares with it and prints no setting",

@@ -16,7 +16,7 @@ from vaescope.studies.panels import Curves
 from vaescope.studies.study import Cell, Measured, Scale, Study, Trained, cells
 from vaescope.sweeps.grid import nest, product
 
-__all__ = ["STUDY"]
+__all__ = ["STUDY", "at", "measure", "swept"]
 
 #: Samples of either side between which the discrepancy is measured.
 SAMPLES = 1000
@@ -45,9 +45,10 @@ def measure(run: Run) -> Measured:
     }
 
 
-def _cells(
+def swept(
     base: dict[str, Any], gamma: float, beta: float, alphas: tuple[float, ...], seeds: int
 ) -> tuple[Cell, ...]:
+    """Models of one prior and beta at several alphas."""
     found: tuple[Cell, ...] = ()
     for alpha in alphas:
         # Without alpha the discrepancy need not be computed: the beta-VAE is the same objective.
@@ -69,8 +70,8 @@ def work(scale: Scale) -> Trained:
         base |= {"latent": 5, "batch": 32, "steps": 20}
         return Trained(
             "mathieu2019-figure-4",
-            sum((_cells(base, gamma, 1.0, (0.0, 100.0), seeds) for gamma in GAMMAS), ())
-            + _cells(base, 0.9, 5.0, (0.0,), seeds),
+            sum((swept(base, gamma, 1.0, (0.0, 100.0), seeds) for gamma in GAMMAS), ())
+            + swept(base, 0.9, 5.0, (0.0,), seeds),
             measure,
             version=2,
         )
@@ -83,14 +84,15 @@ def work(scale: Scale) -> Trained:
         base |= PAPER
     return Trained(
         "mathieu2019-figure-4",
-        sum((_cells(base, gamma, 1.0, ALPHAS, seeds) for gamma in gammas), ())
-        + sum((_cells(base, gamma, b, strong, seeds) for gamma in gammas for b in betas), ()),
+        sum((swept(base, gamma, 1.0, ALPHAS, seeds) for gamma in gammas), ())
+        + sum((swept(base, gamma, b, strong, seeds) for gamma in gammas for b in betas), ()),
         measure,
         version=2,
     )
 
 
-def _at(gamma: float, alpha: float, beta: float = 1.0) -> dict[str, Any]:
+def at(gamma: float, alpha: float, beta: float = 1.0) -> dict[str, Any]:
+    """Rows of one prior, alpha and beta."""
     return {"gamma": gamma, "alpha": alpha, "beta": beta}
 
 
@@ -102,7 +104,7 @@ STUDY = Study(
         Claim(
             "a sparse prior gives more sparsity than a Gaussian one (gamma 0.9, alpha 100)",
             "mathieu2019 section 6.3, Fig. 4 left",
-            Gap("hoyer", _at(0.9, 100.0), _at(0.0, 100.0)),
+            Gap("hoyer", at(0.9, 100.0), at(0.0, 100.0)),
             "above",
             0.05,
             "substantial, shown as curves",
@@ -112,42 +114,40 @@ STUDY = Study(
             "sparse prior (gamma=0.9)",
             control=Control(
                 "the Gaussian prior in its place, at alpha 300",
-                Gap("hoyer", _at(0.0, 300.0), _at(0.0, 100.0)),
+                Gap("hoyer", at(0.0, 300.0), at(0.0, 100.0)),
             ),
         ),
         Claim(
             "with the sparse prior alpha > 0 gives far more sparsity than alpha 0",
             "mathieu2019 section 6.3, Fig. 4 left",
-            Gap("hoyer", _at(0.9, 100.0), _at(0.9, 0.0)),
+            Gap("hoyer", at(0.9, 100.0), at(0.9, 0.0)),
             "above",
             0.05,
             "far lower at alpha 0, shown as curves",
             SUBSTITUTE,
-            control=Control(
-                "with the Gaussian prior", Gap("hoyer", _at(0.0, 100.0), _at(0.0, 0.0))
-            ),
+            control=Control("with the Gaussian prior", Gap("hoyer", at(0.0, 100.0), at(0.0, 0.0))),
         ),
         Claim(
             "with the Gaussian prior alpha does not change sparsity",
             "mathieu2019 Fig. 4 left",
-            Gap("hoyer", _at(0.0, 100.0), _at(0.0, 0.0)),
+            Gap("hoyer", at(0.0, 100.0), at(0.0, 0.0)),
             "within",
             0.0,
             "flat, shown as curves",
             SUBSTITUTE,
             margin=0.05,
-            control=Control("with the sparse prior", Gap("hoyer", _at(0.9, 100.0), _at(0.9, 0.0))),
+            control=Control("with the sparse prior", Gap("hoyer", at(0.9, 100.0), at(0.9, 0.0))),
         ),
         Claim(
             "alpha 100 costs less reconstruction than beta 5, with both priors",
             "mathieu2019 section 6.3, Fig. 4 centre",
-            Gap("distortion", _at(0.9, 0.0, 5.0), _at(0.9, 100.0)),
+            Gap("distortion", at(0.9, 0.0, 5.0), at(0.9, 100.0)),
             "above",
             0.0,
             "very small against beta's, shown as curves",
             SUBSTITUTE,
-            also=(Test(Gap("distortion", _at(0.0, 0.0, 5.0), _at(0.0, 100.0)), "above", 0.0),),
-            control=Control("beta left at 1", Gap("distortion", _at(0.9, 0.0), _at(0.9, 100.0))),
+            also=(Test(Gap("distortion", at(0.0, 0.0, 5.0), at(0.0, 100.0)), "above", 0.0),),
+            control=Control("beta left at 1", Gap("distortion", at(0.9, 0.0), at(0.9, 100.0))),
         ),
         Claim(
             "the discrepancy of q(z) and p(z) falls with alpha",
