@@ -315,7 +315,7 @@ def page(figures: dict[str, dict[str, Any]]) -> str:
         "in turns with ours: importing torch, scikit-learn's gradient boosting (processor",
         "time), sixty convolutions, a plain loop, a sort; of memory, to 1.5 GB, or 2 GB for a",
         "million codes. Median (least to greatest). `others` is how many of the machine's two",
-        "cores other processes took meanwhile: seconds say little where that is much.", "",
+        "cores other processes took meanwhile: seconds mean little if that is much.", "",
         "| what | ratio | seconds, or GB | target | rounds | others |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for figure, own in figures.items():

@@ -149,7 +149,7 @@ def _with_gaps(
     except ReadingError as error:
         raise RangeError(
             f"{share}, and the model does not show how it encodes such rows.",
-            f"{fill} If it takes NaN, say what it returns with posterior=, e.g. pair,logvar.",
+            f"{fill} If it takes NaN, state what it returns with posterior=, e.g. pair,logvar.",
         ) from error
     if np.isfinite(found.codes.mean).all() and np.isfinite(found.codes.variance).all():
         return found

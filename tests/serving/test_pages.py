@@ -21,7 +21,7 @@ from vaescope.serving.jobs import Jobs
 from vaescope.serving.listing import listed
 from vaescope.serving.live import held_locks, is_running, records_after
 from vaescope.serving.notes import Note, Notes
-from vaescope.serving.resuming import resume_command
+from vaescope.serving.resume_command import resume_command
 from vaescope.serving.site import Site
 from vaescope.serving.view import View, view_of
 from vaescope.settings import from_command_line

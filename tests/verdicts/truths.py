@@ -49,7 +49,9 @@ OF_MODELS: Mapping[str, Truth] = {
     r"Look again when reconstructions are closer to the data": lambda s, _: (
         not s.read and s.unexplained >= 0.95
     ),
-    r"Look again when what was inferred is right": lambda s, _: s.read and s.unexplained >= 0.95,
+    r"Look again when the model is interpreted correctly": lambda s, _: (
+        s.read and s.unexplained >= 0.95
+    ),
     r"(All \d+ latents are|The only latent is) active: none is passive": lambda s, _: (
         set(s.latents) == {"active"}
     ),

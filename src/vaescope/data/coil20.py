@@ -48,7 +48,7 @@ def read(path: Path) -> Dataset:
     require_shape(path, "X", Header(rows.shape, rows.dtype), 1024)
     if not np.array_equal(objects, 1 + np.arange(len(rows)) // AZIMUTHS):
         raise DataError(
-            f"Y in {path} must count the objects from 1, {AZIMUTHS} rows of each.",
+            f"Y in {path} must number the objects from 1, with {AZIMUTHS} rows for each.",
             "Delete it and get the official file.",
         )
     images = rows.reshape(-1, 1, 32, 32).transpose(0, 1, 3, 2)

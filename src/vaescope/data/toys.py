@@ -97,7 +97,7 @@ def ica_segments(
     """
     if min(segments, per_segment, sources, depth) < 1 or dimension < sources:
         raise UsageError(
-            f"ica-segments needs one segment, point per segment, source and layer or more, and no "
+            f"ica-segments needs at least one segment, point per segment, source and layer, and no "
             f"fewer dimensions than sources; got {segments}, {per_segment}, {sources}, {depth} "
             f"and {dimension}.",
             "Change data.segments, data.per_segment, data.sources, data.depth or data.dimension.",

@@ -68,13 +68,14 @@ def data_bias(
 ) -> DataBias:
     """Angle between the directions in which factors move the data and its local principal axes.
 
-    An angle of 0 is the bias that VAEs exploit. At each of some rows the effect e_k of a factor is
-    the change of x by one step of it while the others stay, (x(k + 1) - x(k - 1)) / 2, or one-sided
-    at an end; continuous factors have no steps, and e_k is a regression within a box of them. The
-    principal axes are those of sum_k e_k e_k'. The angle is not defined if an axis has nearly the
-    same variance as another (zietlow2022 section 3.3.4), or if a factor has no step. Where several
-    rows have the same factors, as in a grid with a factor left out, x is the mean of the first 64
-    of them: a step between two such rows would change what is left out too.
+    An angle of 0 is the bias that VAEs exploit. At each of `points` rows, the effect e_k of a
+    factor is the change of x when the factor moves by one step and the others stay fixed, (x(k + 1)
+    - x(k - 1)) / 2, or one-sided at an end; continuous factors have no steps, and e_k is a
+    regression within a box of them. The principal axes are those of sum_k e_k e_k'. The angle is
+    not defined if an axis has nearly the same variance as another (zietlow2022 section 3.3.4), or
+    if a factor has no step. Where several rows have the same factors, as in a grid with a factor
+    left out, x is the mean of the first 64 of them: a step between two such rows would change what
+    is left out too.
 
     Args:
         x: examples, or a function from row numbers to them, e.g. `dataset.rows`.

@@ -354,7 +354,7 @@ def grams_of(matrices: Floats, *, space: str = "output") -> Grams:
 
     Args:
         matrices: (n, output, latent) Jacobians.
-        space: what the outputs are.
+        space: space of the outputs.
 
     Returns:
         `Grams`: J'J at each point, float64: the metric that a decoder pulls back to its latents.

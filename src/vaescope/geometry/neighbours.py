@@ -86,7 +86,7 @@ def neighbours(
     block * n * d: a few thousand examples.
 
     Args:
-        k: neighbours of the mean and of the share.
+        k: number of neighbours for the mean distance and the share.
         overlap: Bhattacharyya coefficient, 1 for equal posteriors, from which two overlap; the
             theorem says "overlaps (is close)" and gives no number. For the sum only.
         x: rows of data.

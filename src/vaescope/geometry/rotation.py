@@ -332,7 +332,7 @@ def rate_under_rotation(
         gram: (d, d) J'J of a decoder.
         rotations: (k, d, d) orthogonal matrices.
         stochastic_loss: that is kept fixed.
-        space: what the outputs are.
+        space: space of the outputs.
 
     Returns:
         `RateUnderRotation`: the value is the least rate over the rotations, relative to the

@@ -143,7 +143,7 @@ def variance_law_of(
         )
     if np.any(measured <= 0):
         raise ShapeError(
-            "A posterior variance is 0: a point posterior has no noise to weigh.",
+            "A posterior variance is 0, so the posterior is a point without noise.",
             "The law is about stochastic encoders; leave it out for autoencoders.",
         )
     usable = np.all(metric > 0, axis=1)

@@ -202,7 +202,7 @@ def averaged_information(information: Matrix) -> float:
 def shuffled_information(values: Floats, *, bins: int = 20, rng: np.random.Generator) -> float:
     """What averaged information these values give by chance: each latent is shuffled on its own.
 
-    The plug-in estimate is biased upwards; a difference from this is information.
+    The plug-in estimate is biased upwards; only what exceeds this value is information.
 
     Args:
         values: (n, d) codes.

@@ -171,7 +171,7 @@ class MonteCarloEstimate:
 
 @dataclass(frozen=True)
 class Mixture:
-    """What the aggregate posterior of `n` codes is, in nats, at `draws` points of each."""
+    """Properties of the aggregate posterior of `n` codes, in nats, at `draws` points of each."""
 
     total_correlation: MonteCarloEstimate  # nats
     index_code_information: MonteCarloEstimate  # at most log n
@@ -211,8 +211,8 @@ def mixture(codes: Codes, *, rows: int = 2000, draws: int = 1, seed: int = 0) ->
         seed: of all random draws.
 
     Returns:
-        `Mixture`: what the aggregate posterior of `n` codes is, in nats, at `draws` points of
-        each.
+        `Mixture`: properties of the aggregate posterior of `n` codes, in nats, at `draws` points of
+            each.
 
     Raises:
         RangeError: a value is out of range.

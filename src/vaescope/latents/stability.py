@@ -26,7 +26,8 @@ ROWS = 10_000
 
 @dataclass(frozen=True)
 class Stability:
-    """Of least squares from standardised latents to standardised factors, in one representation.
+    """Stability of least squares from standardised latents to standardised factors, in one
+    representation.
 
     Condition numbers are of the latents' correlation matrix; spreads are the standard deviation of
     a coefficient over resamples, mean over factors and latents that are not passive.

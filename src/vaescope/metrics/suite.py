@@ -278,9 +278,9 @@ def measure_metrics(
 ) -> tuple[dict[Representation, dict[str, Score]], dict[str, str]]:
     """Scores by representation and name, and why the others are missing.
 
-    `train` and `test` are the first rows and the next, for metrics that learn; metrics that do not
-    take all rows, or as many as the protocol has. A metric that one representation allows and the
-    other does not is listed as e.g. `mig on mean`.
+    Metrics that learn use the first `train` rows for training and the next `test` rows for testing;
+    the others use all rows, or as many as the protocol allows. A metric that one representation
+    allows and the other does not is listed as e.g. `mig on mean`.
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.

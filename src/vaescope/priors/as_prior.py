@@ -48,8 +48,8 @@ NAMES: Mapping[str, Callable[[int, float | None], PriorDensity]] = {
 
 _WANTED = (
     f"Give a name ({', '.join(NAMES)}; e.g. student-t:5, sparse:0.8), one of vaescope.priors or "
-    "vaescope.prior_density, a torch.distributions object, "
-    "which flows are too, an object with log_prob and sample, or a pair of a log-density and draws "
+    "vaescope.prior_density, a torch.distributions object (flows are too), an object with log_prob "
+    "and sample, or a pair of a log-density and draws "
     "(points, or a function of their number)."
 )
 
@@ -70,7 +70,7 @@ def as_prior(value: Any, latent: int) -> Prior:
         ShapeError: it is over another number of latents.
 
     Returns:
-        `Prior`: u or nothing -> p(z|u).
+        `Prior`: the prior as a module.
 
     Example:
         >>> import vaescope as vs

@@ -61,7 +61,7 @@ class StatedPrior(Prior):
     Args:
         log_density: points (n, latent) -> log p(z) of each, nats.
         draws: (draws, latent) points from it.
-        title: what sentences call it.
+        title: its name in messages and reports.
         note: what was found out about the density, or nothing.
 
     Example:

@@ -93,7 +93,7 @@ def reconstructed(inspection: Inspection, shown: Reconstructions) -> list[Part]:
         return [PageTable("reconstructions", caption, heads, rows)]
     if _is_table(inspection, event):
         chart = table_chart(shown, _names(inspection, event[0], "column"))
-        caption = "Examples and what is decoded at their means; darker is larger in a column."
+        caption = "Examples and their reconstructions from the posterior mean; darker is larger."
         alt = "Heat map of some rows of the table, each above its reconstruction."
         return [figure("reconstructions", chart, caption, alt)]
     names = inspection.subject.columns

@@ -67,7 +67,8 @@ def spot_section(studies: Sequence[tuple[Study, Spot]]) -> list[str]:
         "if images and layers are. What a paper leaves open is our choice at that scale too, as "
         "is everything in our own questions. A spot check is a few units at that scale, which do "
         "not vote. Costs are estimated on the machine of the tables from a few timed steps, for "
-        "runs that train one by one and without measuring. A question mark: the study trains "
+        "runs that train one by one, without the time for measuring. A question mark: the study "
+        "trains "
         "within its computations.",
         "",
         f"| study | {' | '.join(names)} | spot check |",

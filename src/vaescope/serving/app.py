@@ -23,7 +23,7 @@ from vaescope.serving.listing import listed
 from vaescope.serving.live import eta_seconds, records_after
 from vaescope.serving.notes import Note
 from vaescope.serving.pages import STATIC, StrictJSONResponse, page, static
-from vaescope.serving.resuming import resume_command
+from vaescope.serving.resume_command import resume_command
 from vaescope.serving.site import MovedError, Options, Site
 from vaescope.serving.view import FRONTS, View, view_of
 from vaescope.wording import duration

@@ -141,7 +141,7 @@ def _decode(task: Mapping[str, Any]) -> dict[str, Any]:
     model = _model(task)
     z = np.asarray(task["z"], dtype=np.float64)
     if z.shape != (model.codes.d,) or not np.isfinite(z).all():
-        raise RunError(f"A code has {model.codes.d} finite numbers.", "Reload the page.")
+        raise RunError(f"A code must have {model.codes.d} finite numbers.", "Reload the page.")
     return {"png": _text(_decoded(model, z[None])[0])}
 
 

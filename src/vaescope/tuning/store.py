@@ -105,7 +105,7 @@ def _rows(path: Path, keys: Set[str], optional: Set[str] = frozenset()) -> Itera
     try:
         for row in sealed_rows(read_regular(path)):
             if not keys - optional <= row.keys() <= keys:
-                raise ValueError("its keys are not those of such a row")
+                raise ValueError("it does not have the keys of such a row")
             yield row
             number += 1
     except ValueError as error:

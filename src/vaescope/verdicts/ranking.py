@@ -43,7 +43,7 @@ CAUSES = (
     Cause("turned", frozenset({"mig"})),
 )
 #: Where outputs may have been misread, all that was measured may be wrong.
-_MISREAD = (Cause("unreconstructed", _WHOLE, "when what was inferred is right"), *CAUSES)
+_MISREAD = (Cause("unreconstructed", _WHOLE, "when the model is interpreted correctly"), *CAUSES)
 
 
 def ranked(verdicts: Sequence[Verdict], *, read: bool = False) -> tuple[Verdict, ...]:
