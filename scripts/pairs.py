@@ -114,7 +114,8 @@ def main() -> None:
     text += (
         "\nThe generator has batch norm after each activation, as in the code of Shu et al. 2020. "
         "Without it (`objective.generator_norm=false`) the discriminator wins within a few "
-        "hundred steps, the generator's images cover about 1% of the data, and MIG stays near 0.05.\n"
+        "hundred steps, the generator's images cover about 1% of the data, and MIG stays near "
+        "0.05.\n"
     )
     RESULTS.write_text(text)
 
