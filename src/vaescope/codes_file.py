@@ -189,8 +189,8 @@ def _variance(named: dict[str, Array], where: str) -> Floats:
     if not np.isfinite(variance).all():
         raise ShapeError(
             f"{name} has values up to {values.max():g}, whose variance is infinite.",
-            "Look for the cause in the encoder, or save these numbers under the name of what "
-            "they are: variance, std or logvar.",
+            "Look for the cause in the encoder, or save these numbers under the right name: "
+            "variance, std or logvar.",
         )
     return variance
 

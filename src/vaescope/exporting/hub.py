@@ -186,7 +186,7 @@ def load_pretrained(folder: str | Path) -> Run:
         raise RunError(
             f"{run.path} has no {run.model.name}; weights in other formats are not read, since "
             "reading a pickle runs what is in it.",
-            "Get that file from where config.json came from.",
+            "Get that file from the same source as config.json.",
         )
     if sha256_of(read_regular(run.model)) != config["weights_sha256"]:
         raise RunError(
