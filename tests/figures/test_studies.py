@@ -7,6 +7,7 @@ from vaescope.figures.palette import SERIES_DARK
 from vaescope.figures.studies import SMALL, axis_words, draw_study
 from vaescope.report.study_page import figure_svg
 from vaescope.studies import Claim, Gap, Level, Study
+from vaescope.studies.bonheme2023.histograms import FIGURE_4, FIGURE_5
 from vaescope.studies.catalogue import STUDIES
 from vaescope.studies.panels import (
     Curves,
@@ -165,3 +166,18 @@ def test_small_numbers_and_powers_of_ten_are_written_out_beside_the_axes() -> No
 def test_long_titles_are_broken() -> None:
     (axes,) = draw_study([Dots("A title " * 10, "score", "method")], TABLE).axes
     assert "\n" in axes.get_title(loc="left")
+
+
+@pytest.mark.parametrize("study", [FIGURE_4, FIGURE_5], ids=lambda study: study.id)
+def test_histograms_of_types_are_of_what_their_study_keeps(study: Study) -> None:
+    kept = {
+        f"{name}_{kind}": np.linspace(0.0, place + 1.0, 9)
+        for place, kind in enumerate(("passive", "mixed", "active"))
+        for name in ("mean", "sample")
+    }
+    panels = [panel for panel in study.panels if isinstance(panel, HistogramPanel)]
+    (axes,) = draw_study(panels, TABLE, [kept]).axes
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["passive", "mixed", "active"]
+    assert [np.flatnonzero(one.get_data().values)[-1] for one in axes.patches] == [20, 40, 59]

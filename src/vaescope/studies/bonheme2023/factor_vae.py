@@ -57,8 +57,8 @@ STUDY = Study(
     (
         Dots("Gap in total correlation", "tc_gap", "strength", {}, 0.0),
         Dots("Share of it without passives", "tc_share_without_passive", "strength"),
-        Dots("The same without as many by lot", "tc_share_lot", "strength"),
-        Dots("Share of lots that leave less", "tc_gap_lots_below", "strength", {}, 0.5),
+        Dots("The same without as many at random", "tc_share_lot", "strength"),
+        Dots("Share of random sets that leave less", "tc_gap_lots_below", "strength", {}, 0.5),
         Dots("Passive latents", "passive", "strength"),
     ),
     ("bonheme2023 FactorVAE in the bank",),

@@ -103,7 +103,7 @@ FIGURE_4 = Study(
         Dots("Variance of means, passive", "variance_of_mean_passive", "arm", threshold=0.1),
         Dots("Variance of means, active", "variance_of_mean_active", "arm"),
         HistogramPanel("Means of a latent of each type", {
-            "mean_passive": "passive", "mean_mixed": "mixed", "mean_active": "active"}),
+            "passive": "mean_passive", "mixed": "mean_mixed", "active": "mean_active"}),
     ),
     ("bonheme2023 Fig 4",),
     _ABOUT,
@@ -150,7 +150,7 @@ FIGURE_5 = Study(
         Dots("Distance of samples from N(0, 1), passive", "prior_distance_passive", "arm",
              threshold=0.1),
         HistogramPanel("Samples of a latent of each type", {
-            "sample_passive": "passive", "sample_mixed": "mixed", "sample_active": "active"}),
+            "passive": "sample_passive", "mixed": "sample_mixed", "active": "sample_active"}),
     ),
     ("bonheme2023 Fig 5",),
     _ABOUT,
