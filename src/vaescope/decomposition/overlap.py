@@ -205,8 +205,7 @@ def overlap(codes: Codes, *, seed: int = 0) -> Overlap:
     512 MB), so the information is exact apart from the choice of the 1,000 codes at which it is
     evaluated. With more data points, densities are over 10,000 of them, which biases the
     information upwards: `information_at_least` is a lower bound. Bhattacharyya coefficients are
-    computed in
-    closed form for all pairs, at most 50,000.
+    computed in closed form for all pairs, at most 50,000.
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
