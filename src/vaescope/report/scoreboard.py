@@ -24,8 +24,8 @@ _RULE = (
     "claim is **supported** or **contradicted** if its e is large enough for its family, **not "
     "specific** if a control, in which the mechanism is absent, shows the same, and otherwise "
     "**undecided**. Support also requires a stronger effect than in the control, unit by unit. A "
-    "sentence of several parts has a unit against it where any part has, the e of its weakest part "
-    "for it, and the mean of its parts' e against it."
+    "unit is against a claim of several parts if it is against any part; the claim's e is that of "
+    "its weakest part for support, and the mean of its parts' e for contradiction."
 )
 
 
@@ -239,23 +239,14 @@ def scoreboard(
     text += spot_section([(j.study, j.spot or Spot()) for j in trained if j.present])
     text += ["## Re-analysed tables", "", *_reanalysed(trained), ""]
     formulas = [v for j in judged for v in j.verdicts if v.claim.kind == "identity"]
-    text += [
-        "## Formulas checked",
-        "",
-        "These are equations, not evidence.",
-        "",
-        *_formulas(formulas),
-        "",
-    ]
+    text += ["## Formulas checked", "", "These are equations, not evidence.", ""]
+    text += [*_formulas(formulas), ""]
     text += [*coverage_lines(), ""]
     text += ["## What was registered", "", *_registrations(lines), ""]
     known = {line.study for line in lines}
     text += [f"- {name}, revised: {why}." for name, why in REVISED.items() if name in known]
-    text += [
-        "",
-        "Units of earlier registrations do not vote; they had no results unless stated.",
-        "",
-    ]
+    stated = "Units of earlier registrations do not vote; they had no results unless stated."
+    text += ["", stated, ""]
     text += ["## What was changed after looking at results", "", _LOOKED, ""]
     text += [f"- {name}: {what}." for name, what in LOOKED.items()]
     return "\n".join([*text, ""])

@@ -78,7 +78,8 @@ def compute(columns: Mapping[str, Any]) -> Measured:
         )  # fmt: skip
         codes = encode(run, x)
     mean, sample = codes.mean.astype(np.float64), codes.sample.astype(np.float64)
-    both = np.corrcoef(np.column_stack([mean, sources]), rowvar=False)[:SOURCES, SOURCES:] ** 2
+    all_pairs = np.asarray(np.corrcoef(np.column_stack([mean, sources]), rowvar=False))
+    both = all_pairs[:SOURCES, SOURCES:] ** 2
     return {
         "groups": within_groups(mean, sources), "single": float(both.max(axis=0).mean()),
         "dependence": dependence(sample),
