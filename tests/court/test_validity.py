@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from vaescope.codes import Codes
@@ -48,6 +49,17 @@ def test_correlated_factors_are_not_taken_for_rotated_latents() -> None:
     reasons = said(CourtCell("correlated .9", "identity"), 0)
     assert any("second explains" in reason or "first explains" in reason for reason in reasons)
     assert not any("as rotated ones do" in reason for reason in reasons)
+
+
+def test_of_a_few_rows_no_latent_is_said_to_encode_nothing() -> None:
+    """Twelve perfect codes cannot show what they encode, which is not that they encode nothing."""
+    factors = np.random.default_rng(0).integers(0, 6, (12, 3))
+    means = factors.astype(np.float32)
+    names = ("a", "b", "c")
+    few = Codes(means, np.full_like(means, 0.01), means, factors=factors, factor_names=names)
+    score = measure_metrics(few, metrics=["mig"], on=("mean",))[0]["mean"]["mig"]
+    assert any(reason.startswith("one value of") for reason in score.validity)
+    assert not any("encode" in reason for reason in score.validity)
 
 
 def test_it_is_in_summary_and_json() -> None:

@@ -89,6 +89,11 @@ def _shares(counts: Counts) -> Double:
     return np.where(beyond, (information - chance) / entropy, 0.0)
 
 
+def _rows_of_scarcest(rows: Labelled) -> list[int]:
+    """How many rows the scarcest value of each factor has."""
+    return [int(np.bincount(column)[np.unique(column)].min()) for column in rows.factors.T]
+
+
 def _of_factors(rows: Labelled, share: Double) -> list[BrokenAssumption]:
     found = []
     if share.max() > 0:
@@ -101,11 +106,12 @@ def _of_factors(rows: Labelled, share: Double) -> list[BrokenAssumption]:
             f"factors depend on each other: {names[1]} explains {most:.0%} of {names[0]}", _AXES,
             min(near, key=lambda name: abs(near[name] - most)),
         ))  # fmt: skip
-    least = [int(np.bincount(column)[np.unique(column)].min()) for column in rows.factors.T]
+    least = _rows_of_scarcest(rows)
     scarce = int(np.argmin(least))
     if least[scarce] < FEWEST_ROWS:
+        count = f"{least[scarce]} row{'' if least[scarce] == 1 else 's'}"
         found.append(BrokenAssumption(
-            f"one value of {rows.names[scarce]} has only {least[scarce]} rows", _EVERY, "small n",
+            f"one value of {rows.names[scarce]} has only {count}", _EVERY, "small n",
         ))  # fmt: skip
     two = [rows.names[k] for k, v in enumerate(rows.factors.T) if len(np.unique(v)) == 2]
     if two:
@@ -128,13 +134,15 @@ def _of_latents(
     """`told`: the most that another factor tells of each factor, as a share."""
     found = []
     idle = np.flatnonzero(~knows.any(axis=1))
-    if len(idle) == codes.d:
+    # Of few rows, that no latent is seen to encode a factor does not say that none does.
+    enough = min(_rows_of_scarcest(rows)) >= FEWEST_ROWS
+    if enough and len(idle) == codes.d:
         found.append(
             BrokenAssumption(
                 "no latent encodes any factor beyond chance", _EVERY, encoder="nothing"
             )
         )
-    elif len(idle):
+    elif enough and len(idle):
         moves = np.ptp(rows.z[:, idle], axis=0).max() > 0
         says = f"{len(idle)} of {codes.d} latents encode no factor ({listed(idle.tolist())})"
         found.append(
@@ -150,7 +158,7 @@ def _of_latents(
         ))  # fmt: skip
     # A factor that another one determines leaves a latent nothing to encode of its own.
     lost = np.flatnonzero(~knows.any(axis=0) & (told < 1.0 - _SHARE))
-    if len(lost) and len(idle) < codes.d:
+    if enough and len(lost) and len(idle) < codes.d:
         beyond = " beyond what other factors reveal" if told[lost].any() else ""
         unknown = listed([rows.names[k] for k in lost])
         found.append(
