@@ -4,19 +4,32 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Vectors of the width that the machine has: compilers keep wider ones in memory, and a product takes
+   sixty times as long. SUMS of them stay in its registers. */
+#ifdef __AVX512F__
 #define LANES 16
+#define SUMS 24
+#define MOST_COLUMNS 4
+#else
+#ifdef __AVX__
+#define LANES 8
+#else
+#define LANES 4
+#endif
+#define SUMS 12
+#define MOST_COLUMNS 2
+#endif
 #define PARTS (BATCH / LANES)
 
-typedef float lanes __attribute__((vector_size(64), aligned(64)));
-typedef float loose __attribute__((vector_size(64), aligned(4)));
+typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4 * LANES)));
+typedef float loose __attribute__((vector_size(4 * LANES), aligned(4)));
 
-typedef int32_t places __attribute__((vector_size(64)));
-
-/* to[c * step + r] = rows[r][c] for 16 rows and columns: halves of two rows change places, then
+/* to[c * step + r] = rows[r][c] for LANES rows and columns: halves of two rows change places, then
    quarters, and so on. */
 static inline void turn_square(const float *const *rows, float *to, int64_t step)
 {
 #ifdef __AVX512F__
+    typedef int32_t places __attribute__((vector_size(4 * LANES)));
     lanes v[LANES];
     for (int r = 0; r < LANES; r++) v[r] = *(const loose *)rows[r];
 #pragma GCC unroll 4
@@ -40,7 +53,7 @@ static inline void turn_square(const float *const *rows, float *to, int64_t step
 #endif
 }
 
-/* to[c * step + r] = rows[r][c] for 16 rows. */
+/* to[c * step + r] = rows[r][c] for LANES rows. */
 static inline void turn(const float *const *rows, int64_t columns, float *to, int64_t step)
 {
     int64_t c = 0;
@@ -60,15 +73,7 @@ static inline float sum_of(lanes v)
     return sum;
 }
 
-/* Sums that stay in registers: TILE rows of COLUMNS vectors. Without AVX-512 a vector takes two of
-   the 16 registers. */
-#ifdef __AVX512F__
-#define SUMS 24
-#define MOST_COLUMNS 4
-#else
-#define SUMS 6
-#define MOST_COLUMNS 2
-#endif
+/* Sums that stay in registers: TILE rows of COLUMNS vectors. */
 #define COLUMNS (PARTS < MOST_COLUMNS ? PARTS : MOST_COLUMNS)
 #define TILE (SUMS / COLUMNS)
 #define TILES 4 /* whose weights are brought together: some lines of the cache at a time */
