@@ -82,6 +82,46 @@ class Skips(Draws):
         return self._drawn(z).view(-1, 1, 8, 8)
 
 
+class Canvas(Draws):
+    """Its forward adds one image to what it decodes, whatever the data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("canvas", torch.linspace(-6.0, 6.0, 64).view(1, 1, 8, 8))
+
+    def forward(self, x: Tensor) -> Any:
+        mu, logvar = self.encode(x)
+        return torch.sigmoid(self.decode(reparameterise(mu, logvar)) + self.canvas), mu, logvar
+
+    def decode(self, z: Tensor) -> Tensor:
+        return self._drawn(z).view(-1, 1, 8, 8)
+
+
+class Critic(Draws):
+    """A critic sees the draws after the decoder."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.critic = nn.Sequential(nn.Linear(LATENTS, 8), nn.ReLU(), nn.Linear(8, 1))
+
+    def forward(self, x: Tensor) -> Any:
+        mu, logvar = self.encode(x)
+        z = reparameterise(mu, logvar)
+        return self.decode(z), self.critic(z), mu, logvar
+
+
+class Averaged(Draws):
+    """Encodes with averaged weights in evaluation mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shadow = nn.Linear(64, 48)
+
+    def _heads(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        h = torch.relu((self.fc1 if self.training else self.shadow)(x.flatten(1)))
+        return self.fc_mu(h), self.fc_var(h)
+
+
 class Batches(Draws):
     """Takes 24 images at a time."""
 
@@ -194,3 +234,23 @@ def test_a_model_of_images_with_their_channels_last_that_takes_both_is_asked_abo
     opened = vs.open_model(first, last, posterior="logvar")  # moved first, as it was trained
     wanted = first.encode(colour())[0].detach().numpy()
     np.testing.assert_allclose(opened.codes.mean, wanted, rtol=1e-3, atol=1e-4)
+
+
+def test_what_forward_adds_to_its_decoder_is_part_of_the_decoder() -> None:
+    """Of data that the canvas explains."""
+    model: Any = seeded(Canvas)
+    images = torch.sigmoid(model.canvas + torch.randn(256, 1, 1, 1)).expand(256, 1, 8, 8)
+    opened = vs.open_model(model, images.contiguous(), prior="normal")
+    z = torch.zeros(2, LATENTS)
+    got = opened.decode(z).mean.reshape(-1)
+    wanted = torch.sigmoid(model.decode(z) + model.canvas).reshape(-1)
+    torch.testing.assert_close(got, wanted)
+
+
+def test_a_critic_of_the_draws_is_no_second_level() -> None:
+    assert read(seeded(Critic), "posterior") == "pair,logvar"
+
+
+def test_codes_that_are_others_in_training_mode_are_asked_about() -> None:
+    with pytest.raises(ReadingError, match="other latents in training mode"):
+        vs.open_model(seeded(Averaged), digits())

@@ -197,6 +197,33 @@ def refuse_skip(source: Source, decoder: tuple[str, Function], forward: Forward)
     )
 
 
+def goes_on(source: Source, decoder: tuple[str, Function], forward: Forward) -> bool:
+    """Whether a whole pass changes what its decoder gives, e.g. adds a mean image. Values that
+    follow the decoder's, such as after a sigmoid, are no such change."""
+    name, decode = decoder
+    if forward.entry is None or forward.imageless or source.told_likelihood:
+        return False
+    if name in ("decode=", FROM_LATENTS):
+        return False
+    with Noise():
+        z = forward.sample(forward.x, forward.u)
+    try:
+        own, images = (_values_of(one, z, forward) for one in (decode, forward.decode))
+    except Exception:  # anybody's code
+        return False
+    n = len(z)
+    pairs = [(y.reshape(rows, -1), image.reshape(rows, -1))
+             for y in own for image in images for rows in (1, n)]  # fmt: skip
+    return bool(pairs) and not any(_follows(y, image) for y, image in pairs)
+
+
+def _follows(y: Tensor, image: Tensor) -> bool:
+    """Whether one never falls, or never rises, where the other rises, but for rounding."""
+    steps = image.gather(1, y.argsort(1)).diff(dim=1)
+    least = WHOLE * float(image.max() - image.min())
+    return bool(steps.min() >= -least or steps.max() <= least)
+
+
 def _values_of(decode: Function, z: Tensor, forward: Forward) -> list[Tensor]:
     """What has the size of the data among what is decoded."""
     size = forward.x.numel()

@@ -216,8 +216,8 @@ def trace_forward(
     )  # fmt: skip
     whole = replace(whole, shape=tuple(whole.latents_in(zero[entry]).shape[1:]))
     rest = []
-    for value in (0.0, 1.0):
-        with _replaced(module, entry, zero[entry]):
+    for value, drawn_there in ((0.0, zero[entry]), (1.0, one[entry])):
+        with _replaced(module, entry, zero[entry], beside=drawn_there):
             rest.append(_seen(whole, Noise(value)))
     return replace(whole, several=_moved(rest[0], rest[1], but=entry) is not None)
 
@@ -334,13 +334,17 @@ def recorded(module: nn.Module) -> Iterator[dict[Entry, Tensor]]:
 
 
 @contextmanager
-def _replaced(module: nn.Module, entry: Entry, z: Tensor) -> Iterator[None]:
+def _replaced(
+    module: nn.Module, entry: Entry, z: Tensor, beside: Tensor | None = None
+) -> Iterator[None]:
+    """Latents by others, where they go in; and wherever `beside` goes in, such as a critic."""
     counts: dict[str, int] = {}
 
     def put(name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         call = counts[name] = counts.get(name, -1) + 1
         if (name, call) != (entry.part, entry.call):
-            return arguments
+            return tuple(z if beside is not None and _equal(one, beside) else one
+                         for one in arguments)  # fmt: skip
         return (*arguments[: entry.argument], z, *arguments[entry.argument + 1 :])
 
     with _watched(module, put):
@@ -367,6 +371,10 @@ def _watched(
             del module.__dict__[name]
         for handle in handles:
             handle.remove()
+
+
+def _equal(value: Any, other: Tensor) -> bool:
+    return isinstance(value, Tensor) and value.shape == other.shape and torch.equal(value, other)
 
 
 def _methods(module: nn.Module) -> dict[str, Callable[..., Any]]:

@@ -9,6 +9,7 @@ them out.
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from vaescope.adapters.channel_order import refuse_order
 from vaescope.adapters.decoders import (
     FROM_LATENTS,
     decoders_of,
+    goes_on,
     levels_told,
     output_of,
     refuse_change,
@@ -59,7 +61,7 @@ from vaescope.adapters.posterior_inference import Opening, line_of, openings
 from vaescope.adapters.reading import CLEARLY, POOR, Reading, refuse_absurd, refuse_company
 from vaescope.adapters.sources import Function, Source
 from vaescope.adapters.spread_inference import with_spread
-from vaescope.errors import ReadingError, UnreadableError
+from vaescope.errors import ReadingError, UnreadableError, UsageError
 
 __all__ = ["choose"]
 
@@ -137,6 +139,11 @@ def choose(
         refuse_detour(source, first.decoder[1], _means(first), first.shape, forward)
     if forward is not None:
         refuse_skip(source, first.decoder, forward)
+        if goes_on(source, first.decoder, forward):
+            with suppress(UsageError):
+                whole, count = choose(replace(source, decoders=()), x, u, asked, came)
+                if whole.error < CLEARLY * first.error:
+                    return whole, count
     refuse_order(source, first, x, u, asked.kind)
     refuse_company(source, first, x, u)
     if first.unsaid:

@@ -28,6 +28,7 @@ from vaescope.adapters.posterior_format import (
 from vaescope.adapters.posterior_refusals import (
     refuse_bounded,
     refuse_levels,
+    refuse_modes,
     refuse_noise,
     refuse_quantised,
 )
@@ -104,6 +105,8 @@ def openings(
                     if one.evidence], forward  # fmt: skip
         found += here
     if draws and (asked.posterior is None or asked.layout() == "drawn"):
+        if forward is not None and draws[0].way.encoder[0] == "forward":
+            refuse_modes(source, forward, draws[0].posterior.mean)
         drawn_alone = _of_draw(source, draws[0])
         return [_with_channels_first(drawn_alone, source, x[:few], _first(u, few))], forward
     unread = forward is not None and (forward.other_noise or forward.entry is not None)

@@ -8,11 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vaescope.adapters.draws import Forward, recorded
+from vaescope.adapters.noise import Noise
 from vaescope.adapters.posterior_format import whole_numbers
 from vaescope.adapters.sources import Source
-from vaescope.errors import UnreadableError, UsageError
+from vaescope.adapters.tensors import same
+from vaescope.errors import ReadingError, UnreadableError, UsageError
 
-__all__ = ["refuse_bounded", "refuse_levels", "refuse_noise", "refuse_quantised"]
+__all__ = ["refuse_bounded", "refuse_levels", "refuse_modes", "refuse_noise", "refuse_quantised"]
 
 #: Examples from which on codes with so few values are no chance.
 MANY, LEVELS = 64, 16
@@ -36,6 +39,23 @@ def refuse_levels(source: Source) -> None:
         "To dissect one level, pass encode= as a function that returns its Normal(mean, std) and "
         "decode= as one of that level's latents, the others at their means.",
     )
+
+
+def refuse_modes(source: Source, forward: Forward, mean: Tensor) -> None:
+    """Draws are seen in training mode. Where evaluation mode gives other means, such as those of
+    averaged weights, these are the codes that the model is used with."""
+    with Noise(), recorded(forward.module) as seen:
+        forward.call(forward.x, forward.u)
+    if forward.entry not in seen:
+        return
+    evaluated = forward.latents_in(seen[forward.entry])
+    if evaluated.shape == mean.shape and not same(evaluated, mean):
+        raise ReadingError(
+            f"The forward of {source.name} gives other latents in training mode than in evaluation "
+            "mode, also without noise, so its draws do not show the posterior.",
+            "Pass encode= as a function that returns Normal(mean, std) of torch, in the mode that "
+            "is meant, and decode= as one of latents.",
+        )
 
 
 def refuse_bounded(source: Source, name: str, family: str) -> None:
