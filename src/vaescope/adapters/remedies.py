@@ -44,7 +44,9 @@ def with_remedy(
         for argument, values, tried in _trials(missing, data, asked):
             try:
                 retry(replace(asked, **{argument: tried}))
-            except VaescopeError:
+            except VaescopeError as again:
+                if isinstance(again, ReadingError) and not isinstance(again, UnreadableError):
+                    break  # it is taken, and the model asks for something else
                 continue
             return UnreadableError(
                 error.message,
