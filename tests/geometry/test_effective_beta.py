@@ -109,6 +109,20 @@ def test_latents_that_half_the_weight_would_pay_for_are_counted() -> None:
     assert found.to_dict()["margins"]["more_at_half"] == 2
 
 
+def test_noise_at_the_optimum_pays_for_no_latent_and_a_missed_axis_does() -> None:
+    """Tipping and Bishop 1999: at the optimum each axis that is left has the noise's variance,
+    which is beta itself. Without the third axis its eigenvalue of 3 is left, over a noise of .09."""
+    data = linear_gaussian(eigenvalues=(9.0, 5.0, 3.0), dimension=8, noise=0.09, n=600)
+    images = data.rows(np.arange(len(data))).astype(np.float64)
+    values, axes = principal_axes(images)
+    for kept, missed in ((3, 0), (2, 1)):
+        vae = build_vae(linear("beta-vae", "data.dimension=8", f"latent={kept}"))
+        set_to_ppca(vae, images.mean(0), values[:kept], axes[:, :kept], 0.09)
+        margins = vs.effective_beta(vae, data).margins
+        assert margins is not None and margins.more_now == missed
+        assert ("already justify" in margins.summary()) == bool(missed)
+
+
 def test_a_model_that_is_not_at_rest_is_not_readable() -> None:
     """Its widths are those of the optimum, its means half as far from zero as they should be."""
     vae, data = at_its_optimum(2.0)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy import stats
 
 from vaescope.adapters.likelihoods import InUnits
 from vaescope.distributions import Bernoulli, DiagonalGaussian, Distribution
@@ -20,11 +21,13 @@ from vaescope.models import OpenModel
 from vaescope.types import Integers, Matrix, Vector
 from vaescope.wording import listed
 
-__all__ = ["LatentMargins", "margins_of", "residual_eigenvalues"]
+__all__ = ["LatentMargins", "margins_of"]
 
 
 #: Rows of residuals, and directions that are tried.
 ROWS, DIRECTIONS = 2_000, 64
+#: The chance of even one direction that is said to pay at the present weight and does not.
+LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class LatentMargins:
     beta: float
     collapse: dict[int, float]  # the weight at which each used latent would die
     more_at_half: int | None  # latents that residuals would pay for at half of the weight
-    more_now: int | None  # and at the present one
+    more_now: int | None  # and, beyond doubt, at the present one
     limit: int | None = None  # directions that were tried
 
     def summary(self) -> str:
@@ -77,16 +80,27 @@ def margins_of(
 ) -> LatentMargins:
     """Of a model that acts with `beta`; a bracket is 1 - v / s of a latent, mean over rows."""
     collapse = {j: beta / max(1.0 - own, 1e-12) for j, own in brackets.items()}
-    values = residual_eigenvalues(model, used)
-    if values is None:
+    found = _residual_eigenvalues(model, used)
+    if found is None:
         return LatentMargins(beta, collapse, None, None)
+    # At an optimum all that is noise pays exactly beta: half of its directions would exceed it.
+    doubt = stats.norm.isf(LEVEL / len(found.values)) * found.errors
+    now = int((found.values - doubt > beta).sum())
     return LatentMargins(
-        beta, collapse, int((values > beta / 2).sum()), int((values > beta).sum()), len(values)
+        beta, collapse, int((found.values > beta / 2).sum()), now, len(found.values)
     )
 
 
-def residual_eigenvalues(model: OpenModel, used: list[int]) -> Vector | None:
-    """In units of beta, descending; None where the likelihood has no form for it here.
+@dataclass(frozen=True)
+class _Residuals:
+    """In units of beta, descending, with their standard errors over rows."""
+
+    values: Vector
+    errors: Vector
+
+
+def _residual_eigenvalues(model: OpenModel, used: list[int]) -> _Residuals | None:
+    """None where the likelihood has no form for it here.
 
     Directions are found on half of the rows and measured on the other half, so that noise does
     not count. What is a linear function of the posterior means is taken out: it is shrinkage of
@@ -108,7 +122,10 @@ def residual_eigenvalues(model: OpenModel, used: list[int]) -> Vector | None:
     chosen = values > 1e-9 * max(values[-1], 1e-300)
     kept = np.flatnonzero(chosen)[::-1][:count]
     along = first.T @ (vectors[:, kept] / np.sqrt(values[kept]))  # (values, directions)
-    return np.sort(np.asarray(np.square(second @ along).mean(0)))[::-1]
+    squares = np.square(second @ along)
+    values, errors = squares.mean(0), squares.std(0, ddof=1) / np.sqrt(len(squares))
+    order = np.argsort(values)[::-1]
+    return _Residuals(values[order], errors[order])
 
 
 def _scores(
