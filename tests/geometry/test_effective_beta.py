@@ -111,7 +111,8 @@ def test_latents_that_half_the_weight_would_pay_for_are_counted() -> None:
 
 def test_noise_at_the_optimum_pays_for_no_latent_and_a_missed_axis_does() -> None:
     """Tipping and Bishop 1999: at the optimum each axis that is left has the noise's variance,
-    which is beta itself. Without the third axis its eigenvalue of 3 is left, over a noise of .09."""
+    which is beta itself. Without the third axis its eigenvalue of 3 is left, over a noise of
+    .09."""
     data = linear_gaussian(eigenvalues=(9.0, 5.0, 3.0), dimension=8, noise=0.09, n=600)
     images = data.rows(np.arange(len(data))).astype(np.float64)
     values, axes = principal_axes(images)
@@ -240,7 +241,7 @@ def test_a_penalty_on_total_correlation_is_never_told_as_one_weight() -> None:
     assert vs.effective_beta(vae, data).single_weight is not True
     found = effective_beta_of(open_vae(vae, data, spec=linear("beta-tcvae", "objective.beta=12")))
     assert found.single_weight is False
-    assert "No single weight" in found.summary() or "weighs the rate with 1" in found.summary()
+    assert "o single weight" in found.summary()
 
 
 def linear(preset: str, *settings: str) -> Experiment:
