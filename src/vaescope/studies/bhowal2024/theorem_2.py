@@ -152,9 +152,9 @@ STUDY = Study(
     "posteriors of 600 overlap with one at the end and hardly any before (0.3, which are sprites "
     "that look alike). With ten neighbours throughout samples move apart too, from 3.5 to 16, "
     "because both posterior variances are in the distance; relative to any two examples from 0.08 "
-    "to 0.79. Means do come closer (3.3 to 0.25), but so do those of any two, by the same factor: "
-    "over those of any two they are 0.076 at strength 0.1, 0.075 at 1, 0.074 at 6 and 0.054 at "
-    "16. That is a latent space that shrinks, not neighbours that meet. Part (a) holds for most: "
-    "at strength 1 69% of the posteriors that overlap most belong to nearest examples, of "
-    "untrained networks 46%; chance is 2%.",
+    "to 0.79. Means do come closer (3.3 to 0.25), but so do those of any two, by nearly the same "
+    "factor: over those of any two they are 0.076 at strength 0.1, 0.075 at 1, 0.074 at 6 and "
+    "0.054 at 16. That is a latent space that shrinks, not neighbours that meet. Part (a) holds "
+    "for most: at strength 1 69% of the posteriors that overlap most belong to nearest examples, "
+    "of untrained networks 46%; chance is 2%.",
 )  # fmt: skip

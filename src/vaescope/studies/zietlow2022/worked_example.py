@@ -144,6 +144,6 @@ STUDY = Study(
     "optimal either: its columns have a cosine of -0.33, and the best rotation has 23.15 instead "
     "of 24.49, 5.8% less.",
     "The exponent of eq. 3.21 is a misprint: the least loss is 24.5 exp(-C/2) to 0.02%, and "
-    "exp(-C), as printed, misses it by the factor exp(C/2), more than 1.6 in every seed. Nothing "
+    "exp(-C), as printed, misses it by the factor exp(C/2), more than 1.9 in every seed. Nothing "
     "in the thesis' argument rests on the exponent, which both decoders share.",
 )  # fmt: skip
