@@ -154,10 +154,11 @@ STUDY = Study(
     "one neither: two kinds and hardly anything between. In two units only one and two of twelve "
     "restarts are polar, so that most of the worst four are cartesian there. Both kinds let one "
     "read hue and orientation equally well (0.87 of their variance by angle and radius in the "
-    "worst, 0.87 by single latents in the best). On the circle 103 of 144 are polar and 12 "
-    "cartesian, with a MIG of 0.09 in the best. Never is orientation the angle. Six units were run "
-    "first, all of them for the claim, which six cannot decide, and six more at once. Whether "
-    "disentangled restarts encode hue alike was not measured.",
+    "worst, 0.87 by single latents in the best). On the circle 103 of 144 are polar, 12 cartesian "
+    "and 25 cartesian after a rotation, with a MIG of 0.09 in the best; twelve units decide "
+    "neither sentence on it. Orientation is never the angle in the best and worst restarts. Six "
+    "units were run first, all of them for the claim, which six cannot decide, and six more at "
+    "once. Whether disentangled restarts encode hue alike was not measured.",
     extend=work,
     cap=24,
 )  # fmt: skip

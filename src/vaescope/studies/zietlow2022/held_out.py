@@ -248,6 +248,6 @@ STUDY = Study(
     "as well (0.127 to 0.072, 15 of 16 seeds, too few with a stronger effect than the control's), "
     "SAP by 0.011 (undecided). MIG-sup falls (0.109 to 0.063), but it falls where combinations "
     "are left out at random too, by 0.02. A DIP-VAE I alone does not tell a fall from seeds (11 "
-    "of 16). That methods with a higher MIG lose less is not seen (nine of 16): disentanglement "
-    "of this size, which is little, does not protect from unseen combinations.",
+    "of 16). That methods with a higher MIG lose less is undecided (nine of 16): that "
+    "disentanglement of this size, which is little, protects from unseen combinations is not seen.",
 )  # fmt: skip

@@ -127,13 +127,13 @@ STUDY = Study(
     "0.23, 0.07, 0.14), of SlowVAE 0.43, 0.19 and 0.20 (0.39, 0.27, 0.37), of PCL 0.37, 0.42 and "
     "0.31 (0.21, 0.24, 0.24), of the autoencoder 0.12, 0.12 and 0.11. The beta-VAE and SlowVAE "
     "lose in 8 of 8 replicates, 0.11 to 0.38, and under noise in 8 of 8 too; PCL loses 0.10 at "
-    "most and gains up to 0.22. What the first two lose is latents: of 48 beta-VAEs 21 are over- "
-    "pruned on the original, 48 on perturbed and 47 on noisy sprites, of 32 SlowVAEs 13, 32 and "
-    "32; the gap of the scale goes first. So these falls say nothing of axes. Only one of eight "
-    "replicates meets the condition, and no claim is decided. The strength is at fault: none of "
-    "the eight exploratory seeds that chose it was over-pruned, and 2 of twelve later ones were. A "
-    "weaker one would have to be registered anew; at a beta of 1 half of eight exploratory models "
-    "lose a latent to noise, and their MIG is 0.31 on noisy sprites.",
+    "most and gains up to 0.22. What the first two lose is latents: of 48 beta-VAEs 21 are "
+    "over-pruned on the original, 48 on perturbed and 47 on noisy sprites, of 32 SlowVAEs 13, 32 "
+    "and 32; the gap of the scale goes first. So these falls say nothing of axes. Only one of "
+    "eight replicates meets the condition, and no claim is decided. The strength is at fault: "
+    "none of the eight exploratory seeds that chose it was over-pruned, and 2 of twelve later "
+    "ones were. A weaker one would have to be registered anew; at a beta of 1 half of eight "
+    "exploratory models lose a latent to noise, and their MIG is 0.31 on noisy sprites.",
     extend=work,
     cap=8,
 )
