@@ -50,13 +50,13 @@ class Codes:
     factor_values: Floats | None = None  # (n, k) continuous sources
     covariance: Floats | None = None  # (n, d, d): full-covariance posteriors
     prior: PriorDensity = None  # type: ignore[assignment]  # None: N(0, I), assumed
-    prior_assumed: bool = False  # nobody said it
+    prior_assumed: bool = False  # whether the prior is an assumption, not stated by the model
     unused: Floats | None = None  # (d,) or (n, d) variance of a latent that ignores x; NaN: none
-    unused_why: str = ""  # why there is none
+    unused_why: str = ""  # why `unused` is not known
     u: Floats | None = None
-    index: Integers | None = None  # (n,) row in a full grid
+    index: Integers | None = None  # (n,) number of each row in a full grid of factors
     supervised: bool = False  # the encoder saw the factors
-    spatial: tuple[int, ...] = ()  # of latents that were maps; rows hold their spatial mean
+    spatial: tuple[int, ...] = ()  # size of latents that are maps; rows have their spatial mean
 
     @property
     def n(self) -> int:

@@ -225,8 +225,8 @@ class Bernoulli(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Categorical(Distribution):
-    """Independent tokens by logits over a vocabulary, which is the last axis. x are their numbers;
-    the mean has the probability of each word of the vocabulary.
+    """Independent tokens by logits over a vocabulary, which is the last axis. x contains token
+    numbers; the mean contains the probability of each token.
 
     Example:
         >>> import torch

@@ -27,8 +27,8 @@ __all__ = ["Maps", "assemble", "encode_rows", "gathered", "load_vae"]
 
 
 def load_vae(run: Any) -> VAE:
-    """The trained model of a finished run or its folder, on the CPU; of an open model or an
-    estimator its own networks, and a `vs.VAE` as it is.
+    """The trained model of a finished run or its folder, on the CPU. For an open model or an
+    estimator it returns its networks, and it returns a `vs.VAE` unchanged.
 
     Args:
         run: a run or its folder.

@@ -45,19 +45,19 @@ class Dataset:
         ((1, 8, 8), 1797)
     """
 
-    card: Card  # what is known of it without opening it
-    store: Store  # where its rows are
+    card: Card  # description that is known without reading the rows
+    store: Store  # storage of its rows
     factors: Factors | None = None
-    #: Continuous ground truth, shape (n, sources), where there is one.
+    #: Continuous ground truth, shape (n, sources), if it is known.
     sources: Double | None = None
-    #: The settings it was loaded with; None for what no name and settings can bring back.
+    #: The settings it was loaded with; None if a name and settings cannot load it again.
     recipe: Mapping[str, Any] | None = None
-    #: The range in which images came, before they were brought to [0, 1].
+    #: The range of the images before they were rescaled to [0, 1].
     value_range: tuple[float, float] = (0.0, 1.0)
     kind: Kind = "images"
     #: Names of the columns of a table, of the channels of signals, or of the tokens.
     columns: tuple[str, ...] = ()
-    scale: Scale | None = None  # of standardised data, where it is known
+    scale: Scale | None = None  # mean and deviation of standardised data, if they are known
 
     def __repr__(self) -> str:
         known = "no factors" if self.factors is None else f"factors {', '.join(self.factors.names)}"

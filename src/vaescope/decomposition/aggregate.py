@@ -35,13 +35,13 @@ class Aggregate:
     """How well the aggregate posterior matches the prior."""
 
     mmd: float  # summed over latents, as the code of mathieu2019
-    mmd_joint: float  # of all latents together
+    mmd_joint: float  # the same for all latents jointly
     inclusive_kl: MonteCarloEstimate | None  # KL(p || q), nats; None for point posteriors
-    mean: Vector  # of the aggregate posterior, exact from the posteriors
+    mean: Vector  # mean of the aggregate posterior, computed exactly
     covariance: Matrix
     n: int
-    mmd_rows: int  # rows behind mmd
-    components: int  # posteriors behind the aggregate
+    mmd_rows: int  # number of rows behind mmd
+    components: int  # number of posteriors in the aggregate
     seed: int
 
     def summary(self) -> str:
@@ -124,7 +124,7 @@ def mmd(x: Matrix, y: Matrix) -> float:
 
 
 def mmd_joint(x: Matrix, y: Matrix) -> float:
-    """The same with the distance over all latents and C = 2 d s. Tolstikhin et al. 2018.
+    """Squared MMD with the distance over all latents jointly and C = 2 d s. Tolstikhin et al. 2018.
 
     Args:
         x: (n, d) rows.
@@ -189,8 +189,8 @@ def inclusive_kl(codes: Codes, *, seed: int = 0) -> MonteCarloEstimate:
 def aggregate(codes: Codes, *, seed: int = 0) -> Aggregate:
     """Divergences between aggregate posterior and prior, and the aggregate's exact moments.
 
-    MMD is between 1,000 of the samples and as many draws from the prior in the codes, or from that
-    of each row.
+    MMD compares 1,000 of the samples with as many draws from the prior of the codes, or from the
+    prior of each row.
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.

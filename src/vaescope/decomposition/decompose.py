@@ -15,11 +15,11 @@ __all__ = ["DecompositionMeasures", "decomposition"]
 
 @dataclass(frozen=True, eq=False)
 class DecompositionMeasures:
-    """The parts; None where the codes do not allow one, with the reason in `skipped`."""
+    """Overlap, aggregate and sparsity; None, with a reason in `skipped`, if not available."""
 
-    overlap: Overlap | None  # of encodings
-    aggregate: Aggregate  # against the prior
-    sparsity: Sparsity | None  # of encodings
+    overlap: Overlap | None  # overlap of the encodings
+    aggregate: Aggregate  # match of the aggregate posterior with the prior
+    sparsity: Sparsity | None  # sparsity of the encodings
     seed: int
     skipped: dict[str, str] = field(default_factory=dict)
 
@@ -62,8 +62,8 @@ def decomposition(codes: Codes, *, seed: int = 0) -> DecompositionMeasures:
         seed: of all random draws.
 
     Returns:
-        `DecompositionMeasures`: the parts; None where the codes do not allow one, with the reason
-        in `skipped`.
+        `DecompositionMeasures`: overlap, aggregate and sparsity; None, with a reason in `skipped`,
+        if not available.
 
     Raises:
         RangeError: a value is out of range.

@@ -42,16 +42,16 @@ class Overlap:
     """How far encodings overlap, in nats and numbers of data points."""
 
     index_code_information: float  # I(n; z), at most log n
-    information_at_least: float  # a lower bound; equal to it where it is exact
-    exact: bool  # densities over all data points; else the information is biased upwards
+    information_at_least: float  # a lower bound; equal to the information if `exact`
+    exact: bool  # whether densities use all data points; else the information is biased upwards
     effective_number: float  # exp of the mean of H(n|z), that is n exp(-I)
     effective_number_mean: float  # mean over codes of exp H(n|z)
     effective_number_quantiles: tuple[float, float, float]  # 5%, 50%, 95%
     bhattacharyya: float  # mean over pairs of data points
     posterior_entropy: float  # mean, nats
     n: int  # data points
-    components: int  # of these in the densities
-    points: int  # codes looked at
+    components: int  # number of data points in the densities
+    points: int  # number of codes at which densities are evaluated
 
     @property
     def unevenness(self) -> float:

@@ -16,7 +16,7 @@ __all__ = ["Sparsity", "hoyer"]
 
 @dataclass(frozen=True)
 class Sparsity:
-    """Mean Hoyer sparsity over n codes of `latents` latents, those that vary at all."""
+    """Mean Hoyer sparsity over n codes; `latents` counts the latents that vary."""
 
     hoyer: float  # 0 dense, 1 sparse
     latents: int
@@ -49,7 +49,7 @@ def hoyer(codes: Codes) -> Sparsity:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
 
     Returns:
-        `Sparsity`: mean Hoyer sparsity over n codes of `latents` latents, those that vary at all.
+        `Sparsity`: mean Hoyer sparsity over n codes; `latents` counts the latents that vary.
 
     Raises:
         ShapeError: an array is missing, or has the wrong shape or type.

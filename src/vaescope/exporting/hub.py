@@ -74,7 +74,8 @@ def save_pretrained(
         run: a run or its folder.
         folder: where files are written.
         data: the run's data, needed only if it was trained on your own arrays.
-        inspection: its verdicts and metrics go on the card; None makes a fast one.
+        inspection: an inspection whose verdicts and metrics the model card shows; None makes a fast
+            one.
         licence: the model's licence by the hub's identifier, e.g. "apache-2.0".
 
     Returns:
@@ -143,7 +144,7 @@ def publish(run: Run, folder: Path, card: str, *, verdicts: int = 0, metrics: in
 
 
 def load_pretrained(folder: str | Path) -> Run:
-    """The run in a folder that `save_pretrained` wrote; everything that takes a run takes it.
+    """The run in a folder that `save_pretrained` wrote, for every function that takes a run.
 
     Refuses folders that are incomplete or were changed, and never reads a pickle.
 

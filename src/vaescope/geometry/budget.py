@@ -38,7 +38,7 @@ def budget_bound(squared_norms: Floats, budget: float | Floats = 0.0) -> Matrix:
 
     Args:
         squared_norms: (..., d) squared lengths of a Jacobian's columns.
-        budget: sum of -log variance over latents, which is kept.
+        budget: sum of -log variance over latents, which is kept fixed.
 
     Returns:
         The least loss.
@@ -54,7 +54,7 @@ def optimal_variance(squared_norms: Floats, budget: float | Floats = 0.0) -> Mat
 
     Args:
         squared_norms: (..., d) squared lengths of a Jacobian's columns.
-        budget: sum of -log variance over latents, which is kept.
+        budget: sum of -log variance over latents, which is kept fixed.
 
     Returns:
         (..., d) variances.
@@ -79,7 +79,7 @@ def budget_bound_over_rotations(gram: Floats, budget: float | Floats = 0.0) -> M
 
     Args:
         gram: (d, d) J'J of a decoder.
-        budget: sum of -log variance over latents, which is kept.
+        budget: sum of -log variance over latents, which is kept fixed.
 
     Returns:
         The least loss.
@@ -93,7 +93,7 @@ def budget_bound_over_rotations(gram: Floats, budget: float | Floats = 0.0) -> M
 class Budget(GeometryMeasure):
     """The value is the noise's cost over the least cost at the same budget: 1 at the optimum."""
 
-    rotation: GeometryMeasure  # that least cost over the least one over rotations: 1 if orthogonal
+    rotation: GeometryMeasure  # least cost over the least cost of any rotation: 1 if orthogonal
     budget_nats: GeometryMeasure  # sum_j -log sigma_j^2
     columns: tuple[int, ...]
 

@@ -42,7 +42,7 @@ class ColumnCosine(GeometryMeasure):
 
 @dataclass(frozen=True, eq=False)
 class ColumnNorm(GeometryMeasure):
-    """Mean column norm over columns and points, and that of each column."""
+    """Mean column norm over columns and points, and the mean norm of each column."""
 
     per_column: Matrix
     columns: tuple[int, ...]
@@ -93,7 +93,7 @@ def column_norm_of(grams: Grams) -> ColumnNorm:
         grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
 
     Returns:
-        `ColumnNorm`: mean column norm over columns and points, and that of each column.
+        `ColumnNorm`: mean column norm over columns and points, and the mean norm of each column.
 
     Example:
         >>> import numpy as np
@@ -157,7 +157,7 @@ def column_norm(
     likelihood: LikelihoodOf | None = None,
     columns: Sequence[int] | Array | None = None,
 ) -> ColumnNorm:
-    """Mean over points of ||dx/dz_j||: what the decoder makes of each latent.
+    """Mean over points of ||dx/dz_j||: how strongly the output depends on each latent.
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
@@ -167,7 +167,7 @@ def column_norm(
         columns: latents to measure; None takes all.
 
     Returns:
-        `ColumnNorm`: mean column norm over columns and points, and that of each column.
+        `ColumnNorm`: mean column norm over columns and points, and the mean norm of each column.
 
     Raises:
         RangeError: a value is out of range.

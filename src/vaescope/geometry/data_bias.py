@@ -34,10 +34,10 @@ class DataBias(GeometryMeasure):
     """The value is the mean angle, degrees, between factors' directions and the local principal
     axes, over points and factors where it is defined; n counts points where one is."""
 
-    per_factor: Matrix  # (factors that vary,) mean angles; NaN where nowhere defined
+    per_factor: Matrix  # (factors that vary,) mean angles; NaN if defined at no point
     per_point: Matrix  # (points, factors that vary); NaN where undefined
     chance: GeometryMeasure  # the same angle for random mixtures of the factors with the same axes
-    defined_share: float  # of points and factors
+    defined_share: float  # share of points and factors with a defined angle
     columns: tuple[int, ...]  # the factors that vary
 
     @property
@@ -74,15 +74,15 @@ def data_bias(
     regression within a box of them. The principal axes are those of sum_k e_k e_k'. The angle is
     not defined if an axis has nearly the same variance as another (zietlow2022 section 3.3.4), or
     if a factor has no step. Where several rows have the same factors, as in a grid with a factor
-    left out, x is the mean of the first 64 of them: a step between two such rows would change what
-    is left out too.
+    left out, x is the mean of the first 64 of them: a step between two such rows would change the
+    left-out factor too.
 
     Args:
         x: examples, or a function from row numbers to them, e.g. `dataset.rows`.
         factors: (n, k), integer classes or continuous sources.
         cyclic: columns of integer factors whose last class is followed by the first, e.g. hues.
-        points: rows at which to look.
-        neighbours: rows of the box of continuous factors.
+        points: number of rows at which the angle is measured.
+        neighbours: number of rows in the box of continuous factors.
         seed: of all random draws.
 
     Returns:

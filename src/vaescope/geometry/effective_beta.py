@@ -88,19 +88,19 @@ class NominalBeta:
 class EffectiveBeta:
     """The weight, its 95% interval over rows and latents, and the same for each latent."""
 
-    value: float | None  # None where it is not readable, with the reason
+    value: float | None  # None if it cannot be estimated; `reason` says why
     interval: tuple[float, float] | None
-    per_latent: dict[int, float]  # of the latents that were read
-    spread: float | None  # standard deviation over mean of these, without their noise
-    single_weight: bool | None  # None where fewer than two latents can tell
-    reason: str  # what this means, or why there is no value
+    per_latent: dict[int, float]  # estimate from each latent that allows one
+    spread: float | None  # coefficient of variation over latents, corrected for noise
+    single_weight: bool | None  # None if undecided, e.g. with fewer than two latents
+    reason: str  # interpretation, or why there is no value
     pixel_variance_ratio: float | None = None  # implied pixel variance over the mean squared error
     nominal: NominalBeta | None = None  # what explains its ratio to the beta of the code
-    fisher: float | None = None  # the same weight by the decoder's Fisher metric
-    of_means: tuple[float, float] | None = None  # 95% interval of the weight that means obey
-    margins: LatentMargins | None = None  # what another weight would do
+    fisher: float | None = None  # the weight estimated by the decoder's Fisher metric
+    of_means: tuple[float, float] | None = None  # 95% interval of the weight by posterior means
+    margins: LatentMargins | None = None  # how the used latents would change at other weights
     n: int = 0
-    values: int = 0  # of an example, which a reduction may average
+    values: int = 0  # number of values of an example
     latents: int = 0
 
     def against(self, nominal: float | None) -> "EffectiveBeta":
@@ -166,7 +166,7 @@ def effective_beta(
     model: Any, data: Any = None, *, nominal: float | None = None, rows: int = 500, draws: int = 8,
     **reading: Any,
 ) -> EffectiveBeta:  # fmt: skip
-    """The weight of the rate that `model` obeys on `data`; arguments as for `vs.open_model`.
+    """The weight of the rate with which `model` was trained, estimated on `data`.
 
     `nominal` is the beta in the training code: the result names the reductions (means instead of
     sums over pixels or latents) that would explain a difference. Trust it for converged models,
@@ -176,7 +176,7 @@ def effective_beta(
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
         nominal: the beta in the training code, to compare with.
-        rows: rows at most.
+        rows: largest number of rows.
         draws: samples for each row.
         reading: arguments of `vs.open_model`.
 

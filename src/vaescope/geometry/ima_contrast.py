@@ -19,10 +19,10 @@ __all__ = ["Mechanism", "ima_contrast", "ima_contrast_of"]
 
 @dataclass(frozen=True, eq=False)
 class Mechanism(GeometryMeasure):
-    """The contrast in nats; n counts points of full rank, elsewhere it is infinite."""
+    """The contrast in nats; n counts points of full rank, since it is infinite elsewhere."""
 
     per_point: Double
-    deficient: int  # points left out because J has not full rank there
+    deficient: int  # number of points left out because J is rank-deficient there
     columns: tuple[int, ...]
 
     def summary(self) -> str:
@@ -40,7 +40,8 @@ def ima_contrast_of(grams: Grams) -> Mechanism:
         grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
 
     Returns:
-        `Mechanism`: the contrast in nats; n counts points of full rank, elsewhere it is infinite.
+        `Mechanism`: the contrast in nats; n counts points of full rank, since it is infinite
+        elsewhere.
 
     Example:
         >>> import numpy as np
@@ -86,7 +87,8 @@ def ima_contrast(
         columns: latents to measure; None takes all.
 
     Returns:
-        `Mechanism`: the contrast in nats; n counts points of full rank, elsewhere it is infinite.
+        `Mechanism`: the contrast in nats; n counts points of full rank, since it is infinite
+        elsewhere.
 
     Raises:
         RangeError: a value is out of range.

@@ -44,7 +44,7 @@ class Jacobians(GeometryResult):
     space: Space
     columns: tuple[int, ...]  # the latents that the columns belong to
     method: Method
-    note: str = ""  # why it is not plain forward mode
+    note: str = ""  # why plain forward mode was not used
 
     @property
     def n(self) -> int:
@@ -73,7 +73,7 @@ class Grams(GeometryResult):
     space: str
     columns: tuple[int, ...]
     method: Method
-    note: str = ""  # why this method
+    note: str = ""  # why this method was used
 
     @property
     def n(self) -> int:
@@ -277,7 +277,7 @@ def jacobians(
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: turns what `decode` returns into a distribution.
         columns: latents to measure; None takes all.
-        memory: bytes that one chunk may take.
+        memory: largest size of one chunk in bytes.
 
     Returns:
         `Jacobians`: dx/dz at each point, in one space: rows are weighted by it, so that J'J is its
@@ -314,7 +314,7 @@ def grams(
     columns: Sequence[int] | Array | None = None,
     memory: int = 2**26,
 ) -> Grams:
-    """J'J at each point, without ever holding all Jacobians. Arguments as for `jacobians`.
+    """J'J at each point, without keeping all Jacobians in memory.
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
@@ -322,7 +322,7 @@ def grams(
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: turns what `decode` returns into a distribution.
         columns: latents to measure; None takes all.
-        memory: bytes that one chunk may take.
+        memory: largest size of one chunk in bytes.
 
     Returns:
         `Grams`: J'J at each point, float64: the metric that a decoder pulls back to its latents.

@@ -38,17 +38,17 @@ _MOST = 2**28
 
 @dataclass(frozen=True, eq=False)
 class LocalErrors(GeometryMeasure):
-    """Normalised errors on fresh noise, means over points; the value is the linear one's.
+    """Normalised errors on fresh noise, means over points; the value is that of the linear model.
 
     Each has its own n: tanh and quadratic models may be fitted at fewer points than linear ones.
     Gains are over the points at which both were fitted, so the choice of points favours no model.
     """
 
     linear: GeometryMeasure
-    intercept: GeometryMeasure  # linear with intercept
+    intercept: GeometryMeasure  # error of the linear model with an intercept
     tanh: GeometryMeasure
     quadratic: GeometryMeasure
-    intercept_gain: GeometryMeasure  # linear - intercept at the same points
+    intercept_gain: GeometryMeasure  # error without minus error with intercept, at the same points
     tanh_gain: GeometryMeasure
     quadratic_gain: GeometryMeasure
     per_point: Matrix  # (n, 4) in the order of MODELS; NaN where it was not fitted
@@ -81,7 +81,7 @@ class StochasticLoss(GeometryMeasure):
     intercept: GeometryMeasure
     tanh: GeometryMeasure
     quadratic: GeometryMeasure
-    jacobian_exact: GeometryMeasure  # sum_j sigma_j^2 ||J_j||^2: the same without noise
+    jacobian_exact: GeometryMeasure  # sum_j sigma_j^2 ||J_j||^2: its exact expectation
     relative_errors: dict[str, GeometryMeasure]  # mean |estimate - loss| / loss over points
 
     def summary(self) -> str:
@@ -94,11 +94,11 @@ class StochasticLoss(GeometryMeasure):
 
 @dataclass(frozen=True, eq=False)
 class LocalDecoders(GeometryResult):
-    """What the fits say, and Gram matrices for the OD-Score: of M of the linear fit, and of the
-    derivative at 0 of the tanh fit, whose M alone has rows scaled by its biases."""
+    """Errors of the fits, and Gram matrices for the OD-Score: of M of the linear fit, and of the
+    derivative at 0 of the tanh fit, since the biases of that fit scale the rows of its M."""
 
-    errors: LocalErrors  # of local decoders
-    stochastic_loss: StochasticLoss  # by local decoders
+    errors: LocalErrors  # errors of the local decoders
+    stochastic_loss: StochasticLoss  # the stochastic loss as local decoders estimate it
     linear: Grams
     tanh: Grams
     draws: int
@@ -151,34 +151,35 @@ def local_decoders(
     seed: int = 0,
     batch: int = 256,
 ) -> LocalDecoders:
-    """Fits the four local decoders at each posterior N(mean, diag(variance)); where they would
-    take too long, tanh and quadratic ones at `nonlinear` of them, spread over the rows.
+    """Fits the four local decoders at each posterior N(mean, diag(variance)). If that would take
+    too long, the tanh and quadratic models are fitted at `nonlinear` of the posteriors only,
+    spread over the rows.
 
     `draws` noise vectors to fit and as many fresh ones to judge, by default 50 per latent. Noise
     goes into `columns` only: the columns of passive latents would be fitted to noise. Squared
     error is the paper's; in logit or likelihood space, differences are weighted as at the mean.
 
-    `fresh=False` decodes no fresh draws but where there is a tanh model: models by least squares
-    are judged on each draw by the fit without that draw, which differs only by chance. For tanh
+    `fresh=False` decodes fresh draws only where there is a tanh model. Models fitted by least
+    squares are then judged on each draw by the fit without that draw, which differs only by
+    chance. For tanh
     models, the error, the gain over the linear model and the estimate are measured at fresh draws.
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.
-        nonlinear: points at which the nonlinear models are fitted; None takes some.
+        nonlinear: number of points at which the nonlinear models are fitted; None limits it by
+            their cost.
         draws: samples around each point.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: turns what `decode` returns into a distribution.
         columns: latents to measure; None takes all.
-        fresh: whether models by least squares are judged on fresh draws.
+        fresh: whether models fitted by least squares are judged on fresh draws.
         seed: of all random draws.
         batch: rows at a time.
 
     Returns:
-        `LocalDecoders`: what the fits say, and Gram matrices for the OD-Score: of M of the linear
-        fit, and of the derivative at 0 of the tanh fit, whose M alone has rows scaled by its
-        biases.
+        `LocalDecoders`: errors of the fits, and Gram matrices for the OD-Score.
 
     Raises:
         RangeError: a value is out of range.

@@ -38,10 +38,10 @@ class LocalEncoder(GeometryMeasure):
 
     per_point: Vector
     chance: float  # the value of random directions: latents over inputs
-    inversion: GeometryMeasure  # ||J (E J - I) J^+||^2 / latents: 0 if E undoes J
+    inversion: GeometryMeasure  # ||J (E J - I) J^+||^2 / latents: 0 if E inverts J
     projection: GeometryMeasure  # ||J E - E^+ E||^2 / latents: 0 if J = E^+, as the lemma has it
     rows: GeometryMeasure  # mean |cosine| of the rows of E: 0 where they are orthogonal
-    deficient: int  # points left out because E or J has not full rank there
+    deficient: int  # number of points left out because E or J is rank-deficient
     columns: tuple[int, ...]
 
     def summary(self) -> str:

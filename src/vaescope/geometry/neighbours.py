@@ -27,12 +27,12 @@ __all__ = ["Neighbours", "neighbours"]
 class Neighbours(GeometryMeasure):
     """The value is the share of the k nearest posteriors that are among the k nearest examples."""
 
-    chance: float  # that share for posteriors without any relation to the data
+    chance: float  # the share if posteriors were unrelated to the data
     distance: GeometryMeasure  # mean of E||z_i - z_k||^2 over the k data neighbours, by samples
     summed_distance: GeometryMeasure  # Dist(L_KL) as printed: its sum over the k_i nearest examples
     overlapping: GeometryMeasure  # k_i, the posteriors that overlap with that of x_i
-    distance_of_means: GeometryMeasure  # between posterior means
-    relative_distance: float  # distance over that of any two examples
+    distance_of_means: GeometryMeasure  # distance between posterior means
+    relative_distance: float  # distance divided by the mean distance of any two examples
     kl_nats: GeometryMeasure
     k: int
 
@@ -81,14 +81,14 @@ def neighbours(
 ) -> Neighbours:
     """Theorem 2's two quantities for examples x and posteriors N(mean, diag(variance)).
 
-    Neighbours of posteriors are by Bhattacharyya distance, those of data by squared error. The rate
-    is to `prior`, or to N(0, I) where none is given. Takes time and memory of n^2 and
-    block * n * d: a few thousand examples.
+    Neighbours of posteriors are by Bhattacharyya distance, those of data by squared error. The
+    rate is the KL to `prior`, by default N(0, I). Time and memory grow with n^2 and with
+    block * n * d, so use a few thousand examples at most.
 
     Args:
         k: number of neighbours for the mean distance and the share.
         overlap: Bhattacharyya coefficient, 1 for equal posteriors, from which two overlap; the
-            theorem says "overlaps (is close)" and gives no number. For the sum only.
+            theorem says "overlaps (is close)" and gives no number. Used for the sum only.
         x: rows of data.
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.

@@ -42,7 +42,7 @@ class ODScore(GeometryMeasure):
     s: GeometryMeasure  # ||sorted S - sorted column norms|| / ||S||
     v: GeometryMeasure  # ||V P' - I||_F: the distance to orthogonality
     chance: GeometryMeasure  # the score of randomly rotated axes, with these singular values
-    degenerate_share: float  # of points where two singular values cannot be told apart
+    degenerate_share: float  # share of points with two nearly equal singular values
     columns: tuple[int, ...]
 
     @property
@@ -132,7 +132,7 @@ def od_score(
     likelihood: LikelihoodOf | None = None,
     columns: Sequence[int] | Array | None = None,
 ) -> ODScore:
-    """Corrected OD-Score of the decoder's Jacobians; of fitted matrices, see `od_score_of`.
+    """Corrected OD-Score of the decoder's Jacobians; for fitted matrices use `od_score_of`.
 
     The paper divides each term by its maximum over the models compared, so that a score depends on
     the other models; here each has a bound of its own: 1 for u^2 / 2d, 2 - 2/sqrt(d) for s^2 and 1

@@ -80,14 +80,15 @@ def haar_baseline(d: int, *, draws: int | None = None, seed: int = 0) -> Geometr
     """Mean distance of Haar-random orthogonal matrices, the value for axes without meaning.
 
     Exact for d = 2: (16 sqrt 2 / pi) (1 - cos(pi / 8)); n is the number of draws, 0 if exact.
-    By default 10,000, or 1,000 above d = 20, where each draw is slow and they hardly differ.
+    By default there are 10,000 draws, or 1,000 above d = 20, where draws are slow and hardly
+    differ.
 
     >>> round(haar_baseline(2).value, 4)
     0.5483
 
     Args:
         d: number of dimensions.
-        draws: of random rotations; None takes 10,000, and 1,000 above 20 dimensions.
+        draws: number of random rotations; None takes 10,000, or 1,000 above 20 dimensions.
         seed: of all random draws.
 
     Returns:
@@ -136,9 +137,9 @@ class Orthogonality(GeometryMeasure):
     """DtO, 0 for orthogonal columns of distinct norms, with its baselines."""
 
     per_point: Matrix
-    haar: GeometryMeasure  # randomly rotated axes
-    random_decoder: GeometryMeasure | None  # untrained, at the same codes; n counts decoders
-    degenerate_share: float  # of points where two singular values cannot be told apart
+    haar: GeometryMeasure  # DtO of randomly rotated axes
+    random_decoder: GeometryMeasure | None  # DtO of untrained decoders; n counts decoders
+    degenerate_share: float  # share of points with two nearly equal singular values
     columns: tuple[int, ...]
     method: str
 
@@ -163,7 +164,7 @@ def distance_of(grams: Grams, *, random_decoder: GeometryMeasure | None = None) 
 
     Args:
         grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
-        random_decoder: the same of untrained decoders, to stand beside it.
+        random_decoder: DtO of untrained decoders, as a baseline.
 
     Returns:
         `Orthogonality`: DtO, 0 for orthogonal columns of distinct norms, with its baselines.
@@ -243,7 +244,7 @@ def random_decoder_baseline(
     Args:
         untrained: function of a seed that makes a decoder with fresh weights.
         points: (n, latent) codes at which the decoder is measured.
-        seeds: untrained decoders.
+        seeds: number of untrained decoders.
         space: `output`, `logit` or `likelihood`; None chooses by the likelihood.
         likelihood: turns what `decode` returns into a distribution.
         columns: latents to measure; None takes all.

@@ -41,12 +41,12 @@ _UNTRAINED_POINTS = 50
 
 @dataclass(frozen=True, eq=False)
 class Overview(GeometryResult):
-    """Measures by their name in the interface, and why some are missing."""
+    """Measures by name, and why some are missing."""
 
-    measures: Mapping[str, GeometryMeasure]  # by name
+    measures: Mapping[str, GeometryMeasure]  # measures by name
     skipped: Mapping[str, str]
     columns: tuple[int, ...]
-    method: str  # how the Jacobians were had
+    method: str  # how the Jacobians were computed
     notes: tuple[str, ...]
 
     def summary(self) -> str:
@@ -79,14 +79,14 @@ def overview(
     fits: int = 50,
     nonlinear: int = 10,
 ) -> Overview:
-    """Jacobian measures at `points` posteriors, linear local decoders at `fits` of them and tanh
-    and quadratic ones at `nonlinear` of these, spread over the rows. Arguments as for the single
-    measures (`weight`, `reason` and `prior_variance` as for `variance_law`); pass `columns` without
-    passive latents.
+    """Jacobian measures at `points` posteriors, linear local decoders at `fits` of these, and tanh
+    and quadratic local decoders at `nonlinear` of those, spread over the rows. Arguments as for the
+    single measures (`weight`, `reason` and `prior_variance` as for `variance_law`); pass `columns`
+    without passive latents.
 
-    `centre` and `scale` are mean and standard deviation of the prior: measures are of the decoder
-    as a function of (z - centre) / scale, so that the scale of a learnt prior, which is free, does
-    not enter.
+    `centre` and `scale` are the mean and standard deviation of the prior. The decoder is measured
+    as a function of (z - centre) / scale, so that the arbitrary scale of a learnt prior does not
+    matter.
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
@@ -101,12 +101,12 @@ def overview(
         centre: mean of the prior.
         scale: standard deviation of the prior.
         untrained: function of a seed that makes a decoder with fresh weights.
-        points: posteriors that are looked at.
-        fits: posteriors at which linear decoders are fitted; 0 leaves them out.
-        nonlinear: points at which the nonlinear models are fitted.
+        points: number of posteriors at which Jacobians are computed.
+        fits: number of posteriors at which linear decoders are fitted; 0 leaves them out.
+        nonlinear: number of points at which the nonlinear models are fitted.
 
     Returns:
-        `Overview`: measures by their name in the interface, and why some are missing.
+        `Overview`: measures by name, and why some are missing.
 
     Raises:
         RangeError: a value is out of range.

@@ -73,7 +73,7 @@ class PrincipalAlignment(GeometryMeasure):
 
     angles: Matrix  # (columns,) means over points
     deviations: Matrix  # (columns,) standard deviations of the data along the axes
-    degenerate: bool  # two of them within 10%: these axes may turn freely
+    degenerate: bool  # whether two of them are within 10%: their axes are then arbitrary
 
     def summary(self) -> str:
         warning = "; axes of equal variance may rotate freely" if self.degenerate else ""
@@ -96,7 +96,7 @@ def principal_alignment(
     Args:
         decode: the decoder: a function of a tensor (n, latent).
         points: (n, latent) codes at which the decoder is measured.
-        x: (n, ...) rows, of which principal directions are taken.
+        x: (n, ...) rows whose principal directions are compared.
         columns: latents to measure; None takes all.
 
     Returns:
@@ -139,9 +139,9 @@ class PrincipalOrder(GeometryMeasure):
     """The value is Spearman's correlation of certainty with column length: 1 if the latents that
     are encoded most precisely move the output most. n counts points."""
 
-    order: tuple[int, ...]  # latents by ascending mean posterior variance
-    mean_variance: Matrix  # in that order
-    column_norm: Matrix  # in that order
+    order: tuple[int, ...]  # latents in ascending order of mean posterior variance
+    mean_variance: Matrix  # mean posterior variances in that order
+    column_norm: Matrix  # mean column norms in that order
     explained: Matrix  # (columns + 1,) share of the output's variation with the first k latents
 
     @property

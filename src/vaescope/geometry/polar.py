@@ -32,15 +32,15 @@ EXPLAINS, MARGIN, SPAN = 0.5, 0.1, 90.0
 @dataclass(frozen=True, eq=False)
 class Coordinates(GeometryMeasure):
     """Shares of the two factors' variance that functions of single coordinates explain. The value
-    is polar minus the best of straight axes; n counts rows."""
+    is the polar share minus the best share of straight axes; n counts rows."""
 
     kind: Kind
     polar: float  # one factor by the angle, the other by the radius
     cartesian: float  # one factor by each latent
     turned: float  # one factor by each of two orthogonal axes, at their best angle
     latents: tuple[int, int]
-    factors: tuple[int, int]  # polar: angle's and radius's; else first and second latent's
-    centre: tuple[float, float]  # of the angle
+    factors: tuple[int, int]  # those of angle and radius, or of first and second latent
+    centre: tuple[float, float]  # centre around which the angle is taken
     span: float  # degrees that the codes cover around the centre
 
     def summary(self) -> str:
@@ -138,7 +138,7 @@ def coordinate_system(
     bins: int = 16,
     rows: int = 2000,
 ) -> Coordinates:
-    """How two latents encode the two factors that they encode best, among `factors` or all.
+    """How two latents encode the two factors that they encode best, chosen from `factors`.
 
     Each factor is predicted by its mean in bins of one coordinate, so that any one-dimensional
     dependence counts. The centre of the polar coordinates is searched within the codes. At most
@@ -148,8 +148,8 @@ def coordinate_system(
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         latents: which latents.
         factors: which factors; None takes all pairs.
-        bins: of the angle.
-        rows: rows at most.
+        bins: number of bins of the angle.
+        rows: largest number of rows.
 
     Returns:
         `Coordinates`: shares of the two factors' variance that functions of single coordinates
@@ -228,8 +228,8 @@ def coordinate_systems(
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         latents: which latents; None takes all.
-        bins: of the angle.
-        rows: rows at most.
+        bins: number of bins of the angle.
+        rows: largest number of rows.
 
     Returns:
         A `Coordinates` for each pair of latents.

@@ -23,13 +23,13 @@ __all__ = ["ReconstructionParts", "reconstruction_parts"]
 
 @dataclass(frozen=True, eq=False)
 class ReconstructionParts(GeometryMeasure):
-    """Squared errors per example, summed over outputs. The value is the cross term's share of
+    """Squared errors per example, summed over outputs. The value is the share of the cross term in
     the total: 0 if decoding noise is unbiased."""
 
-    deterministic: GeometryMeasure  # at the mean
-    stochastic: GeometryMeasure  # from the noise
-    cross: GeometryMeasure  # of both
-    total: GeometryMeasure  # all of it
+    deterministic: GeometryMeasure  # error at the posterior mean
+    stochastic: GeometryMeasure  # error from the posterior's noise
+    cross: GeometryMeasure  # cross term of both
+    total: GeometryMeasure  # total squared error
     draws: int
 
     def summary(self) -> str:

@@ -32,7 +32,7 @@ class GeometryResult(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GeometryMeasure(Estimate, GeometryResult):
-    """An estimate, and the space that it is of; measures with more numbers behind them add them.
+    """An estimate, and the space in which it was measured. Subclasses add further numbers.
 
     n counts points unless the class says otherwise.
     """

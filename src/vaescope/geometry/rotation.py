@@ -66,7 +66,7 @@ def random_rotations(d: int, count: int, *, seed: int = 0) -> Matrix:
 
     Args:
         d: number of dimensions.
-        count: how many.
+        count: number of rotations.
         seed: of all random draws.
 
     Returns:
@@ -137,9 +137,9 @@ class ElboUnderRotation(GeometryMeasure):
     """The value is the loss of ELBO, nats per example, when the rotated posterior is squeezed
     back into the diagonal family; n counts rotations."""
 
-    elbo: float  # of the model as it is
-    full: GeometryMeasure  # change with full covariance: rounding only
-    diagonal: GeometryMeasure  # change with the nearest diagonal posterior
+    elbo: float  # ELBO of the unrotated model
+    full: GeometryMeasure  # change of the ELBO with full covariance, due to rounding only
+    diagonal: GeometryMeasure  # change of the ELBO with the nearest diagonal posterior
     beta: float
 
     def summary(self) -> str:
@@ -171,9 +171,10 @@ def elbo_under_rotation(
     """ELBO of (encoder, then R; R' then decoder) for each rotation R, prior N(0, I).
 
     `decode` returns a distribution, or `likelihood` makes one of its outputs. The same noise is
-    used throughout. Full covariance: R S R', whose square root R L turns the noise with it.
+    used throughout. Full covariance: R S R', whose square root R L rotates the noise too.
     Diagonal: the member of the family with the least KL(q || N(., R S R')), whose variances are
-    those of each latent given the others. Where S was the exact posterior, that KL is the price.
+    the conditional variances of each latent given the others. If S was the exact posterior, that KL
+    is the loss.
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
@@ -253,10 +254,10 @@ def _tensor(output: Tensor | Distribution) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class ScoreUnderRotation(GeometryMeasure):
-    """The value is the score as it is; n counts rotations."""
+    """The value is the score without rotation; n counts rotations."""
 
     rotated: GeometryMeasure  # scores after random rotations
-    share_below: float  # of rotations that score lower: 0.5 if the axes mean nothing
+    share_below: float  # share of rotations that score lower: 0.5 if the axes mean nothing
 
     def summary(self) -> str:
         return (
@@ -271,7 +272,7 @@ def score_under_rotation(
     """A metric of the codes against the same metric of randomly rotated codes.
 
     `score` is e.g. `lambda codes: mig(codes).value`. The score of a representation whose axes carry
-    meaning falls after rotation; without such axes it does not.
+    meaning falls after rotation; if the axes carry no meaning it does not.
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
@@ -280,7 +281,7 @@ def score_under_rotation(
         seed: of all random draws.
 
     Returns:
-        `ScoreUnderRotation`: the value is the score as it is; n counts rotations.
+        `ScoreUnderRotation`: the value is the score without rotation; n counts rotations.
 
     Raises:
         ShapeError: an array is missing, or has the wrong shape or type.
@@ -331,7 +332,7 @@ def rate_under_rotation(
     Args:
         gram: (d, d) J'J of a decoder.
         rotations: (k, d, d) orthogonal matrices.
-        stochastic_loss: that is kept fixed.
+        stochastic_loss: the loss that is kept fixed.
         space: space of the outputs.
 
     Returns:

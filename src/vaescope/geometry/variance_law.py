@@ -29,15 +29,15 @@ __all__ = ["VarianceLaw", "predicted_variance", "variance_law", "variance_law_of
 @dataclass(frozen=True, eq=False)
 class VarianceLaw(GeometryMeasure):
     """The value is the slope of log variance on log G_jj over points and latents: -1 by the
-    theorem, flatter where latents are near the prior. NaN where there is no slope."""
+    theorem, flatter where latents are near the prior. NaN if there is no slope."""
 
     ratio: float | None  # geometric mean of variance over the law's prediction: 1 if it holds
     law_slope: float | None  # of log variance on log prediction: 1 if it holds
-    variance: Matrix  # (columns,) geometric means over points
-    metric: Matrix  # (columns,) of G_jj
+    variance: Matrix  # (columns,) geometric means of posterior variances
+    metric: Matrix  # (columns,) geometric means of G_jj
     predicted: Matrix | None  # (columns,)
     columns: tuple[int, ...]
-    reason: str = ""  # why the law itself is not tested
+    reason: str = ""  # why the law was not tested
 
     def summary(self) -> str:
         law = f"; the law is not tested: {self.reason}" if self.reason else ""
@@ -109,9 +109,9 @@ def variance_law_of(
 ) -> VarianceLaw:
     """`variance_law` of known Gram matrices; `variance` (n, columns) belongs to the same points.
 
-    The law itself is tested only in the likelihood's own space and where a `weight` is given; else
-    `reason` says why there is none. `prior_variance`, that of a latent that ignores x, is a number
-    or of shape (columns,) or (n, columns); where it is NaN no law is tested.
+    The law itself is tested only in the likelihood's own space and if `weight` is known; otherwise
+    `reason` says why it is not. `prior_variance`, that of a latent that ignores x, is a number
+    or of shape (columns,) or (n, columns); if it is NaN, the law is not tested.
 
     Args:
         grams: Gram matrices of Jacobians, from `grams` or `grams_of`.
