@@ -55,7 +55,7 @@ class Codes:
     unused_why: str = ""  # why `unused` is not known
     u: Floats | None = None
     index: Integers | None = None  # (n,) number of each row in a full grid of factors
-    supervised: bool = False  # the encoder saw the factors
+    supervised: bool = False  # whether the encoder saw the factors
     spatial: tuple[int, ...] = ()  # size of latents that are maps; rows have their spatial mean
 
     @property

@@ -43,25 +43,25 @@ DOUBTED = 0.05
 
 @dataclass(frozen=True, eq=False)
 class LogLikelihood:
-    """Mean over examples of log p(x), nats, what the estimate is worth, and the gap to the ELBO."""
+    """Mean over examples of log p(x) in nats, its reliability, and the gap to the ELBO."""
 
     value: float
     interval: tuple[float, float] | None
-    error: float  # standard error of the draws alone, by the delta method
-    shortfall: float  # by which the logarithm of a mean is low on average
-    elbo: float  # of the same examples
+    error: float  # standard error due to the draws, by the delta method
+    shortfall: float  # expected downward bias of the logarithm of the mean weight
+    elbo: float  # ELBO of the same examples
     contrast: float | None  # part of the gap: nats that a diagonal posterior cannot avoid
     undivided: str  # why the gap is not split
     effective: float  # median over examples of the effective number of draws
-    heaviest: float  # largest shape of the weights' tail; above 0.7 no mean can be believed
+    heaviest: float  # largest shape of the weights' tail; above 0.7 no mean is reliable
     doubtful: int  # examples with a heavier tail than their number of draws allows
     n: int
     draws: int
     pilot: int  # draws that adapt the proposal
-    notes: tuple[str, ...]  # what the number is not
-    per_example: Vector  # log p(x)
-    gaps: Vector  # log p(x) - ELBO of each
-    contrasts: Vector | None = None  # of each, where the gap is split
+    notes: tuple[str, ...]  # caveats of the estimate
+    per_example: Vector  # log p(x) of each example
+    gaps: Vector  # log p(x) of each example - ELBO of each
+    contrasts: Vector | None = None  # contrast of each example, if the gap is split
 
     @property
     def gap(self) -> float:
@@ -143,16 +143,16 @@ def log_likelihood(
     Args:
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
-        examples: rows at most, spread over the data.
+        examples: largest number of rows, spread over the data.
         draws: samples of the proposal for each row.
         pilot: further draws that adapt the proposal to the posterior of each row; 0: q(z|x) itself,
             which gives the bound of Burda et al. 2016.
-        seed: of all random draws.
+        seed: seed of all random draws.
         reading: arguments of `vs.open_model`.
 
     Returns:
-        `LogLikelihood`: mean over examples of log p(x), nats, what the estimate is worth, and the
-        gap to the ELBO.
+        `LogLikelihood`: mean over examples of log p(x) in nats, its reliability, and the gap to
+        the ELBO.
 
     Raises:
         BusyError: another process works on the same run.
@@ -180,14 +180,14 @@ def log_likelihood_of(
 
     Args:
         model: from `vs.open_model`.
-        examples: rows at most, spread over the data.
+        examples: largest number of rows, spread over the data.
         draws: samples of the proposal for each row.
         pilot: further draws that adapt the proposal; 0: q(z|x) itself.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
-        `LogLikelihood`: mean over examples of log p(x), nats, what the estimate is worth, and the
-        gap to the ELBO.
+        `LogLikelihood`: mean over examples of log p(x) in nats, its reliability, and the gap to
+        the ELBO.
 
     Raises:
         RangeError: fewer than 25 draws, or fewer pilot draws (but 0 is allowed).

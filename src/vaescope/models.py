@@ -103,30 +103,30 @@ class OpenModel:
     """
 
     name: str
-    says: str  # what it is, in one sentence
+    says: str  # description in one sentence
     data: Dataset
     rows: Integers
     encode: Callable[..., Reparameterised]  # x, or x and u -> q(z|x)
-    #: Latents -> p(x|z), or a tensor whose meaning `likelihood` says. A module where there is one.
+    #: Latents -> p(x|z), or a tensor whose meaning `likelihood` says. A module where possible.
     decoder: Callable[[Tensor], Any]
     prior: Prior
-    prior_assumed: bool = False  # whether nobody said it, so that N(0, I) was assumed
+    prior_assumed: bool = False  # whether N(0, I) was assumed, for lack of a stated prior
     likelihood: Callable[[Tensor], Distribution] | None = None
-    #: z, u -> p(x|z, u), where a tensor and its meaning do not say it all.
+    #: z, u -> p(x|z, u), if a tensor and its meaning do not determine it.
     density: Callable[[Tensor, Tensor | None], Distribution] | None = None
     module: nn.Module | None = None  # all weights; None for plain functions
     auxiliary: Auxiliary | None = None  # rows of the data -> u
-    encoder_sees_u: bool = True  # where there is a u
+    encoder_sees_u: bool = True  # whether the encoder takes u, if there is one
     untrained: Callable[[int], Callable[[Tensor], Any]] | None = None  # seed -> a fresh decoder
-    spec: Experiment | None = None  # of models that vaescope trained
-    records: Sequence[dict[str, Any]] = ()  # of that training
+    spec: Experiment | None = None  # settings of a model that vaescope trained
+    records: Sequence[dict[str, Any]] = ()  # records of that training
     environment: dict[str, Any] = field(default_factory=dict)
-    inferred: tuple[Inference, ...] = ()  # about somebody else's model
+    inferred: tuple[Inference, ...] = ()  # what was inferred about somebody else's model
     notes: tuple[str, ...] = ()
-    scaling: float | None = None  # what latent-diffusion pipelines multiply latents by
-    shift: float | None = None  # what they take from latents before
-    channels: tuple[Floats, Floats] | None = None  # mean and std of each that they work with
-    undecoded: str = ""  # why nothing can be decoded and scored; empty where it can
+    scaling: float | None = None  # factor by which latent-diffusion pipelines multiply latents
+    shift: float | None = None  # value that they subtract from latents first
+    channels: tuple[Floats, Floats] | None = None  # mean and std of each channel that they use
+    undecoded: str = ""  # why decoding is impossible; empty if it is possible
     given: tuple[Codes, Maps | None] | None = None  # codes of data that cannot be taken by rows
 
     def __repr__(self) -> str:

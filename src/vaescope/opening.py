@@ -90,7 +90,7 @@ def open_model(
         prior: p(z), e.g. `student-t:5`, or anything that `vs.priors.as_prior` takes, or a function
             of the condition that returns a torch Normal; None infers it.
         condition: labels or other arrays with a row for each example, a tuple of these, or a
-            function of a batch; False: the model was trained without.
+            function of a batch; False: the model was trained without any.
         lengths: lengths of padded sequences.
         scored: an array of the shape of the data, 1 where a value is scored.
         batch_axis: axis of examples in what the model takes; 1: it takes time first.
@@ -99,10 +99,10 @@ def open_model(
         mean: mean that x was standardised with; it is undone wherever values are shown.
         std: standard deviation that x was standardised with; it is undone likewise.
         name: what reports call it.
-        rows: rows of the data that are encoded, at most.
+        rows: largest number of rows that are encoded.
 
     Returns:
-        `OpenModel`: A model, its data, and what is computed of both.
+        `OpenModel`: a model, its data, and what is computed from both.
 
     Raises:
         DataError: a file is missing or damaged.
@@ -254,7 +254,7 @@ def encode(
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
         index: rows to encode; None takes all.
-        seed: of all random draws.
+        seed: seed of all random draws.
         batch: rows at a time.
         auxiliary: u of identifiable VAEs, if the run does not know it.
 

@@ -56,8 +56,8 @@ def load_dataset(name: Any, **settings: Any) -> Dataset:
     takes may have `factors`, a row for each example: `load_dataset(images, factors=table)`.
 
     Args:
-        name: of a dataset (`vaescope data list`), the path of a folder or file, or an array.
-        settings: of that dataset, e.g. `size=32`; of your own data see above.
+        name: name of a dataset (`vaescope data list`), path of a folder or file, or an array.
+        settings: settings of that dataset, e.g. `size=32`; for your own data see above.
 
     Returns:
         `Dataset`: rows that can be trained on, with factors where they are known.

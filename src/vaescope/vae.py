@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Batch:
-    """What one step of training sees.
+    """The data of one training step.
 
     Example:
         >>> import torch

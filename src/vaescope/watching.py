@@ -122,7 +122,7 @@ def watch(
         memory: examples after which one weighs 1/e; `math.inf` forgets none.
 
     Returns:
-        `Watch`: what the latents are now, and all that the next call needs to know.
+        `Watch`: current types of the latents, and the state for the next call.
 
     Raises:
         RangeError: a value is out of range.

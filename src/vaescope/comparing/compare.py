@@ -66,7 +66,7 @@ def compare(
         models: anything that `vs.open_model` opens; a list of models works too.
         data: rows that all models encode; None takes those of the first run.
         metrics: names of `vs.metrics.METRICS`; None takes those that fit no predictor.
-        images: whether pictures are kept.
+        images: whether the result keeps pictures.
         names: names for models that are not runs.
         posterior: how to interpret encoders' outputs, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.

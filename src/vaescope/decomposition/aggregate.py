@@ -163,7 +163,7 @@ def inclusive_kl(codes: Codes, *, seed: int = 0) -> MonteCarloEstimate:
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `MonteCarloEstimate`: A mean over sampled points and its standard error.
@@ -194,7 +194,7 @@ def aggregate(codes: Codes, *, seed: int = 0) -> Aggregate:
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `Aggregate`: how well the aggregate posterior matches the prior.

@@ -59,7 +59,7 @@ def decomposition(codes: Codes, *, seed: int = 0) -> DecompositionMeasures:
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `DecompositionMeasures`: overlap, aggregate and sparsity; None, with a reason in `skipped`,

@@ -209,7 +209,7 @@ def overlap(codes: Codes, *, seed: int = 0) -> Overlap:
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `Overlap`: how far encodings overlap, in nats and numbers of data points.

@@ -83,7 +83,7 @@ def data_bias(
         cyclic: columns of integer factors whose last class is followed by the first, e.g. hues.
         points: number of rows at which the angle is measured.
         neighbours: number of rows in the box of continuous factors.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `DataBias`: the value is the mean angle, degrees, between factors' directions and the local

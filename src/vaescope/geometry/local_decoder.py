@@ -175,7 +175,7 @@ def local_decoders(
         likelihood: turns what `decode` returns into a distribution.
         columns: latents to measure; None takes all.
         fresh: whether models fitted by least squares are judged on fresh draws.
-        seed: of all random draws.
+        seed: seed of all random draws.
         batch: rows at a time.
 
     Returns:

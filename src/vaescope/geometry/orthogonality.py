@@ -89,7 +89,7 @@ def haar_baseline(d: int, *, draws: int | None = None, seed: int = 0) -> Geometr
     Args:
         d: number of dimensions.
         draws: number of random rotations; None takes 10,000, or 1,000 above 20 dimensions.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `GeometryMeasure`: `value`, `interval`, `n`, `space`.

@@ -146,7 +146,7 @@ def coordinate_system(
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        latents: which latents.
+        latents: the two latents.
         factors: which factors; None takes all pairs.
         bins: number of bins of the angle.
         rows: largest number of rows.

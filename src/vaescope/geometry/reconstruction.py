@@ -60,7 +60,7 @@ def reconstruction_parts(
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.
         draws: samples for each row.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `ReconstructionParts`: squared errors per example, summed over outputs.

@@ -67,7 +67,7 @@ def random_rotations(d: int, count: int, *, seed: int = 0) -> Matrix:
     Args:
         d: number of dimensions.
         count: number of rotations.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         (count, d, d) orthogonal matrices.
@@ -184,7 +184,7 @@ def elbo_under_rotation(
         likelihood: turns what `decode` returns into a distribution.
         beta: weight of the rate.
         draws: samples for each row.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `ElboUnderRotation`: the value is the loss of ELBO, nats per example, when the rotated
@@ -278,7 +278,7 @@ def score_under_rotation(
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         score: a function of codes.
         rotations: random rotations.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `ScoreUnderRotation`: the value is the score without rotation; n counts rotations.

@@ -66,7 +66,7 @@ def has_room(least: Floats, most: Floats, bins: int) -> Booleans:
         bins: number of equal-width bins of each latent.
 
     Returns:
-        An array; its shape follows from the arguments.
+        (k,) booleans.
 
     Example:
         >>> import numpy as np

@@ -33,8 +33,8 @@ class Counts:
     begins at `starts[k]`.
     """
 
-    joint: tuple[Double, ...]  # counts, by column of a
-    starts: Long  # first column of each of b
+    joint: tuple[Double, ...]  # joint counts for each column of a
+    starts: Long  # first column of the classes of each column of b
     n: float
 
     def entropy_of_a(self) -> Double:

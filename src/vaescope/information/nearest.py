@@ -15,14 +15,14 @@ def nearest_information(
 
     psi(n) + <psi(k)> - <psi(n_v)> - <psi(m)>: n_v rows have the row's class, and m rows of any
     class, itself included, are nearer than its k-th neighbour within the class. scikit-learn's
-    estimate, noise of 1e-10 against ties included, at the cost of one sort per column. Classes of
+    estimate, including noise of 1e-10 against ties, at the cost of one sort per column. Classes of
     one row are left out.
 
     Args:
         z: (..., latent) points.
         classes: (n, k) whole numbers.
         neighbours: number of nearest neighbours.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         Nats of each pair.

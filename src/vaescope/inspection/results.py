@@ -119,7 +119,7 @@ class FactorSummary:
     names: tuple[str, ...]
     mig: Score
     normalised: Double  # (latent, factor) I(z; v) / H(v)
-    supervised: bool = False  # the encoder saw the factors
+    supervised: bool = False  # whether the encoder saw the factors
     by_chance: Vector | None = None  # share of each factor that noise would know; None: 0
 
     @property
@@ -218,7 +218,7 @@ class Inspection:
     skipped: Mapping[str, str] = field(default_factory=dict)  # why a part is None
     types: Types | None = None  # what the latents' types were decided by
     price: Price | None = None  # of dropping the passive latents, where factors are known
-    supervised: bool = False  # the encoder saw the factors
+    supervised: bool = False  # whether the encoder saw the factors
 
     def __repr__(self) -> str:
         kinds = [latent.type for latent in self.latents]

@@ -53,10 +53,10 @@ SUBSETS: dict[str, tuple[LatentType, ...]] = {
 class Correlation:
     """Five measures of one subset of the latents in one representation."""
 
-    total_correlation: float  # nats, as if Gaussian
-    total_correlation_rank: float  # nats, of normal scores: free of the latents' own shapes
+    total_correlation: float  # nats, of a Gaussian with these covariances
+    total_correlation_rank: float  # nats, of normal scores: independent of marginal distributions
     mutual_information: float  # nats, mean over pairs
-    effective_rank: float  # of the covariance, as bonheme2023's code: tiny variances lower it
+    effective_rank: float  # of the covariance, as in bonheme2023's code: tiny variances lower it
     effective_rank_correlation: float  # of the correlation matrix, ours: only correlation lowers it
 
 
@@ -68,13 +68,13 @@ class MeanAgainstSample:
     and so on. A subset with fewer than two latents has None.
     """
 
-    of: Mapping[str, Correlation | None]  # by representation and subset
+    of: Mapping[str, Correlation | None]  # measures by representation and subset
     mean: Pairwise
     sample: Pairwise
     types: Types
     bins: int
     seed: int
-    #: 95%, by the same keys.
+    #: 95% intervals, by the same keys.
     intervals: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> Correlation | None:
@@ -169,10 +169,10 @@ def effective_rank(matrix: Matrix) -> float:
     """exp of the entropy of the normalised eigenvalues. Roy and Vetterli 2007.
 
     Between 1 and d; 0 for a matrix of zeros. On a covariance it counts latents of large variance,
-    correlated or not: so has the released code of bonheme2023 (tc_study). Section 4.2.3 of the
-    paper defines it by the singular values of a matrix, which it does not name; the singular values
-    of the centred codes are the square roots, which are less unequal, so the number is higher. On a
-    correlation matrix, which is our addition, it counts uncorrelated latents.
+    correlated or not: the released code of bonheme2023 (tc_study) does the same. Section 4.2.3 of
+    the paper defines it by the singular values of a matrix, which it does not name; the singular
+    values of the centred codes are the square roots, which are less unequal, so the number is
+    higher. On a correlation matrix, which is our addition, it counts uncorrelated latents.
 
     >>> deviations = np.array([3.0, 1.0, 0.5])
     >>> effective_rank(np.diag(deviations**2)).__round__(2)  # released code: of the covariance
@@ -200,7 +200,7 @@ def averaged_information(information: Matrix) -> float:
 
 
 def shuffled_information(values: Floats, *, bins: int = 20, rng: np.random.Generator) -> float:
-    """What averaged information these values give by chance: each latent is shuffled on its own.
+    """Averaged information by chance: that of the values with each latent shuffled alone.
 
     The plug-in estimate is biased upwards; only what exceeds this value is information.
 
@@ -292,7 +292,7 @@ def mean_against_sample(
         kinds: types of the latents, if they are already known.
         bins: number of equal-width bins of each latent.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `MeanAgainstSample`: the measures of means and samples, for all latents and by type.

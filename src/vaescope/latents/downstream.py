@@ -37,13 +37,13 @@ class Downstream:
     """
 
     accuracy: Mapping[str, Double | None]  # (factor,)
-    chance: Double  # of guessing classes uniformly, as bonheme2023's baseline
-    majority: Double  # of always guessing the commonest training class
+    chance: Double  # accuracy of uniform guessing, as bonheme2023's baseline
+    majority: Double  # accuracy of always guessing the commonest training class
     factors: tuple[str, ...]
     train: int
     test: int
     engine: str
-    supervised: bool  # the encoder saw the factors
+    supervised: bool  # whether the encoder saw the factors
     #: Means over the factors, where they were asked for: "passive_relabelled", passive means and
     #: factors of other rows; "mean_lot" and "sample_lot", as many latents as are passive dropped by
     #: lot. None where nothing is passive.
@@ -117,7 +117,7 @@ def downstream(
         as_paper: raw codes and a cross-validated penalty, as in bonheme2023.
         controls: also passive means with the factors of other rows, and as many latents dropped at
             random as are passive: the comparison for any finding about passive latents.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `Downstream`: test accuracy of predicting each factor, by representation and subset of

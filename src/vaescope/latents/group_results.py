@@ -22,19 +22,19 @@ class FactorShare:
     """What latents encode of one factor: shares of its variance, on rows that no fit used."""
 
     name: str
-    kind: str  # ordered, cyclic or classes: the reading that the latents know best
-    standing: Standing  # how it is held
-    latents: tuple[int, ...]  # the fewest that hold it; of weak ones the best
-    share: float  # from these latents
+    kind: str  # ordered, cyclic or classes: the interpretation that latents predict best
+    standing: Standing  # how latents encode it
+    latents: tuple[int, ...]  # the smallest set that encodes it; for a weak factor the best set
+    share: float  # share of its variance that these latents explain
     interval: tuple[float, float]
     chance: float  # the largest of 20 fits to permuted factors
-    joint: float  # from all used latents
-    single: float  # from the best latent
-    pair: float | None  # from the best pair
-    rotated: float | None = None  # from its own axis after the rotation
-    symmetry: int = 1  # of an angle: it is known up to this part of the circle
-    otherwise: str = ""  # what other halves of the rows say of it, where they differ: borderline
-    more: bool = False  # of a weak one: more latents help, and the rows do not settle which
+    joint: float  # share that all used latents explain
+    single: float  # share that the best latent explains
+    pair: float | None  # share that the best pair explains
+    rotated: float | None = None  # share that its own axis explains after the rotation
+    symmetry: int = 1  # an angle is determined up to this fraction of the circle
+    otherwise: str = ""  # answer of other halves of the rows, if it differs (borderline)
+    more: bool = False  # whether further latents help a weak factor, without a clear choice
 
     @property
     def doubt(self) -> str:
@@ -65,10 +65,10 @@ class LatentGroup:
 
     latents: tuple[int, ...]
     factors: tuple[str, ...]
-    angle: float | None  # degrees, 0 to 45 of a pair; None: no rotation gives each factor an axis
-    share: float  # of the factors' variance, from these latents, mean over the factors
-    kind: str = "ordered"  # of its factor; cyclic: an angle around two latents
-    otherwise: tuple[str, ...] = ()  # what other halves of the rows say, where they differ
+    angle: float | None  # degrees, 0 to 45 for a pair; None: no rotation separates the factors
+    share: float  # explained share of the factors' variance, mean over factors
+    kind: str = "ordered"  # kind of its factor; cyclic: an angle around two latents
+    otherwise: tuple[str, ...] = ()  # answers of other halves of the rows, if they differ
 
     @property
     def says(self) -> str:
@@ -130,11 +130,11 @@ class LatentGroups:
     groups: tuple[LatentGroup, ...]  # latents with their factors
     factors: tuple[FactorShare, ...]
     rotation: Double
-    used: tuple[int, ...]  # latents that are not passive, and vary
+    used: tuple[int, ...]  # latents that vary and are not passive
     n: int
     seed: int
     notes: tuple[str, ...] = ()
-    axis_factor: Mapping[int, str] = field(default_factory=dict)  # of rotated axes, by row of R
+    axis_factor: Mapping[int, str] = field(default_factory=dict)  # factor of each axis, by row of R
 
     @property
     def rotated(self) -> tuple[LatentGroup, ...]:

@@ -25,7 +25,7 @@ class LatentKL:
 
     nats: Double  # (d,); infinite where a posterior variance is 0
     prior: str
-    marginal: bool  # of the marginals of q or p, which do not add up to the rate
+    marginal: bool  # whether KLs are of marginals, which do not add up to the rate
     n: int
 
     def summary(self) -> str:
@@ -52,7 +52,7 @@ def kl_of_rows(codes: Codes, rows: slice | Long = _ALL) -> Double:
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        rows: which rows.
+        rows: rows whose KL is computed.
 
     Returns:
         (rows, latent) nats.

@@ -171,13 +171,13 @@ class MonteCarloEstimate:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Properties of the aggregate posterior of `n` codes, in nats, at `draws` points of each."""
+    """Properties of the aggregate posterior of `n` codes, in nats, from `draws` samples of each."""
 
     total_correlation: MonteCarloEstimate  # nats
     index_code_information: MonteCarloEstimate  # at most log n
     kl_to_prior: MonteCarloEstimate  # KL(q(z) || p(z))
     n: int
-    of: int  # codes that there were
+    of: int  # number of codes that were available
     draws: int
     seed: int
 
@@ -206,13 +206,13 @@ def mixture(codes: Codes, *, rows: int = 2000, draws: int = 1, seed: int = 0) ->
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        rows: of codes that are evaluated.
+        rows: number of codes that are evaluated.
         draws: samples for each row.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
-        `Mixture`: properties of the aggregate posterior of `n` codes, in nats, at `draws` points of
-            each.
+        `Mixture`: properties of the aggregate posterior of `n` codes, in nats, from `draws`
+            samples of each.
 
     Raises:
         RangeError: a value is out of range.

@@ -33,12 +33,12 @@ ROWS = 10_000
 
 @dataclass(frozen=True)
 class DeltaKL:
-    """The KL term, what the polarised regime makes of it, and how far they are apart."""
+    """The KL term, its approximation in the polarised regime, and their relative difference."""
 
     kl_nats: float
     approximate_kl_nats: float
-    delta: float  # below 0.03 in zietlow2022's Table 3.2
-    active: int  # latents that count
+    delta: float  # relative difference; below 0.03 in zietlow2022's Table 3.2
+    active: int  # number of active latents
     criterion: Criterion
     n: int
 
@@ -67,7 +67,8 @@ def delta_kl(codes: Codes, *, criterion: str = "zietlow2022-chapter-3") -> Delta
         criterion: rule by which latents are active.
 
     Returns:
-        `DeltaKL`: the KL term, what the polarised regime makes of it, and how far they are apart.
+        `DeltaKL`: the KL term, its approximation in the polarised regime, and their relative
+        difference.
 
     Raises:
         RangeError: a value is out of range.
@@ -120,7 +121,7 @@ class Polarised:
 
     types: Types
     sample_to_prior: Vector  # Kolmogorov-Smirnov distances
-    sample_to_mean: Vector  # distance of samples to means
+    sample_to_mean: Vector  # distances of samples to means
     mixture_weight: Vector  # c of Theorem 5 (iii): share of examples on which the latent is passive
     #: Distance to the mixture.
     mixture_distance: (
@@ -131,7 +132,7 @@ class Polarised:
     polarised_share: (
         float  # of examples and latents that are passive or active, grzes2023 Proposition 1
     )
-    statements: tuple[Statement, ...]  # of grzes2023, tried
+    statements: tuple[Statement, ...]  # statements of grzes2023, tested
     n: int
     seed: int
 
@@ -224,7 +225,7 @@ def polarised(codes: Codes, *, kinds: Types | None = None, seed: int = 0) -> Pol
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         kinds: types of the latents, if they are already known.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `Polarised`: distances between samples, means and prior for each latent, and what the

@@ -26,17 +26,17 @@ ROWS = 10_000
 
 @dataclass(frozen=True)
 class Stability:
-    """Stability of least squares from standardised latents to standardised factors, in one
-    representation.
+    """Stability of least-squares regression of standardised factors on standardised latents, in
+    one representation.
 
     Condition numbers are of the latents' correlation matrix; spreads are the standard deviation of
     a coefficient over resamples, mean over factors and latents that are not passive.
     """
 
-    condition_number: float  # of the codes
-    condition_number_without_passive: float  # of used latents
-    coefficient_spread: float  # of a regression
-    coefficient_spread_without_passive: float  # of used latents
+    condition_number: float  # condition number for all latents
+    condition_number_without_passive: float  # condition number for used latents
+    coefficient_spread: float  # spread of coefficients with all latents
+    coefficient_spread_without_passive: float  # spread with used latents
     representation: str
     n: int
     resamples: int
@@ -94,11 +94,11 @@ def stability(
         on: `mean` or `sample`: the representation that is scored.
         kinds: types of the latents, if they are already known.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
-        `Stability`: of least squares from standardised latents to standardised factors, in one
-        representation.
+        `Stability`: stability of least-squares regression of standardised factors on standardised
+        latents.
 
     Raises:
         ShapeError: an array is missing, or has the wrong shape or type.

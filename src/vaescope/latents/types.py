@@ -67,24 +67,24 @@ TRAPPED = "the same in every example, in a local minimum of the rate"
 
 @dataclass(frozen=True, eq=False)
 class Types(Typed):
-    """What each latent is, and the statistics that decide it, over the examples."""
+    """The type of each latent, and the statistics over examples that decide it."""
 
     names: tuple[LatentType, ...]
     mean_variance: Double
     variance_of_variance: Double
     kl: Double  # mean KL to the prior, nats
     variance_of_mean: Double
-    passive_fraction: Double  # of examples, by Definition 2 of bonheme2023
+    passive_fraction: Double  # share of examples, by Definition 2 of bonheme2023
     criterion: Criterion
     n: int
-    mean_ratio: Double  # of the posterior variance to an unused latent's
+    mean_ratio: Double  # mean ratio of the posterior variance to an unused latent's
     movement: Double  # variance of the means in the same units
     variance_of_ratio: Double
-    kind_of_mixed: tuple[str, ...]  # of each latent; empty for active and passive ones
-    trapped_nats: Double  # rate above an unused latent's, of those of kind `TRAPPED`
-    spread: Double | None = None  # of `vaescope.latent_types.types_of`
+    kind_of_mixed: tuple[str, ...]  # kind of each mixed latent; empty for active and passive ones
+    trapped_nats: Double  # excess rate over an unused latent, for latents of kind `TRAPPED`
+    spread: Double | None = None  # spread as in `vaescope.latent_types.types_of`
     why: str = ""  # why some latents cannot be called passive
-    borderline: tuple[int, ...] = ()  # of another type if the threshold were a tenth off
+    borderline: tuple[int, ...] = ()  # latents whose type changes if the threshold moves by a tenth
 
     @property
     def faint(self) -> tuple[int, ...]:
@@ -299,7 +299,7 @@ def _why(codes: Codes) -> str:
 
 
 def types(codes: Codes, *, criterion: str | None = None) -> Types:
-    """Active, passive or mixed, over the examples.
+    """The type of each latent over the examples: active, passive or mixed.
 
     By default (`unused`) in units of the variance of a latent that ignores x, which the codes take
     from the objective or otherwise from the prior. Passive: the ratio of the posterior variance to
@@ -321,7 +321,7 @@ def types(codes: Codes, *, criterion: str | None = None) -> Types:
         criterion: a key of `CRITERIA`, or None for the default.
 
     Returns:
-        `Types`: what each latent is, and the statistics that decide it, over the examples.
+        `Types`: the type of each latent, and the statistics over examples that decide it.
 
     Raises:
         UsageError: a name or value is not known; the message lists those that are.

@@ -41,7 +41,7 @@ def beta_vae(
         standardised: whether codes are divided by their standard deviation first.
         on: `mean` or `sample`: the representation that is scored.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).

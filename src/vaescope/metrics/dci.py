@@ -22,7 +22,7 @@ _TINY = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class DCI:
-    """One fit; each of the three scores is available by name."""
+    """The result of the result of one fit; each of the three scores is available by name."""
 
     importance: Double  # (latent, factor)
     train_accuracy: Double  # (factor,)
@@ -89,10 +89,10 @@ def dci(
         on: `mean` or `sample`: the representation that is scored.
         train: rows that the classifiers learn from; None takes the protocol's number.
         test: rows that they are scored on; None takes the protocol's number.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
-        `DCI`: one fit; each of the three scores is available by name.
+        `DCI`: the result of one fit; each of the three scores is available by name.
 
     Raises:
         ShapeError: an array is missing, or has the wrong shape or type.

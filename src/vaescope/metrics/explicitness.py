@@ -41,7 +41,7 @@ def explicitness(
         on: `mean` or `sample`: the representation that is scored.
         train: rows that the classifiers learn from; None takes the protocol's number.
         test: rows that they are scored on; None takes the protocol's number.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).

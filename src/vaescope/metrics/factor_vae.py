@@ -41,7 +41,7 @@ def factor_vae(
         least_deviation: latents with a smaller standard deviation are left out.
         on: `mean` or `sample`: the representation that is scored.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).

@@ -86,11 +86,11 @@ def infomec(
     Args:
         pruning: `range` as published, latents whose range is above 1/20 of the largest; `types`
             those that are not passive, which does not depend on the latents' scales.
-        limit: rows; of more, the first ones, as for all metrics.
+        limit: largest number of rows; the first ones are used, as for all metrics.
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         neighbours: number of nearest neighbours.
         on: `mean` or `sample`: the representation that is scored.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `InfoMEC`: the table of normalised information; InfoM and InfoC are available by name.
@@ -173,16 +173,16 @@ def infoe(
 
     Mean over factors of (H0 - H) / H0: H the cross-entropy, on the rows that it learnt from, of an
     unpenalised multinomial logistic regression with balanced classes on all latents, standardised;
-    H0 the cross-entropy of the same model without latents, which is log(number of values). As
-    published, so also the 100 steps of lbfgs after which it stops. Fitting d (values - 1) weights
+    H0 the cross-entropy of the same model without latents, which is log(number of values). The
+    optimiser stops after 100 steps of lbfgs, as published. Fitting d (values - 1) weights
     to n rows without information removes d (values - 1) / 2n nats (Wilks), which is `chance`.
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         on: `mean` or `sample`: the representation that is scored.
-        limit: rows at most; None takes all.
+        limit: largest number of rows; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).

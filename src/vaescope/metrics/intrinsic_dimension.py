@@ -46,9 +46,9 @@ def mle_dimension(points: Floats, *, k: int = 20, limit: int = LIMIT, seed: int 
 
     Args:
         points: one per row; further axes are flattened. Copies of a row are left out.
-        k: neighbours. More of them: less noise, more bias.
+        k: number of neighbours; more neighbours give less noise and more bias.
         limit: rows, drawn with `seed` if there are more.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         `Estimate`: A number, its interval, and how many values are behind it.
@@ -84,9 +84,9 @@ def two_nn_dimension(
 
     Args:
         points: (n, d) rows.
-        kept: share of the distances that is fitted.
-        limit: rows at most; None takes all.
-        seed: of all random draws.
+        kept: share of the points that are fitted.
+        limit: largest number of rows; None takes all.
+        seed: seed of all random draws.
 
     Returns:
         `Estimate`: A number, its interval, and how many values are behind it.
@@ -206,8 +206,8 @@ def id_mle(
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         k: nearest neighbours.
         on: `mean` or `sample`: the representation that is scored.
-        limit: rows at most; None takes all.
-        seed: of all random draws.
+        limit: largest number of rows; None takes all.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
@@ -235,8 +235,8 @@ def id_two_nn(
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         on: `mean` or `sample`: the representation that is scored.
-        limit: rows at most; None takes all.
-        seed: of all random draws.
+        limit: largest number of rows; None takes all.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).

@@ -39,9 +39,9 @@ def irs(
         quantile: quantile of the largest changes.
         factor_bins: bins of factors with many values.
         on: `mean` or `sample`: the representation that is scored.
-        limit: rows at most; None takes all.
+        limit: largest number of rows; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).

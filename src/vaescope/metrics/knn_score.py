@@ -46,9 +46,9 @@ def knn_score(
         nominal: names of factors without an order.
         legacy: whether it is computed as in the thesis's text.
         on: `mean` or `sample`: the representation that is scored.
-        limit: rows at most; None takes all.
+        limit: largest number of rows; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).

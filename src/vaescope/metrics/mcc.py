@@ -36,9 +36,9 @@ def mcc(
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         on: `mean` or `sample`: the representation that is scored.
-        limit: rows at most; None takes all.
+        limit: largest number of rows; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
@@ -69,9 +69,9 @@ def mcc_spearman(
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         on: `mean` or `sample`: the representation that is scored.
-        limit: rows at most; None takes all.
+        limit: largest number of rows; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).

@@ -42,15 +42,15 @@ def monotonicity(
     latent over the rows of value v, and the latent the one of largest |rank correlation| with the
     factor. It is 1 for a monotonic latent and low for a cyclic or folded factor. Factors whose
     names say they have no order (shape, class, ...) and ones of two values are left out. It says
-    nothing about the other latents, nor about what else this one encodes. `chance` is of permuted
-    rows.
+    nothing about the other latents, nor about what else this one encodes. `chance` is the score
+    for permuted rows.
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         on: `mean` or `sample`: the representation that is scored.
-        limit: rows at most; None takes all.
+        limit: largest number of rows; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
@@ -80,15 +80,15 @@ def smoothness(
 
     Mean over ordered factors of 1 - sum_v |c_v+1 - 2 c_v + c_v-1| / (2 sum_v |c_v+1 - c_v|), with c
     and the latent as for `monotonicity`. It is 1 for a straight line and 0 for a course that turns
-    at every value. A monotonic latent with a jump is monotonic but not smooth. `chance` is of
-    permuted rows.
+    at every value. A monotonic latent with a jump is monotonic but not smooth. `chance` is the
+    score for permuted rows.
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         on: `mean` or `sample`: the representation that is scored.
-        limit: rows at most; None takes all.
+        limit: largest number of rows; None takes all.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).

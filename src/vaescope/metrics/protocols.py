@@ -26,19 +26,19 @@ class Preset:
     name: str  # as in --protocol
     says: str
     points: int | None = None  # rows of metrics that need no split; None: all
-    bins: int = 20  # of equal width, for each latent
-    posterior_information: bool = False  # MIG and MIG-sup by q(z|x) instead of bins
-    adjusted_information: bool = True  # MIG-sup and modularity: for chance, without dead latents
-    engine: str = "first-order"  # of DCI
-    standardised_codes: bool = True  # SAP and the beta-VAE score
-    rescaled_explicitness: bool = True  # 2 AUC - 1
-    folds: bool = False  # of the downstream score's penalty
-    factor_bins: int | None = None  # IRS
+    bins: int = 20  # number of equal-width bins for each latent
+    posterior_information: bool = False  # whether MIG and MIG-sup use q(z|x) instead of bins
+    adjusted_information: bool = True  # whether MIG-sup and modularity are adjusted for chance
+    engine: str = "first-order"  # classifier of DCI
+    standardised_codes: bool = True  # for SAP and the beta-VAE score
+    rescaled_explicitness: bool = True  # whether explicitness is 2 AUC - 1
+    folds: bool = False  # whether cross-validation chooses the downstream penalty
+    factor_bins: int | None = None  # number of bins of the factors in IRS
     typed_latents: bool = True  # InfoM and InfoC: over latents that are not passive; else by range
-    votes: int = 10_000  # learnt from
+    votes: int = 10_000  # number of training votes
     test_votes: int = 5_000  # 0: the FactorVAE score is judged by the votes that it learnt from
     factor_vae_batch: int = 64  # rows behind a vote
-    least_deviation: float = 0.05  # of a latent that may be voted for
+    least_deviation: float = 0.05  # least standard deviation of a latent in a vote
 
 
 PROTOCOLS: Mapping[str, Preset] = {

@@ -33,15 +33,15 @@ def cka(
 
     One if B is A rotated and scaled as a whole; 0 if uncorrelated. Directions count by the square
     of their variance, so it is about the largest ones: passive latents do not lower it, and two
-    models that share only one of three directions can be similar by this measure. `chance` is of
-    permuted rows.
+    models that share only one of three directions can be similar by this measure. `chance` is the
+    score for permuted rows.
 
     Args:
-        a: codes.
+        a: codes of one model.
         b: codes of the same rows by another model.
         on: `mean` or `sample`: the representation that is scored.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).
@@ -71,15 +71,15 @@ def procrustes(
 
     1 - d^2 / 2 of the distance d that is left after the best rotation and scale: one if B is A
     rotated, reflected and scaled as a whole. Directions count by their deviation, so smaller ones
-    weigh more than in `cka`. Codes of fewer latents are filled up by constants. `chance` is of
-    permuted rows.
+    weigh more than in `cka`. Codes of fewer latents are filled up by constants. `chance` is the
+    score for permuted rows.
 
     Args:
-        a: codes.
+        a: codes of one model.
         b: codes of the same rows by another model.
         on: `mean` or `sample`: the representation that is scored.
         resamples: bootstrap resamples behind the interval.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         A `Score`: `value`, `interval`, `chance`, `protocol`, `details` (the arrays behind it).

@@ -284,12 +284,12 @@ def measure_metrics(
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        metrics: names; None takes all.
-        on: representations.
+        metrics: names of metrics; None takes all.
+        on: representations that are scored.
         protocol: `default`, `dlib`, `chen` or `kim`.
         train: rows that the classifiers learn from; None takes the protocol's number.
         test: rows that they are scored on; None takes the protocol's number.
-        seed: of all random draws.
+        seed: seed of all random draws.
 
     Returns:
         Scores by representation and name, and why others were skipped.

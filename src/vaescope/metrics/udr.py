@@ -29,7 +29,7 @@ _ROUNDING = 1e-24
 class UDR:
     """Scores of several models by how well they agree."""
 
-    scores: tuple[Score, ...]  # of each model: the median over the others
+    scores: tuple[Score, ...]  # score of each model: the median over the others
     pairwise: Double  # (model that explains, model that is explained)
     similarity: tuple[tuple[Double, ...], ...]  # the matrices behind them
 

@@ -126,7 +126,7 @@ class LaplaceLikelihood(Likelihood):
     distortions depend on it by their constant.
 
     Args:
-        scale: of the Laplace distribution.
+        scale: scale of the Laplace distribution.
 
     Example:
         >>> import torch

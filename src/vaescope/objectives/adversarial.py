@@ -83,7 +83,7 @@ class WeakGAN(Objective):
         True
     """
 
-    discriminator: nn.Module  # tells pairs apart
+    discriminator: nn.Module  # network that separates pairs
     draws: ClassVar[int] = 2
     needs_pairs: ClassVar[bool] = True
 

@@ -71,7 +71,7 @@ class PermutationContrast(Objective):
         True
     """
 
-    contrast: Contrast  # tells pairs apart
+    contrast: Contrast  # network that separates pairs
     needs_pairs: ClassVar[bool] = True
 
     @property

@@ -63,7 +63,7 @@ class FactorVAE(Objective):
         dict_keys(['critic'])
     """
 
-    critic: nn.Module  # tells joint codes from shuffled ones
+    critic: nn.Module  # network that separates joint from shuffled codes
     gamma: Schedule = field(default_factory=lambda: Constant(35.0))
     #: Weight of the whole rate.
     rate: Schedule = field(default_factory=lambda: Constant(1.0))

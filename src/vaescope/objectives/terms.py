@@ -56,7 +56,7 @@ class Pull:
     """
 
     weight: float | None = None
-    factor: float | None = None  # see above
+    factor: float | None = None  # factor of the prior's variance, as above
     spread: float = 0.0
     deviation: float = 0.0
     only_gaussian: bool = False  # `factor` is true of Gaussian priors only

@@ -44,12 +44,12 @@ class UnusedPosterior:
     """
 
     variance: Vector | None
-    minima: int  # 1, or as many as cost the same, or 0: there is none
+    minima: int  # number of minima of equal cost; 0: there is none
     floor_nats: Vector  # (d,) rate of each such latent; NaN where the prior is no product
-    floor: float  # rate of all of them together
+    floor: float  # rate of all such latents together
     units: Vector | None
-    factor: float = 1.0  # of the prior's variance, where that depends on u
-    spread: Vector | None = None  # of `vaescope.latent_types.types_of`, where the prior has a spike
+    factor: float = 1.0  # factor of the prior's variance, if that depends on u
+    spread: Vector | None = None  # see `vaescope.latent_types.types_of`; for a prior with a spike
     why: str = ""
 
     @property

@@ -80,7 +80,7 @@ def perturb(
         pool: restarts of the beta-VAE, of which the `ensemble` worst and best by MIG are taken.
         least_contrast: smallest difference in MIG between these that is accepted.
         filtered: whether over-pruned models are left out; zietlow2022 does not mention this.
-        steps, lr, hidden: steps and learning rate of m, and width of a layer before its neuron.
+        steps, lr, hidden: steps and learning rate for training m, and width of its hidden layer.
         training: settings of the pool, e.g. {"steps": 9000, "objective.beta": 4.0}.
         ensemble: number of entangled models, and of disentangled ones.
         factor: the factor that m sees, for `one-factor`.

@@ -63,11 +63,11 @@ def as_prior(value: Any, latent: int) -> Prior:
             log p(z) of points and draws from p (points, or a function of their number), with a name
             as an optional third item. Numbers of one-dimensional distributions hold for all
             latents. Quantities without a closed form are estimated by Monte Carlo.
-        latent: how many latents the model has.
+        latent: number of latents of the model.
 
     Raises:
-        UsageError: it is none of these.
-        ShapeError: it is over another number of latents.
+        UsageError: the value is none of these.
+        ShapeError: the value is a prior over another number of latents.
 
     Returns:
         `Prior`: the prior as a module.

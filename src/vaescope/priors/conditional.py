@@ -23,7 +23,7 @@ class ConditionalPrior(Prior):
     initialisation, mean zero. (Its code offers a fixed log-variance of 1, meant as a variance.)
 
     Args:
-        width: values of u.
+        width: number of values of u.
         latent: number of latents.
         hidden: widths of its network.
         activation: function that makes an activation.

@@ -73,8 +73,8 @@ class MixturePrior(Prior):
 
     Args:
         means: (component, latent) centres.
-        variance: of each component.
-        legacy: whether it counts as in the released code.
+        variance: variance of each component.
+        legacy: whether the log-density is counted as in the released code.
 
     Example:
         >>> import torch

@@ -70,7 +70,7 @@ class SparsePrior(Prior):
 
     Args:
         latent: number of latents.
-        gamma: share of the spike.
+        gamma: probability of the spike.
         spike_std: standard deviation of the spike.
 
     Example:

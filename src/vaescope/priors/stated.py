@@ -62,7 +62,7 @@ class StatedPrior(Prior):
         log_density: points (n, latent) -> log p(z) of each, nats.
         draws: (draws, latent) points from it.
         title: its name in messages and reports.
-        note: what was found out about the density, or nothing.
+        note: remark on the density; may be empty.
 
     Example:
         >>> import torch

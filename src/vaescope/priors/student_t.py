@@ -88,7 +88,7 @@ class StudentTPrior(Prior):
     Args:
         latent: number of latents.
         df: degrees of freedom.
-        variance: of each latent.
+        variance: variance of each latent.
 
     Example:
         >>> import vaescope as vs

@@ -114,7 +114,7 @@ class SubspacesPrior(Prior):
     Args:
         sizes: number of latents of each group; their sum is the number of latents.
         df: degrees of freedom of each group.
-        variance: of each latent, but for the factor above.
+        variance: variance of each latent, apart from the factor above.
 
     Example:
         >>> import vaescope as vs

@@ -66,7 +66,7 @@ def prune(
             module takes the same: `encode(x, condition)`, `decode(z, condition)`.
 
     Returns:
-        `Pruning`: A pruned model and how much it differs; the model itself where nothing was
+        `Pruning`: a pruned model and how much it differs; the original model if nothing was
         dropped.
 
     Raises:

@@ -51,7 +51,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Pruning:
-    """A pruned model and how much it differs; the model itself where nothing was dropped."""
+    """A pruned model and how much it differs; the original model if nothing was dropped."""
 
     before: int
     after: int

@@ -90,14 +90,14 @@ class LatentCount:
     """The number to use, what each method says, and the trainings behind them."""
 
     recommended: int  # the number to use
-    fondue: int | None  # None where time ran out before it was found
-    by_types: int | None  # by doubling until a latent is not active
-    wide: LatentTrial  # on the ELBO
-    dimension: int  # that Gaussian means would have to have to look like the wide model's
+    fondue: int | None  # None if time ran out before it was found
+    by_types: int | None  # found by doubling until a latent is not active
+    wide: LatentTrial  # the wide model, trained on the ELBO
+    dimension: int  # dimension of Gaussian points with the estimate of the wide model's means
     data: dict[str, Estimate | None]  # intrinsic dimension by "mle" and "two_nn"
     trials: tuple[LatentTrial, ...]  # the trainings
     notes: tuple[str, ...]
-    seconds: float  # that it all took
+    seconds: float  # total time in seconds
 
     def summary(self) -> str:
         def told_(estimate: Estimate | None) -> str:
