@@ -31,7 +31,7 @@ _CLASSES = 2**31
 
 @dataclass(frozen=True, eq=False)
 class Codes:
-    """Posterior of each row, one sample of it, and the ground truth if it is known.
+    """The posterior of each row, one sample from it, and the ground truth if known.
 
     Example:
         >>> import numpy as np

@@ -56,7 +56,7 @@ def sum_event(x: Tensor) -> Tensor:
 
 
 class Distribution(ABC):
-    """What a decoder returns: a mean to look at and a density to train with.
+    """What a decoder returns: a distribution with a mean, to show, and a density, to train with.
 
     Example:
         >>> import torch
@@ -170,7 +170,7 @@ class FullGaussian(Reparameterised):
 
 @dataclass(frozen=True, eq=False)
 class Point(Reparameterised):
-    """All mass on the mean: the posterior of a plain autoencoder. It has no density.
+    """A point mass at the mean: the posterior of a plain autoencoder. It has no density.
 
     Example:
         >>> import torch
@@ -202,8 +202,8 @@ class Point(Reparameterised):
 
 @dataclass(frozen=True, eq=False)
 class Bernoulli(Distribution):
-    """Independent pixels by logits. Grey x in [0, 1] is allowed: the value is then a cross-entropy,
-    not the log-density of a normalised model, as everyone in this field uses it.
+    """Independent Bernoulli pixels, given by logits. Grey x in [0, 1] is allowed: the
+    value is then a cross-entropy, not the log-density of a normalised model, as everyone in this field uses it.
 
     Example:
         >>> import torch
@@ -225,7 +225,7 @@ class Bernoulli(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Categorical(Distribution):
-    """Independent tokens by logits over a vocabulary, which is the last axis. x contains token
+    """Independent tokens, given by logits over a vocabulary along the last axis. x contains token
     numbers; the mean contains the probability of each token.
 
     Example:

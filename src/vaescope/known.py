@@ -24,7 +24,7 @@ def codes(*, rows: int = 600, seed: int = 0) -> Codes:
 
     Args:
         rows: number of examples.
-        seed: of the noise.
+        seed: seed of the noise.
 
     Returns:
         `Codes` with three factors (`shape`, `size`, `place`); latents 0 to 2 are active with a
@@ -58,8 +58,8 @@ def signals(*, rows: int = 600, columns: int = 8, seed: int = 0) -> Floats:
 
     Args:
         rows: number of examples.
-        columns: values of an example, at least 3.
-        seed: of the directions and the noise.
+        columns: number of values of an example, at least 3.
+        seed: seed of the directions and the noise.
 
     Returns:
         An array (rows, columns) of float32.
@@ -85,8 +85,9 @@ class LinearVAE(nn.Module):
     normal distribution.
 
     Args:
-        weight: (columns, latent) of the decoder; a column of zeros is a latent that is not used.
-        bias: (columns,) of the decoder.
+        weight: (columns, latent) weight of the decoder; a column of zeros is a latent that is not
+            used.
+        bias: (columns,) bias of the decoder.
         noise: standard deviation of the observations.
 
     Example:

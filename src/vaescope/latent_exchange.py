@@ -150,13 +150,14 @@ def exchange(
     """How well B can decode the codes of A.
 
     Args:
-        a: anything that `vs.open_model` opens, or a list of such models: then every pair is
+        a: anything that `vs.open_model` opens, or a list of such models, of which every pair is
             exchanged.
         b: the other model; leave it out if `a` is a list.
-        data: images of both; a run knows its own.
-        rows: half of these are used to fit the maps, the others to measure their cost.
-        seed: of the halves, the shuffled pairs and the resampling.
-        reading: as for `vs.open_model`, of both.
+        data: images that both models encode; a run knows its own.
+        rows: number of rows; half of them are used to fit the maps, the others to measure their
+            cost.
+        seed: seed of the halves, the shuffled pairs and the resampling.
+        reading: further arguments of `vs.open_model`, used for both models.
 
     Returns:
         An `Exchange`; for a list `Exchanges`, a matrix over all pairs.

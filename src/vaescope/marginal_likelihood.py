@@ -148,7 +148,7 @@ def log_likelihood(
         pilot: further draws that adapt the proposal to the posterior of each row; 0: q(z|x) itself,
             which gives the bound of Burda et al. 2016.
         seed: seed of all random draws.
-        reading: arguments of `vs.open_model`.
+        reading: further arguments of `vs.open_model`.
 
     Returns:
         `LogLikelihood`: mean over examples of log p(x) in nats, its reliability, and the gap to

@@ -198,12 +198,12 @@ def open_run(
     likelihood: Any = None,
     vae: Any = None,
 ) -> Run:
-    """A run that was trained with objects of Python, given these again.
+    """Opens a run that was trained with Python objects, which are passed again.
 
     Args:
         path: the run folder.
-        objective, encoder, decoder, net, posterior, prior, likelihood, vae: what `vs.train` was
-            given. Weights do not matter: the run has them.
+        objective, encoder, decoder, net, posterior, prior, likelihood, vae: the objects that
+            `vs.train` was given. Their weights do not matter, since the run has its own.
 
     Returns:
         The run, for every function that takes one.

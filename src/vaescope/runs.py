@@ -50,7 +50,7 @@ def _finite(content: Any) -> Any:
 
 @dataclass(frozen=True)
 class Run:
-    """One run folder. Files are read when asked for."""
+    """A run folder. Its files are read on demand."""
 
     path: Path
     #: Parts by group that the folder does not keep: objects of Python (`open_run`).

@@ -177,8 +177,8 @@ def effective_beta(
         data: a dataset, its name or path, or an array; None takes the run's own.
         nominal: the beta in the training code, to compare with.
         rows: largest number of rows.
-        draws: samples for each row.
-        reading: arguments of `vs.open_model`.
+        draws: number of samples for each row.
+        reading: further arguments of `vs.open_model`.
 
     Returns:
         `EffectiveBeta`: the weight, its 95% interval over rows and latents, and the same for each

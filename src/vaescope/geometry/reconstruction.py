@@ -59,7 +59,7 @@ def reconstruction_parts(
         x: rows of the codes.
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.
-        draws: samples for each row.
+        draws: number of samples for each row.
         seed: seed of all random draws.
 
     Returns:

@@ -183,7 +183,7 @@ def elbo_under_rotation(
         rotations: (k, d, d) orthogonal matrices.
         likelihood: turns what `decode` returns into a distribution.
         beta: weight of the rate.
-        draws: samples for each row.
+        draws: number of samples for each row.
         seed: seed of all random draws.
 
     Returns:

@@ -112,9 +112,9 @@ def downstream(
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         kinds: types of the latents, if they are already known.
-        train: rows that the classifiers learn from; None takes the protocol's number.
-        test: rows that they are scored on; None takes the protocol's number.
-        as_paper: raw codes and a cross-validated penalty, as in bonheme2023.
+        train: number of training rows of the classifiers; None takes the protocol's.
+        test: number of test rows; None takes the protocol's.
+        as_paper: whether codes are raw and the penalty is cross-validated, as in bonheme2023.
         controls: also passive means with the factors of other rows, and as many latents dropped at
             random as are passive: the comparison for any finding about passive latents.
         seed: seed of all random draws.

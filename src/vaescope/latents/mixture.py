@@ -207,7 +207,7 @@ def mixture(codes: Codes, *, rows: int = 2000, draws: int = 1, seed: int = 0) ->
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         rows: number of codes that are evaluated.
-        draws: samples for each row.
+        draws: number of samples for each row.
         seed: seed of all random draws.
 
     Returns:

@@ -87,8 +87,8 @@ def dci(
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         engine: `first-order`, `gradient-boosting`, `lightgbm` or `random-forest`.
         on: `mean` or `sample`: the representation that is scored.
-        train: rows that the classifiers learn from; None takes the protocol's number.
-        test: rows that they are scored on; None takes the protocol's number.
+        train: number of training rows of the classifiers; None takes the protocol's.
+        test: number of test rows; None takes the protocol's.
         seed: seed of all random draws.
 
     Returns:

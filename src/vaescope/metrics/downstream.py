@@ -62,8 +62,8 @@ def downstream(
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         folds: whether the penalty is chosen by cross-validation, on codes as they are.
         on: `mean` or `sample`: the representation that is scored.
-        train: rows that the classifiers learn from; None takes the protocol's number.
-        test: rows that they are scored on; None takes the protocol's number.
+        train: number of training rows of the classifiers; None takes the protocol's.
+        test: number of test rows; None takes the protocol's.
         seed: seed of all random draws.
 
     Returns:

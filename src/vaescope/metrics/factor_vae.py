@@ -35,9 +35,9 @@ def factor_vae(
 
     Args:
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
-        batch: rows behind a vote.
-        votes: votes that the classifier learns from.
-        test_votes: votes that it is scored on.
+        batch: number of rows behind a vote.
+        votes: number of votes for training.
+        test_votes: number of votes for testing.
         least_deviation: latents with a smaller standard deviation are left out.
         on: `mean` or `sample`: the representation that is scored.
         resamples: bootstrap resamples behind the interval.

@@ -40,8 +40,8 @@ def sap(
         standardised: whether codes are divided by their standard deviation first.
         cost: cost of the linear classifier.
         on: `mean` or `sample`: the representation that is scored.
-        train: rows that the classifiers learn from; None takes the protocol's number.
-        test: rows that they are scored on; None takes the protocol's number.
+        train: number of training rows of the classifiers; None takes the protocol's.
+        test: number of test rows; None takes the protocol's.
         seed: seed of all random draws.
 
     Returns:

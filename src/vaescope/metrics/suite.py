@@ -287,8 +287,8 @@ def measure_metrics(
         metrics: names of metrics; None takes all.
         on: representations that are scored.
         protocol: `default`, `dlib`, `chen` or `kim`.
-        train: rows that the classifiers learn from; None takes the protocol's number.
-        test: rows that they are scored on; None takes the protocol's number.
+        train: number of training rows of the classifiers; None takes the protocol's.
+        test: number of test rows; None takes the protocol's.
         seed: seed of all random draws.
 
     Returns:

@@ -49,7 +49,7 @@ def reinitialised(decoder: nn.Module, seed: int) -> nn.Module:
 
     Args:
         decoder: a module.
-        seed: of its new weights.
+        seed: seed of the new weights.
 
     Returns:
         The same module with fresh weights of that seed.

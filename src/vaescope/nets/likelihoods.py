@@ -38,7 +38,7 @@ class Likelihood(nn.Module, ABC):
 
 
 class BernoulliLikelihood(Likelihood):
-    """The output is logits; pixels may be grey.
+    """Bernoulli pixels: the decoder's output is logits; pixels may be grey.
 
     Example:
         >>> import torch
@@ -54,11 +54,11 @@ class BernoulliLikelihood(Likelihood):
 
 
 class GaussianLikelihood(Likelihood):
-    """The output is the mean; one standard deviation for all of x, fixed or learnt.
+    """A Gaussian whose mean is the output; its one standard deviation is fixed or learnt.
 
     Args:
-        scale: standard deviation, at the start where it is learnt.
-        learned: whether it is trained.
+        scale: standard deviation; the initial value if it is learnt.
+        learned: whether the standard deviation is trained.
 
     Example:
         >>> import torch
@@ -122,8 +122,8 @@ class LocalGaussianLikelihood(Likelihood):
 
 
 class LaplaceLikelihood(Likelihood):
-    """The output is the mean; one fixed scale for all of x. 0.1 is the value of mathieu2019's code:
-    distortions depend on it by their constant.
+    """A Laplace distribution whose mean is the output, with one fixed scale for all of x.
+    mathieu2019's code uses 0.1; the scale enters distortions as a constant too.
 
     Args:
         scale: scale of the Laplace distribution.

@@ -44,7 +44,7 @@ def mlp_pair(
     decoder_activation: Callable[[], nn.Module],
     width: int = 1,
 ) -> Pair:
-    """Fully connected encoder and decoder; heads and outputs are linear.
+    """A fully connected encoder and decoder; heads and outputs are linear.
 
     Args:
         event: shape of one x.
@@ -77,7 +77,7 @@ def mlp_pair(
 
 
 def linear_pair(event: tuple[int, ...], latent: int, *, width: int = 1) -> Pair:
-    """The encoder's body is the data itself: its posterior head is the one affine map.
+    """A linear pair: the encoder's body passes x on, so its only map is the posterior's head.
 
     Args:
         event: shape of one x.

@@ -24,5 +24,5 @@ class Pair:
     encoder: nn.Module
     features: int
     decoder: nn.Module
-    #: How the posterior's heads start, where the paper says; the bodies have it already.
+    #: Initialisation of the posterior's heads, if the paper states it; bodies are initialised.
     initialise: Callable[[nn.Module], None] = torch_default

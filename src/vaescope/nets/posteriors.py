@@ -25,7 +25,7 @@ class DiagonalPosterior(nn.Module):
     """N(mean, diag(exp(log_variance))) from one linear layer of twice the width.
 
     Args:
-        features: width of the output of the encoder's body.
+        features: number of outputs of the encoder's body.
         latent: number of latents.
 
     Example:
@@ -48,7 +48,7 @@ class IsotropicPosterior(nn.Module):
     """N(mean, exp(log_variance) I): one variance for all latents of an example.
 
     Args:
-        features: width of the output of the encoder's body.
+        features: number of outputs of the encoder's body.
         latent: number of latents.
 
     Example:
@@ -69,11 +69,11 @@ class IsotropicPosterior(nn.Module):
 
 
 class SeparatePosterior(nn.Module):
-    """A diagonal Gaussian whose mean and log-variance come from two networks with nothing in
-    common, as in the code of Khemakhem et al. 2020.
+    """A diagonal Gaussian whose mean and log-variance come from two separate networks, as
+    in the code of Khemakhem et al. 2020.
 
     Args:
-        features: width of the output of the encoder's body.
+        features: number of outputs of the encoder's body.
         latent: number of latents.
         hidden: widths of the layers of each head.
         activation: function that makes an activation.
@@ -114,7 +114,7 @@ class FullPosterior(nn.Module):
     does not align the axes.
 
     Args:
-        features: width of the output of the encoder's body.
+        features: number of outputs of the encoder's body.
         latent: number of latents.
 
     Example:
@@ -148,10 +148,10 @@ class FullPosterior(nn.Module):
 
 
 class PointPosterior(nn.Module):
-    """The code of a plain autoencoder: a mean and no noise.
+    """The posterior of a plain autoencoder: a mean without noise.
 
     Args:
-        features: width of the output of the encoder's body.
+        features: number of outputs of the encoder's body.
         latent: number of latents.
 
     Example:
@@ -174,7 +174,7 @@ class NormalisedPosterior(nn.Module):
     over the batch, or by running averages of the training when the model is evaluated.
 
     Args:
-        features: width of the output of the encoder's body.
+        features: number of outputs of the encoder's body.
         latent: number of latents.
 
     Example:
@@ -198,7 +198,7 @@ class ParameterPosterior(nn.Module):
     tensor, several to be joined (mean, log-variance), or a distribution.
 
     Args:
-        posterior: its family is used, its layer is not.
+        posterior: a posterior whose family is used and whose layer is not.
 
     Example:
         >>> import torch

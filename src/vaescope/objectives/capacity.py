@@ -20,7 +20,7 @@ __all__ = ["CapacityVAE"]
 class CapacityVAE(Objective):
     """-E log p(x|z) + gamma |rate - C(t)|, the rate being the batch's mean.
 
-    `capacity` is in nats. With C = 0 it is the beta-VAE of beta = gamma.
+    `capacity` is in nats. With C = 0 this is the beta-VAE of beta = gamma.
 
     Example:
         >>> import vaescope as vs

@@ -53,7 +53,7 @@ class DIPI(Objective):
     """ELBO loss + off_diagonal sum_{i != j} c_ij^2 + diagonal sum_i (c_ii - 1)^2, c = Cov[mean].
 
     The target is the identity, so the prior should be N(0, I). The paper uses diagonal = 10
-    off_diagonal. With both 0 it is the ELBO.
+    off_diagonal. With both weights 0 it is the ELBO loss.
 
     Example:
         >>> import vaescope as vs
@@ -80,8 +80,8 @@ class DIPI(Objective):
 
 @dataclass(frozen=True)
 class DIPII(Objective):
-    """The same with c the covariance of samples, Cov[mean] + E Cov[z|x]; equal weights as a rule.
-    `rate` weighs the rate of the ELBO.
+    """DIP-VAE I's loss with c the covariance of samples, Cov[mean] + E Cov[z|x], usually with
+    equal weights. `rate` is the weight of the ELBO's rate.
 
     A diagonal posterior's noise adds to c's diagonal only, so means may stay correlated where it
     is large: bonheme2023 section 2.2.

@@ -19,7 +19,7 @@ __all__ = ["Autoencoder", "BetaVAE"]
 
 @dataclass(frozen=True)
 class Autoencoder(Objective):
-    """Distortion at the posterior mean: no noise, no rate.
+    """The distortion at the posterior mean, without noise and without a rate.
 
     Example:
         >>> import vaescope as vs
@@ -42,7 +42,7 @@ class Autoencoder(Objective):
 
 @dataclass(frozen=True)
 class BetaVAE(Objective):
-    """-E log p(x|z) + beta KL(q(z|x) || p(z)). With beta 1 the negative ELBO.
+    """-E log p(x|z) + beta KL(q(z|x) || p(z)). With beta 1 this is the negative ELBO.
 
     Example:
         >>> import vaescope as vs

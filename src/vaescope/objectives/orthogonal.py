@@ -64,7 +64,7 @@ class Orthogonal(Objective):
 
     s_i is the standard deviation of latent i's mean over the batch. With s_i, the columns of J are
     changes of x per standard deviation; without it a plain autoencoder would lower the penalty by
-    stretching its codes, which changes no angle. Columns of passive latents do not count.
+    stretching its codes, which changes no angle. Columns of passive latents are left out.
 
     Example:
         >>> import vaescope as vs

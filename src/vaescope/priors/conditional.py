@@ -25,7 +25,7 @@ class ConditionalPrior(Prior):
     Args:
         width: number of values of u.
         latent: number of latents.
-        hidden: widths of its network.
+        hidden: widths of the hidden layers.
         activation: function that makes an activation.
         learned_mean: whether the mean depends on u too.
 

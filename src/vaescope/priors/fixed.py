@@ -54,7 +54,7 @@ class LaplaceVariable(Reparameterised):
 
 
 class FixedPrior(Prior):
-    """The prior that a NumPy density describes; nothing of it is learnt.
+    """The prior that a NumPy density describes; it has no learnt parameters.
 
     Args:
         known: a density of `vaescope.prior_density`.

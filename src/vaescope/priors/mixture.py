@@ -63,7 +63,7 @@ def axis_means(latent: int) -> Tensor:
 
 
 class MixturePrior(Prior):
-    """Equal shares of N(mean_c, variance * I).
+    """A mixture of N(mean_c, variance * I) with equal weights.
 
     `legacy` counts the log-density once per latent in the rate, as the released code does: it
     subtracts one log-density per example from a log-density per latent, then sums over latents.

@@ -56,11 +56,11 @@ class Stated(Reparameterised):
 
 
 class StatedPrior(Prior):
-    """A prior given by its log-density and draws from it; nothing of it is learnt.
+    """A prior given by its log-density and by draws from it; it has no learnt parameters.
 
     Args:
-        log_density: points (n, latent) -> log p(z) of each, nats.
-        draws: (draws, latent) points from it.
+        log_density: a function of points (n, latent) that returns log p(z) of each in nats.
+        draws: (draws, latent) points drawn from the prior.
         title: its name in messages and reports.
         note: remark on the density; may be empty.
 

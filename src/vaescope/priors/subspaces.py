@@ -105,7 +105,7 @@ class Subspaces(Reparameterised):
 
 
 class SubspacesPrior(Prior):
-    """Groups of `sizes` latents, in their order, scaled by the root of `variance`.
+    """Groups of latents of the given `sizes`, in this order, scaled by the root of `variance`.
 
     The fewer degrees of freedom, the more the latents of a group depend on each other; with many
     they are independent normals. The variance of a latent is df / (df - 2) times `variance`, as
