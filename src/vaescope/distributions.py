@@ -203,7 +203,8 @@ class Point(Reparameterised):
 @dataclass(frozen=True, eq=False)
 class Bernoulli(Distribution):
     """Independent Bernoulli pixels, given by logits. Grey x in [0, 1] is allowed: the
-    value is then a cross-entropy, not the log-density of a normalised model, as everyone in this field uses it.
+    value is then a cross-entropy, as is usual in this field, not the log-density of a normalised
+    model.
 
     Example:
         >>> import torch

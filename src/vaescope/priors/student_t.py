@@ -82,18 +82,19 @@ class StudentT(Reparameterised):
 
 class StudentTPrior(Prior):
     """Independent Student-t distributions of `latent` latents, scaled by the root of `variance`.
+
     The variance of the prior is df / (df - 2) times `variance`, since the paper scales it like its
     Gaussians.
 
-        Args:
-            latent: number of latents.
-            df: degrees of freedom.
-            variance: variance of each latent.
+    Args:
+        latent: number of latents.
+        df: degrees of freedom.
+        variance: variance of each latent.
 
-        Example:
-            >>> import vaescope as vs
-            >>> vs.priors.StudentTPrior(2, df=5.0)().mean.tolist()
-            [[0.0, 0.0]]
+    Example:
+        >>> import vaescope as vs
+        >>> vs.priors.StudentTPrior(2, df=5.0)().mean.tolist()
+        [[0.0, 0.0]]
     """
 
     zero: Tensor
