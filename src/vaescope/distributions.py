@@ -56,7 +56,7 @@ def sum_event(x: Tensor) -> Tensor:
 
 
 class Distribution(ABC):
-    """What a decoder returns: a distribution with a mean, to show, and a density, to train with.
+    """A distribution that a decoder returns: its mean is shown, its density is used in training.
 
     Example:
         >>> import torch

@@ -80,8 +80,8 @@ def open_model(
         data: arrays or tensors of any shape (n, ...), a table, a loader, a dataset, its name or its
             path; None takes the run's own.
         factors: ground truth of each row: an array (n, factors), or a column for each by name.
-        encode: a function of a tensor, in place of the model's.
-        decode: a function of a tensor, in place of the model's.
+        encode: a function of a tensor that replaces the model's own.
+        decode: a function of a tensor that replaces the model's own.
         posterior: how to interpret `encode`'s outputs, e.g. `interleaved,logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
         value_range: range of the images that the model takes; None infers it.
@@ -98,7 +98,7 @@ def open_model(
         columns: names of columns, channels or tokens.
         mean: mean that x was standardised with; it is undone wherever values are shown.
         std: standard deviation that x was standardised with; it is undone likewise.
-        name: what reports call it.
+        name: name of the model in reports.
         rows: largest number of rows that are encoded.
 
     Returns:

@@ -115,9 +115,9 @@ def watch(
         std: standard deviations.
         logvar: log-variances.
         prior_mean: mean of a Gaussian prior: a number, (latent,) or (batch, latent).
-        prior_variance: its variance, likewise.
-        unused: variance of a latent that ignores x, likewise, or what
-            `vaescope.objectives.unused_posterior` returns; None is the prior's.
+        prior_variance: variance of that prior, in the same shapes.
+        unused: variance of a latent that ignores x, in the same shapes, or the result of
+            `vaescope.objectives.unused_posterior`; None takes the prior's variance.
         state: the result of the last call.
         memory: examples after which one weighs 1/e; `math.inf` forgets none.
 

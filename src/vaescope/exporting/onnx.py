@@ -176,13 +176,13 @@ def export_onnx(
         model: a run, its folder, or any model that `vs.open_model` opens.
         folder: where files are written, or read.
         data: a dataset, its name or path, or an array; None takes the run's own.
-        encode: a function of a tensor, in place of the model's.
+        encode: a function of a tensor that replaces the model's own.
         decode: the decoder: a function of a tensor (n, latent).
         posterior: how to interpret `encode`'s outputs, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
         value_range: range of the images that the model takes; None infers it.
         likelihood: likelihood of the decoder's output, as for `vs.open_model`; None infers it.
-        prior: the model's, as for `vs.open_model`; None infers it.
+        prior: prior of the model, as for `vs.open_model`; None infers it.
         condition: what a conditional model takes beside x, as for `vs.open_model`; both files take
             it as `u`, its arrays side by side as floats.
         tolerance: largest difference from torch that is accepted.

@@ -37,7 +37,7 @@ class LocalEncoder(GeometryMeasure):
     others, 0 if it responds to others only. n counts points where both have full rank."""
 
     per_point: Vector
-    chance: float  # the value of random directions: latents over inputs
+    chance: float  # expected value for random directions, the ratio of latents to inputs
     inversion: GeometryMeasure  # ||J (E J - I) J^+||^2 / latents: 0 if E inverts J
     projection: GeometryMeasure  # ||J E - E^+ E||^2 / latents: 0 if J = E^+, as the lemma has it
     rows: GeometryMeasure  # mean |cosine| of the rows of E: 0 where they are orthogonal

@@ -56,7 +56,7 @@ def reconstruction_parts(
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
-        x: rows of the codes.
+        x: rows of the data that were encoded.
         mean: (n, latent) posterior means.
         variance: (n, latent) posterior variances.
         draws: number of samples for each row.

@@ -178,7 +178,7 @@ def elbo_under_rotation(
 
     Args:
         decode: the decoder: a function of a tensor (n, latent).
-        x: rows of the codes.
+        x: rows of the data that were encoded.
         codes: posterior mean, variance and sample of each row, with factors if they are needed.
         rotations: (k, d, d) orthogonal matrices.
         likelihood: turns what `decode` returns into a distribution.

@@ -52,16 +52,16 @@ def inspect(
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
         factors: ground truth of each row: an array (n, factors), or a column for each by name.
-        encode: a function of a tensor, in place of the model's.
-        decode: a function of a tensor, in place of the model's.
+        encode: a function of a tensor that replaces the model's own.
+        decode: a function of a tensor that replaces the model's own.
         posterior: how to interpret `encode`'s outputs, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
         value_range: range of the images that the model takes; None infers it.
         likelihood: p(x|z), e.g. `gaussian:0.01`; None infers it.
         prior: p(z), e.g. `student-t:5`; None infers it.
-        condition: what a conditional model takes beside x; False: nothing.
+        condition: inputs of a conditional model other than x; False states that there are none.
         lengths: lengths of padded rows.
-        scored: 1 where a value is scored.
+        scored: array of 1 where a value is scored and 0 elsewhere.
         batch_axis: axis of examples in what the model takes.
         kind: `images`, `signals` or `tokens`.
         columns: names of columns, channels or tokens.
@@ -70,7 +70,7 @@ def inspect(
         nominal: the beta in the training code, to compare with.
         effort: `latents`, `fast`, `default` or `thorough`.
         images: False keeps no picture, neither examples nor reconstructions.
-        name: what reports call it.
+        name: name of the model in reports.
         progress: None draws progress at a terminal and in notebooks, False draws none, and a
             function gets the name of each part.
 

@@ -44,9 +44,9 @@ class Downstream:
     test: int
     engine: str
     supervised: bool  # whether the encoder saw the factors
-    #: Means over the factors, where they were asked for: "passive_relabelled", passive means and
-    #: factors of other rows; "mean_lot" and "sample_lot", as many latents as are passive dropped by
-    #: lot. None where nothing is passive.
+    #: Means over the factors of the control accuracies. "passive_relabelled": passive means with
+    #: factors of other rows. "mean_lot", "sample_lot": as many latents dropped at random as are
+    #: passive. None if no latent is passive.
     controls: Mapping[str, float | None] = field(default_factory=dict)
 
     def summary(self) -> str:

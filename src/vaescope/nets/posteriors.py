@@ -108,7 +108,7 @@ class SeparatePosterior(nn.Module):
 
 
 class FullPosterior(nn.Module):
-    """N(mean, L L'), L lower triangular; its diagonal is the exponential of what is learnt.
+    """N(mean, L L'), L lower triangular; its diagonal is the exponential of learnt values.
 
     zietlow2022 (sections 3.2.7 and 3.3.1) compares with this family: unlike the diagonal one, it
     does not align the axes.

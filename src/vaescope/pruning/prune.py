@@ -55,13 +55,13 @@ def prune(
         model: a run, its folder, or any model that `vs.open_model` opens.
         data: a dataset, its name or path, or an array; None takes the run's own.
         out: folder of the smaller run, if a run is pruned.
-        encode: a function of a tensor, in place of the model's.
-        decode: a function of a tensor, in place of the model's.
+        encode: a function of a tensor that replaces the model's own.
+        decode: a function of a tensor that replaces the model's own.
         posterior: how to interpret `encode`'s outputs, e.g. `logvar`; None infers it.
         output: `probabilities`, `logits` or `pixels`; None infers it.
         value_range: range of the images that the model takes; None infers it.
         likelihood: likelihood of the decoder's output, as for `vs.open_model`; None infers it.
-        prior: the model's, as for `vs.open_model`; None infers it.
+        prior: prior of the model, as for `vs.open_model`; None infers it.
         condition: what a conditional model takes beside x, as for `vs.open_model`; the pruned
             module takes the same: `encode(x, condition)`, `decode(z, condition)`.
 
