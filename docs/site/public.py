@@ -238,7 +238,9 @@ def _comments(base: Any) -> dict[str, str]:
     for node in tree.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             said, _ = beside.get(node.end_lineno or node.lineno, ("", False))
-            above, alone = beside.get(node.lineno - 1, ("", False))
-            said = said or (above if alone else "")
+            line, above = node.lineno - 1, ""
+            while line in beside and beside[line][1]:
+                above, line = f"{beside[line][0]} {above}".strip(), line - 1
+            said = said or above
             found[node.target.id] = "" if said.startswith("type: ignore") else said
     return found

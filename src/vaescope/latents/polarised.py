@@ -123,15 +123,12 @@ class Polarised:
     sample_to_prior: Vector  # Kolmogorov-Smirnov distances
     sample_to_mean: Vector  # distances of samples to means
     mixture_weight: Vector  # c of Theorem 5 (iii): share of examples on which the latent is passive
-    #: Distance to the mixture.
-    mixture_distance: (
-        Vector  # of samples to c prior + (1 - c) means where the latent is not passive
-    )
+    #: Distance of samples to the mixture of c prior and (1 - c) means where the latent is not
+    #: passive.
+    mixture_distance: Vector
     fitted_weight: Vector  # the c that fits best; arbitrary where those means follow the prior
-    #: Of active and passive latents.
-    polarised_share: (
-        float  # of examples and latents that are passive or active, grzes2023 Proposition 1
-    )
+    #: Share of examples and latents that are passive or active, grzes2023 Proposition 1.
+    polarised_share: float
     statements: tuple[Statement, ...]  # statements of grzes2023, tested
     n: int
     seed: int
