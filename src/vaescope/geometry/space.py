@@ -41,7 +41,7 @@ def bernoulli_of_means(means: Tensor) -> Bernoulli:
         means: probabilities.
 
     Returns:
-        `Bernoulli`: independent pixels by logits.
+        `Bernoulli`: independent Bernoulli pixels, given by logits.
 
     Example:
         >>> import torch

@@ -212,7 +212,7 @@ def conv_pair(
 
     Returns:
         `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
-        its first axis as many times as long as the likelihood is wide.
+        its first axis multiplied by the likelihood's width.
 
     Raises:
         UsageError: a name or value is not known; the message lists those that are.

@@ -57,7 +57,7 @@ def mlp_pair(
 
     Returns:
         `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
-        its first axis as many times as long as the likelihood is wide.
+        its first axis multiplied by the likelihood's width.
 
     Example:
         >>> import torch
@@ -86,7 +86,7 @@ def linear_pair(event: tuple[int, ...], latent: int, *, width: int = 1) -> Pair:
 
     Returns:
         `Pair`: `encoder`: x -> features of that width; `decoder`: z -> output of the shape of x,
-        its first axis as many times as long as the likelihood is wide.
+        its first axis multiplied by the likelihood's width.
 
     Example:
         >>> import torch

@@ -13,7 +13,7 @@ __all__ = ["Pair"]
 @dataclass(frozen=True)
 class Pair:
     """`encoder`: x -> features of that width; `decoder`: z -> output of the shape of x, its first
-    axis as many times as long as the likelihood is wide.
+    axis multiplied by the likelihood's width.
 
     Example:
         >>> import vaescope as vs
