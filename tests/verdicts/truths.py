@@ -176,8 +176,8 @@ OF_MODELS: Mapping[str, Truth] = {
     r": the passive latents make the means look correlated": (
         lambda s, _: correlated(s) and most_of_it(s)
     ),
-    r": the used latents are hardly correlated, but neither are the latents that remain when as "
-    r"many are dropped at random": (
+    r": the used latents are hardly correlated, but the same is true of the latents that remain "
+    r"when as many are dropped at random": (
         lambda s, _: correlated(s) and not most_of_it(s) and not used_correlated(s)
     ),
     r"Look at the used latents alone: [\d, and]+": lambda s, _: (

@@ -93,8 +93,8 @@ def correlated(
         )
     elif gap >= limit and rest < limit:
         says += (
-            ": the used latents are hardly correlated, but neither are the latents that remain "
-            "when as many are dropped at random."
+            ": the used latents are hardly correlated, but the same is true of the latents that "
+            "remain when as many are dropped at random."
         )
         advice = f"Look at the used latents alone: {used}."
     elif gap >= limit:
