@@ -24,5 +24,5 @@ def test_the_same_rows_give_the_same_axes(generator: np.random.Generator) -> Non
 
 
 def test_too_many_axes_are_refused_with_a_remedy(generator: np.random.Generator) -> None:
-    with pytest.raises(UsageError, match="at most 3 principal axes; 4 are wanted"):
+    with pytest.raises(UsageError, match="at most 3 principal axes; 4 are needed"):
         leading_axes(generator.normal(size=(10, 3)), 4)

@@ -31,7 +31,9 @@ RANGES: Mapping[str, Range] = {
          "single_turned", "single_pairs", "all", "groups", "inside", "inside_full", "neighbours",
          "passive_alone", "passive_samples", "single", "tc_gap_lots_below", "wave_share",
          "agrees", "dci_unseen", "largest", "mig_best", "mig_kept", "mig_seen", "mig_unseen",
-         "mig_worst", "polar_best", "polar_worst"), _SHARE,
+         "mig_worst", "polar_best", "polar_worst", "mig_original", "mig_perturbed", "alike_best",
+         "alike_worst", "moved_best", "polarised", "ds_unseen", "completeness_unseen",
+         "modularity_unseen", "explicitness_unseen"), _SHARE,
     ),
     **dict.fromkeys(
         ("dto_likelihood", "dto_over_haar", "dto_relative", "angle", "error_over_pca", "od",
@@ -48,7 +50,8 @@ RANGES: Mapping[str, Range] = {
          "overlapping", "distance", "means", "relative", "ever_used", "means_off", "modes", "off",
          "off_global", "off_local", "predicted", "price", "ratio_used", "scale", "used_mean",
          "contrast_over_turned", "distortion_ratio", "left_seen", "left_unseen", "number",
-         "ratio_idle", "worse", "of_pairs_axes", "of_pairs_turned"),
+         "ratio_idle", "worse", "of_pairs_axes", "of_pairs_turned", "between",
+         "spread_idle", "off_diagonal", "off_marginal", "off_bounds", "models"),
         _SIZE,
     ),
     **dict.fromkeys(

@@ -73,7 +73,7 @@ def test_without_beta_or_likelihood_only_the_slope_is_given() -> None:
 def test_equal_columns_have_no_slope_and_point_posteriors_no_law() -> None:
     found = variance_law(torch.sin, np.zeros((4, 2)), np.ones((4, 2)))
     assert np.isnan(found.value) and found.to_dict()["value"] is None
-    with pytest.raises(ShapeError, match="point posterior"):
+    with pytest.raises(ShapeError, match="a point without noise"):
         variance_law(torch.sin, np.zeros((4, 2)), np.zeros((4, 2)))
     with pytest.raises(ShapeError, match="shape"):
         variance_law(torch.sin, np.zeros((4, 2)), np.ones((3, 2)))

@@ -33,8 +33,10 @@ SIGNED = {
     # Of estimates of total correlation, which may err below 0, and of a likelihood.
     "tc_gap", "tc_gap_active", "tc_share_active", "tc_share_lot", "tc_share_without_passive",
     "likelihood", "rest",
+    # Correlations, logarithms of ratios and differences of dependence.
+    "correlations", "dependence", "log_ratio",
     # Shares of variance on other rows, which may be below 0.
-    "colour", "orientation", "placed",
+    "explained", "irs_unseen", "colour", "orientation", "placed",
 }  # fmt: skip
 
 #: Values near an end of each measure's range, over three seeds.

@@ -1,7 +1,7 @@
 """The tables of zietlow2022 chapter 4: studies, their claims and cells of them."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,12 +132,15 @@ def number(found: Measured, name: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture
+def folder(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Of runs and perturbations, which the studies share."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("runs")
-        patch.setenv("VAESCOPE_RUNS", str(folder))
-        yield folder
+    monkeypatch.setenv("VAESCOPE_RUNS", str(shared))
+    return shared
 
 
 @pytest.mark.slow

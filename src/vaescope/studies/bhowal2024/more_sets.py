@@ -30,6 +30,8 @@ POINTS = 8
 _STEPS: Mapping[Scale, int] = {"smoke": 20, "laptop": 1000}
 _SEEDS: Mapping[Scale, int] = {"smoke": 1, "laptop": 12, "paper": 50}
 
+_local_models = partial(local_models.measure, points=POINTS)
+
 
 def _cells(scale: Scale, names: Sequence[str], *, untrained: bool) -> tuple[Cell, ...]:
     found: list[Cell] = []
@@ -53,7 +55,7 @@ def _cells(scale: Scale, names: Sequence[str], *, untrained: bool) -> tuple[Cell
 
 def _local(scale: Scale) -> Trained:
     work = _cells(scale, tuple(_SETS), untrained=False)
-    return Trained("bhowal2024-local-sets", work, partial(local_models.measure, points=POINTS))
+    return Trained("bhowal2024-local-sets", work, _local_models)
 
 
 def _scores(scale: Scale) -> Trained:

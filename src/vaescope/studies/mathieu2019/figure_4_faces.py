@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from vaescope.runs import Run
 from vaescope.studies.claims import Claim, Control
 from vaescope.studies.effects import Gap
 from vaescope.studies.mathieu2019.figure_4 import at, measure, swept
 from vaescope.studies.panels import Dots
-from vaescope.studies.study import Scale, Study, Trained
+from vaescope.studies.study import Measured, Scale, Study, Trained
 
 __all__ = ["STUDY"]
 
@@ -16,15 +17,21 @@ SUBSTITUTE = "400 Olivetti faces for CelebA"
 
 def _work(scale: Scale) -> Trained:
     seeds, steps = {"smoke": (1, 20), "laptop": (16, 1000), "paper": (16, 20_000)}[scale]
+    images = "digits" if scale == "smoke" else "olivetti"  # shown to run without files
     base: dict[str, Any] = {
-        "preset": "sparse-vae", "data.name": "olivetti", "net.name": "mlp", "net.encoder": [128],
+        "preset": "sparse-vae", "data.name": images, "net.name": "mlp", "net.encoder": [128],
         "net.decoder": [128], "latent": 20, "batch": 64, "steps": steps, "optimiser.lr": 1e-3,
     }  # fmt: skip
     return Trained(
         "mathieu2019-figure-4-faces",
         sum((swept(base, gamma, 1.0, ALPHAS, seeds) for gamma in GAMMAS), ()),
-        measure,
+        _measured,
     )
+
+
+def _measured(run: Run) -> Measured:
+    """What figure 4 measures; the key that was registered has a function of its own."""
+    return measure(run)
 
 
 _WHERE = "mathieu2019 section 6.3, Fig. 4"
