@@ -112,13 +112,13 @@ STUDY = Study(
     "from red to cyan; so the thesis's question is asked of the best restarts that there are, not "
     "of disentangled ones.",
     "Undecided in both sentences, though the best restarts encode hue more alike than the worst "
-    "on average: over the first 16 units the correlation by hue of the four restarts with the "
-    "highest MIG is 0.88 on average (0.58 with one of them moved), of the four with the lowest "
-    "0.65 (0.62 moved, so no more than chance). All 16 speak for the first claim, but in only 14 "
-    "is the effect stronger than in the worst restarts. A correlation above 0.9 is reached in 10 "
-    "of 16. The thesis has disentangled models here and we do not: the best four have a MIG of "
-    "0.11 on average, and 2.4 of them are polar (3.1 of the worst). So what is alike is the axis "
-    "along which hue lies, not the place where a circle is cut.",
+    "on average: over 24 units the correlation by hue of the four restarts with the highest MIG is "
+    "0.87 on average (0.58 with one of them moved), of the four with the lowest 0.66 (0.62 moved, "
+    "so hardly more than chance). Of the units 22 speak for the first claim, but in only 20 is the "
+    "effect stronger than in the worst restarts. A correlation above 0.9 is reached in 15 of 24. "
+    "The thesis has disentangled models here and we do not: the best four have a MIG of 0.12 on "
+    "average, and 2.4 of them are polar (3.2 of the worst). So what is alike is the axis along "
+    "which hue lies, not the place where a circle is cut.",
     extend=work,
     cap=24,
 )  # fmt: skip
